@@ -12,7 +12,7 @@ use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{Assumed, Program, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest, Rows};
-use sync_report::profile::database::{Database, Reading};
+use sync_report::profile::database::{Cells, Database, Reading};
 use sync_report::profile::issued::IssuedBy;
 use sync_report::profile::nvtx::Nvtx;
 use sync_report::profile::ops::{Ops, Unordered};
@@ -75,8 +75,9 @@ fn calls(db: &Database, ops: &Unordered) -> Calls {
 }
 
 fn rows(db: &Database, table: &str) -> usize {
-    let counts = db.scan(table, &["rowid"], |n: &mut usize, _| *n += 1).expect("the sample reads");
-    counts.into_iter().sum()
+    let count = |n: &mut usize, _: &Cells| *n += 1;
+    let add = |all: &mut usize, part| *all += part;
+    db.gather(table, &["rowid"], &[], count, add).expect("the sample reads")
 }
 
 #[divan::bench(args = TIMES)]

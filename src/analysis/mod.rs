@@ -265,7 +265,7 @@ impl CaptureAnalysis {
             programs: &context.programs,
             devices,
             // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
-            iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),
+            iterations: iterations.as_ref().filter(|i| i.confidence.is_none()),
             copies: std::cell::OnceCell::new(),
         };
         let judged = judge.all(profile, bundles)?;

@@ -71,8 +71,7 @@ pub fn match_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
 ) -> Result<(Vec<Site>, Warning), InputError> {
-    let marked =
-        [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence().is_none()));
+    let marked = [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence.is_none()));
     match_by(found, light, marked).or_else(|error| match_by(found, light, !marked).map_err(|_| error))
 }
 

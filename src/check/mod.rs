@@ -11,7 +11,7 @@ use crate::diff::{self, Side};
 use crate::frame::sites::{Largest, Sites};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
-use crate::model::{Code, Gpu, Report, Site, Tool, Warning};
+use crate::model::{Code, Gpu, Report, Site, Warning};
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per};
 use budget::{Budget, Limits};
@@ -75,14 +75,10 @@ pub fn check(
     let warnings = report.warnings.iter().filter(|w| !w.known().is_some_and(Code::is_of_savings));
     let out = CheckReport {
         schema_version: 1,
-        tool: Tool::default(),
         profiles: report.profiles.iter().map(|p| p.path.clone()).collect(),
         program: report.program().to_owned(),
-        passed: true,
-        rules: Vec::new(),
-        breaches: Vec::new(),
-        allowed: Vec::new(),
         warnings: warnings.cloned().collect(),
+        ..CheckReport::default()
     };
     let mut gate = Gate { report, rules, out };
     if let Some(budget) = rules.budget {

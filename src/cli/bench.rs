@@ -17,10 +17,9 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     let options = Options { device: args.gpu.device, lib_dirs: args.gpu.lib_dir.clone() };
     if args.self_test {
         let lines = self_test(&options)?;
-        output::write(&args.output, &args.shared, |_, out| {
+        return output::write(&args.output, &args.shared, |_, out| {
             lines.iter().try_for_each(|line| Ok(writeln!(out, "{}", escape_terminal(line))?))
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        });
     }
     let bar = spinner(args.shared.quiet);
     let work = Work { sizes: args.sizes.clone(), types: args.types.clone(), rounds: args.gpu.rounds };
@@ -31,8 +30,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         output::save(&measured.constants, path)?;
     }
     let setting = output::setting(&args.shared, None);
-    output::print(args.format, &measured, setting, &args.output, &args.shared)?;
-    Ok(ExitCode::SUCCESS)
+    output::print(args.format, &measured, setting, &args.output, &args.shared)
 }
 
 /// What is being measured, on a terminal; indicatif shows nothing into a pipe.

@@ -13,8 +13,7 @@ use sync_report::{catalogue, rules};
 /// Prints the entries asked for.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let setting = output::setting(&args.shared, None);
-    output::print(args.format, &entries(args)?, setting, Path::new("-"), &args.shared)?;
-    Ok(ExitCode::SUCCESS)
+    output::print(args.format, &entries(args)?, setting, Path::new("-"), &args.shared)
 }
 
 fn entries(args: &ExplainArgs) -> Result<Entries> {

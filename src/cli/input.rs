@@ -19,6 +19,7 @@ use sync_report::text::shell_quote;
 use tempfile::TempDir;
 
 /// Paths of exports. Exports made for this run only live as long as this value.
+#[derive(Default)]
 pub struct Exports {
     /// In the order typed.
     pub paths: Vec<PathBuf>,
@@ -50,13 +51,7 @@ impl Exports {
 /// # Errors
 /// [`InputError`] where a report cannot be exported. Whether an export is one shows when it is opened.
 pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
-    let mut out = Exports {
-        paths: Vec::new(),
-        reports: Vec::new(),
-        left_out: Vec::new(),
-        timing: Timing::Own,
-        _temporary: Vec::new(),
-    };
+    let mut out = Exports::default();
     let mut first = None;
     for path in arguments {
         if !is_report(path) {

@@ -18,18 +18,19 @@ use sync_report::text;
 const MAX_WIDTH: usize = 200;
 
 /// Writes to a file, or stdout for `-`. A file is written plain, at `--width` or unwrapped. An error when flushing is one
-/// of the report.
+/// of the report. Whoever has nothing to say besides ends with the code of it.
 pub fn write(
     path: &Path,
     shared: &SharedArgs,
     what: impl FnOnce(Style, &mut dyn Write) -> Result<()>,
-) -> Result<()> {
+) -> Result<ExitCode> {
     let to_stdout = path == Path::new("-");
     let file = || File::create(path).with_context(|| format!("{}: cannot be written", path.display()));
     let file: Box<dyn Write> = if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(file()?) };
     let mut out = BufWriter::new(file);
     what(Style { width: width(shared, to_stdout), color: color(shared, to_stdout) }, &mut out)?;
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a tree as JSON beside the output.
@@ -60,9 +61,9 @@ pub fn print<T>(
     setting: Setting,
     path: &Path,
     shared: &SharedArgs,
-) -> Result<()> {
+) -> Result<ExitCode> {
     if let Some(write) = format.folder {
-        return write(tree, path);
+        return write(tree, path).map(|()| ExitCode::SUCCESS);
     }
     write(path, shared, |style, out| Ok(format.render(tree, &Setting { style, ..setting }, out)?))
 }

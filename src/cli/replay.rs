@@ -32,21 +32,18 @@ pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     refuse(&exports.paths)?;
     let plan = plan(&exports, &args)?;
     if args.plan {
-        output::write(&args.output, &args.shared, |_, out| Ok(json::write(&plan, out)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::write(&args.output, &args.shared, |_, out| Ok(json::write(&plan, out)?));
     }
     if let Some(path) = &args.emit_python {
         let script = python::script(&plan);
-        output::write(path, &args.shared, |_, out| Ok(out.write_all(script.as_bytes())?))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::write(path, &args.shared, |_, out| Ok(out.write_all(script.as_bytes())?));
     }
     let measured = measure(&plan, &args)?;
     if let Some(path) = &args.save {
         output::save(&measured, path)?;
     }
     let setting = output::setting(&args.shared, None);
-    output::print(args.format, &(plan, measured), setting, &args.output, &args.shared)?;
-    Ok(ExitCode::SUCCESS)
+    output::print(args.format, &(plan, measured), setting, &args.output, &args.shared)
 }
 
 fn plan(exports: &Exports, args: &ReplayArgs) -> Result<Plan> {

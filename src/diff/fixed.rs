@@ -28,7 +28,7 @@ pub(super) struct Fixed<'a> {
     /// Of each unit, the one of the other side.
     after_of: FxHashMap<usize, &'a Unit<'a>>,
     before_of: FxHashMap<usize, &'a Unit<'a>>,
-    comparable: &'a Comparable,
+    pub comparable: &'a Comparable,
 }
 
 impl<'a> Fixed<'a> {

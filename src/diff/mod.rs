@@ -17,6 +17,7 @@ use crate::frame::sites::Sites;
 use crate::model::diff::*;
 use crate::model::{Frame, Tool};
 use crate::vocabulary::{Measure, Per};
+use comparable::Comparable;
 use fixed::Fixed;
 use matching::{Pair, Roots};
 use polars::prelude::PolarsResult;
@@ -37,8 +38,7 @@ pub fn compare(before: &Side, after: &Side) -> PolarsResult<DiffReport> {
         Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots)?,
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
-    let mut sites =
-        changes(&pairs, &fixed, &Context { before, after, comparable: &comparable, roots: &roots });
+    let mut sites = changes(&pairs, &fixed, &roots);
     sites.sort_by_cached_key(order);
     name_callers(&mut sites, |s| s.before.as_mut());
     name_callers(&mut sites, |s| s.after.as_mut());
@@ -68,14 +68,6 @@ pub fn compare(before: &Side, after: &Side) -> PolarsResult<DiffReport> {
     })
 }
 
-/// What a pair is judged by besides itself.
-struct Context<'a> {
-    before: &'a Side,
-    after: &'a Side,
-    comparable: &'a comparable::Comparable,
-    roots: &'a Roots,
-}
-
 /// New and gone sites first; within a status by how much they cost.
 fn order(change: &SiteChange) -> (Status, i64, String) {
     let cost = |s: &SiteState| s.blocked_ns.saturating_add(s.drain_ns);
@@ -97,20 +89,20 @@ fn name_callers(sites: &mut [SiteChange], side: impl Fn(&mut SiteChange) -> Opti
     }
 }
 
-fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> {
-    let (before, after) = (fixed.before.1, fixed.after.1);
-    let mut paired = [vec![false; before.len()], vec![false; after.len()]];
+fn changes(pairs: &[Pair], fixed: &Fixed, roots: &Roots) -> Vec<SiteChange> {
+    let sides = [fixed.before, fixed.after];
+    let mut paired = sides.map(|(_, units)| vec![false; units.len()]);
     let mut out = Vec::new();
     let mut fates = fixed.fates();
     for pair in pairs {
         (paired[0][pair.before], paired[1][pair.after]) = (true, true);
-        let change = compared(&before[pair.before], &after[pair.after], pair.how, context);
+        let change = compared(pair, fixed, roots);
         out.push(SiteChange { fate: fates.remove(&pair.before), ..change });
     }
     let left = |side: usize| {
-        let (units, report) = [(before, context.before), (after, context.after)][side];
+        let (report, units) = sides[side];
         let free = units.iter().enumerate().zip(&paired[side]).filter(|(_, paired)| !**paired);
-        let lines = context.comparable.lines;
+        let lines = fixed.comparable.lines;
         free.map(move |((i, unit), _)| (i, unit.per, Some(state(unit, unit.per, report, lines))))
     };
     let alone = |status, per, before, after, fate| {
@@ -122,25 +114,26 @@ fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> 
     out
 }
 
-fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> SiteChange {
+fn compared(pair: &Pair, fixed: &Fixed, roots: &Roots) -> SiteChange {
+    let (before, after) = (&fixed.before.1[pair.before], &fixed.after.1[pair.after]);
+    let Comparable { costs, counts, lines, .. } = *fixed.comparable;
     // What lies in iterations on one side only has nothing but its run in common with the other.
     let same_unit = before.per == after.per;
     let per = if same_unit { before.per } else { Per::Run };
     let samples = before.samples.min(after.samples);
-    let judged = context.comparable.costs && same_unit;
+    let judged = costs && same_unit;
     let floor = |b, a| noise::floor(b, a, samples, before.waits.max(after.waits)).filter(|_| judged);
     let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
     let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
-    let lines = context.comparable.lines;
     let differs = |aspect: &Aspect| match aspect {
-        Aspect::Waits => same_unit && context.comparable.counts && noise::waits_differ(before, after),
+        Aspect::Waits => same_unit && counts && noise::waits_differ(before, after),
         Aspect::Blocked => exceeds(before.blocked, after.blocked, blocked),
         Aspect::Drain => exceeds(before.drain, after.drain, drain),
         Aspect::Verdict => lines && verdict_differs(before, after),
     };
     let changed: Vec<Aspect> = Aspect::ALL.iter().copied().filter(differs).collect();
-    let (b, a) = (state(before, per, context.before, lines), state(after, per, context.after, lines));
-    let place = |l: &Location| (context.roots.map(&l.file).into_owned(), l.function.clone(), l.line);
+    let (b, a) = (state(before, per, fixed.before.0, lines), state(after, per, fixed.after.0, lines));
+    let place = |l: &Location| (roots.map(&l.file).into_owned(), l.function.clone(), l.line);
     let moved = match (&b.location, &a.location) {
         (Some(old), Some(new)) => place(old) != place(new),
         (old, new) => old != new,
@@ -151,7 +144,7 @@ fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> S
         () => Status::Unchanged,
     };
     let noise = Noise { blocked_ns: blocked.map(|ns| ns as i64), drain_ns: drain.map(|ns| ns as i64) };
-    let (matched, before, after) = (Some(how), Some(b), Some(a));
+    let (matched, before, after) = (Some(pair.how), Some(b), Some(a));
     SiteChange { status, matched, per, changed, before, after, noise, fate: None }
 }
 

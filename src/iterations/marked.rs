@@ -86,7 +86,6 @@ struct Family {
     name: String,
     spans: Vec<(i64, i64)>,
     numbers: Vec<u64>,
-    numbered: bool,
 }
 
 /// The thread, the name without its number, and whether there is one.
@@ -107,19 +106,15 @@ fn best_family(
             None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
             None => continue,
         };
-        let family = families.entry((table.tid(r), name, number.is_some())).or_insert_with(|| Family {
-            name: stable_name(text),
-            spans: Vec::new(),
-            numbers: Vec::new(),
-            numbered: number.is_some(),
-        });
+        let new = || Family { name: stable_name(text), spans: Vec::new(), numbers: Vec::new() };
+        let family = families.entry((table.tid(r), name, number.is_some())).or_insert_with(new);
         family.spans.push((table.start(r), table.end(r)));
         family.numbers.extend(number);
     }
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
     let mut loops: Vec<(Fit, Key, Family)> = families
         .into_iter()
-        .filter(|(key, family)| family.is_loop() && (family.numbered || fills(profile, key.0, &family.spans)))
+        .filter(|(key, family)| family.is_loop(key.2) && (key.2 || fills(profile, key.0, &family.spans)))
         .map(|(key, family)| (Fit::of(&key.1), key, family))
         .collect();
     loops.extend(phases(profile, ranges, texts).map(|(key, family)| (Fit::Phases, key, family)));
@@ -211,7 +206,7 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     let (tid, (spans, _)) = found?;
     let name = "forward … optimizer".to_owned();
     let key = (tid, name.clone(), false);
-    Some((key, Family { name, spans, numbers: Vec::new(), numbered: false }))
+    Some((key, Family { name, spans, numbers: Vec::new() }))
 }
 
 /// Whether disjoint ranges hold at least half of the time in which their thread made calls. A loop does; a part of its
@@ -232,14 +227,13 @@ fn is_library(text: &str) -> bool {
 
 impl Family {
     /// Several ranges one after another that count up, or repeat a name that says what it is.
-    fn is_loop(&self) -> bool {
+    fn is_loop(&self, numbered: bool) -> bool {
         let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
         let mut distinct = self.numbers.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        let counts =
-            self.numbered && distinct.len() >= 2 && (says_iteration(&self.name) || distinct.len() >= 5);
-        apart && (counts || (!self.numbered && self.spans.len() >= MIN_UNNUMBERED))
+        let counts = distinct.len() >= 2 && (says_iteration(&self.name) || distinct.len() >= 5);
+        apart && if numbered { counts } else { self.spans.len() >= MIN_UNNUMBERED }
     }
 }
 

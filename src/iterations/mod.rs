@@ -27,23 +27,13 @@ pub struct Iterations {
     pub tid: i64,
     /// Start and end of each, disjoint, ascending, in ns.
     pub spans: Vec<(i64, i64)>,
-    /// What they were recognised by.
-    pub basis: Basis,
+    /// Where no NVTX ranges mark them: of the launches, copies and waits between the first and the last, the share that every
+    /// iteration has.
+    pub confidence: Option<f64>,
+    /// Loops of other phases of the program; none beside ranges.
+    pub others: Vec<Other>,
     /// How many before the first of them were left out as start-up.
     pub start_up: usize,
-}
-
-/// What iterations were recognised by.
-pub enum Basis {
-    /// NVTX ranges.
-    Marked,
-    /// Launches, copies and waits that repeat.
-    Found {
-        /// Of those between the first iteration and the last, the share that every iteration has.
-        confidence: f64,
-        /// Loops of other phases of the program.
-        others: Vec<Other>,
-    },
 }
 
 /// A loop of another phase: a validation, the second stage of a generation.
@@ -57,7 +47,7 @@ pub struct Other {
 impl Iterations {
     /// By NVTX ranges.
     pub fn marked(name: String, tid: i64, spans: Vec<(i64, i64)>) -> Self {
-        Self { name, tid, spans, basis: Basis::Marked, start_up: 0 }
+        Self { name, tid, spans, confidence: None, others: Vec::new(), start_up: 0 }
     }
 
     /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
@@ -106,23 +96,15 @@ impl Iterations {
     pub fn only_at_start(&self, time: i64) -> bool {
         let all = self.spans.len();
         let later = self.spans.get(all.div_ceil(WARM_UP));
-        let others = match &self.basis {
-            Basis::Marked => &[],
-            Basis::Found { others, .. } => others.as_slice(),
-        };
         all >= MIN_ITERATIONS
             && later.is_some_and(|later| time < later.0)
-            && others.iter().all(|other| time < other.start || other.start > self.spans[0].0)
+            && self.others.iter().all(|other| time < other.start || other.start > self.spans[0].0)
     }
 
     /// From the start of the first to the end of the last; `None` where the program has other loops, which are its work too.
     pub fn whole(&self) -> Option<(i64, i64)> {
-        let alone = match &self.basis {
-            Basis::Marked => true,
-            Basis::Found { others, .. } => others.is_empty(),
-        };
         let (first, last) = self.spans.first().zip(self.spans.last())?;
-        alone.then_some((first.0, last.1))
+        self.others.is_empty().then_some((first.0, last.1))
     }
 
     /// Median length of an iteration, in ns.
@@ -135,36 +117,23 @@ impl Iterations {
     /// Mean time from the start of one to the start of the next, in ns; 0 of a single one. Above the median where some are
     /// longer, as the first, or where something else comes between them.
     pub fn start_to_start_ns(&self) -> i64 {
-        let between = self
-            .spans
-            .first()
-            .zip(self.spans.last())
-            .map_or(0, |(first, last)| last.0.saturating_sub(first.0));
+        let ends = self.spans.first().zip(self.spans.last());
+        let between = ends.map_or(0, |(first, last)| last.0.saturating_sub(first.0));
         between / (self.spans.len() as i64 - 1).max(1)
     }
 
     /// Where they come from, in words.
     pub fn source(&self) -> String {
-        match &self.basis {
-            Basis::Marked => format!("NVTX ranges `{}`", self.name),
-            Basis::Found { others, .. } => {
-                let counts: Vec<String> = others.iter().map(|o| o.count.to_string()).collect();
-                let beside = match counts.len() {
-                    0 => "",
-                    1 => " beside another loop of ",
-                    _ => " beside loops of ",
-                };
-                format!("repeating launches{beside}{}", counts.join(" and "))
-            }
+        if self.confidence.is_none() {
+            return format!("NVTX ranges `{}`", self.name);
         }
-    }
-
-    /// The measure of how sure it is, where they had to be found.
-    pub fn confidence(&self) -> Option<f64> {
-        match self.basis {
-            Basis::Marked => None,
-            Basis::Found { confidence, .. } => Some(confidence),
-        }
+        let counts: Vec<String> = self.others.iter().map(|o| o.count.to_string()).collect();
+        let beside = match counts.len() {
+            0 => "",
+            1 => " beside another loop of ",
+            _ => " beside loops of ",
+        };
+        format!("repeating launches{beside}{}", counts.join(" and "))
     }
 }
 

@@ -12,7 +12,7 @@
 //! validation look alike.
 
 use super::found::{self, Kind, Loop, Turn};
-use super::{Basis, Iterations, Other};
+use super::{Iterations, Other};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId, process};
@@ -127,7 +127,8 @@ fn of_process(
         name: "iteration #".to_owned(),
         tid: profile.calls.tid(calls[main.turns[0].from]),
         spans,
-        basis: Basis::Found { confidence: main.confidence, others },
+        confidence: Some(main.confidence),
+        others,
         start_up: 0,
     })
 }

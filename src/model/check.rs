@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one check found.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,

@@ -6,16 +6,18 @@ use serde::{Deserialize, Serialize};
 
 words! {
     /// How the number of a rank is known.
+    #[derive(Default)]
     NamedBy {
         Name = "name": "By the name of its export",
         Environment = "environment": "By the environment that the export recorded",
         Communicator = "communicator": "By the communicator of NCCL that all of them are in",
+        #[default]
         Order = "order": "By the order of names, devices and process ids: no better sign is there, or two contradict",
     }
 }
 
 /// The ranks of a program, over all exports given.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
     /// What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run".
     pub per: Per,
@@ -38,7 +40,7 @@ pub struct Ranks {
 }
 
 /// A process of a program that runs in many.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
     /// Its number; of all ranks each has its own.
     pub rank: u32,

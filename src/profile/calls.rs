@@ -7,7 +7,7 @@ use crate::error::InputError;
 use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
-use crate::profile::getters::{GETTER, Getters};
+use crate::profile::getters::{GETTER, nine_of_ten};
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
@@ -16,6 +16,7 @@ use crate::profile::tally::Tally;
 use crate::profile::times::Times;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
+use std::ops::Deref;
 use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -119,38 +120,40 @@ struct Raw {
     chain: ExportId,
 }
 
+/// What is counted of rows, also of calls that do not matter.
 #[derive(Default)]
-struct Chunk {
-    calls: Vec<Raw>,
-    twins: Vec<Raw>,
+struct Counts {
     /// By `globalTid`.
     spans: Tally<Span>,
     /// Rows by name id.
     names: Tally<u64>,
     /// Rows with a call chain by name id: twins, or in older exports calls themselves.
     chains: Tally<u64>,
+    /// Getters by their length in ns.
+    getters: Tally<u64>,
     open: u64,
     out_of_range: u64,
     failed: Failures,
-    getters: Getters,
+}
+
+#[derive(Default)]
+struct Chunk {
+    calls: Vec<Raw>,
+    twins: Vec<Raw>,
+    counts: Counts,
 }
 
 /// Calls that matter, packed as they are read; threads and names have the places of their first rows.
 #[derive(Default)]
 pub struct Rows {
-    /// But for what is known of threads and names in the end.
+    /// But for what is known of threads and names in the end, and what is counted.
     calls: Calls,
     callers: Dictionary<(ThreadIx, NameIx)>,
-    /// By `globalTid`, those without a call that matters included.
-    spans: Tally<Span>,
+    counts: Counts,
     /// By the id of the name: those of calls that matter.
     kept: Tally<()>,
-    /// Of all rows.
-    names: Tally<u64>,
-    chains: Tally<u64>,
-    getters: Getters,
     twins: Vec<Raw>,
-    /// By the places of `spans`.
+    /// By the places of `counts.spans`.
     by_thread: TiVec<ThreadIx, Vec<CallId>>,
 }
 
@@ -168,41 +171,25 @@ impl Rows {
     /// # Errors
     /// [`InputError`]: the table cannot be read.
     pub fn read(db: &Database, interest: &Interest) -> Result<Self, InputError> {
-        const COLUMNS: &[&str] = &[
-            "start",
-            "end",
-            "eventClass",
-            "globalTid",
-            "correlationId",
-            "nameId",
-            "callchainId",
-            "returnValue",
-        ];
+        const TIMES: [&str; 2] = ["start", "end"];
+        const CALL: [&str; 4] = ["eventClass", "globalTid", "correlationId", "nameId"];
+        let columns = [&TIMES[..], &CALL, &["callchainId", "returnValue"]].concat();
         let waits = |text: &[u8]| api(text).is_some_and(interest.may_wait);
         let is_getter = |text: &[u8]| api(text) == Some(GETTER);
         let names = Names { waiting: ids_of(db, waits)?, getters: ids_of(db, is_getter)? };
         let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &names, interest.issued);
-        let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, &[], read, Self::join)?;
+        let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, &[], read, Self::join)?;
         Ok(rows.in_order())
     }
 
     fn join(&mut self, chunk: Chunk) {
-        self.calls.open += chunk.open;
-        self.calls.out_of_range += chunk.out_of_range;
-        self.calls.failed.add(chunk.failed);
-        for (tid, span) in chunk.spans.iter() {
-            self.spans.of(*tid, || Span { calls: 0, ..*span }).add(span);
-        }
-        chunk.names.iter().for_each(|(id, rows)| *self.names.of(*id, || 0) += rows);
-        chunk.chains.iter().for_each(|(id, rows)| *self.chains.of(*id, || 0) += rows);
-        self.getters.join(&chunk.getters);
+        self.counts.join(&chunk.counts);
         self.twins.extend(chunk.twins);
         chunk.calls.iter().for_each(|call| self.push(call));
     }
 
     fn push(&mut self, r: &Raw) {
-        let none = || Span { start: r.start, end: r.end, calls: 0 };
-        let thread = ThreadIx::from(self.spans.place(r.tid, none));
+        let thread = ThreadIx::from(self.counts.spans.place(r.tid, || Span::EMPTY));
         let name = NameIx::from(self.kept.place(r.name, || ()));
         let call = self.calls.times.push(r.start, r.end);
         self.calls.caller.push(self.callers.code((thread, name)));
@@ -226,10 +213,8 @@ impl Rows {
         }
         let mut rows: Vec<Raw> = self.calls.ids().map(|call| self.raw(call)).collect();
         rows.sort_by_key(order);
-        let Self { calls, spans, names, chains, getters, twins, .. } = self;
-        let Calls { open, out_of_range, failed, .. } = calls;
-        let calls = Calls { open, out_of_range, failed, ..Calls::default() };
-        let mut sorted = Self { calls, spans, names, chains, getters, twins, ..Self::default() };
+        let Self { counts, twins, .. } = self;
+        let mut sorted = Self { counts, twins, ..Self::default() };
         rows.iter().for_each(|r| sorted.push(r));
         sorted
     }
@@ -237,49 +222,25 @@ impl Rows {
     fn raw(&self, call: CallId) -> Raw {
         let (start, end) = self.calls.times.get(call);
         let (thread, name) = self.callers.values()[self.calls.caller.get(call) as usize];
-        let (tid, name) = (self.spans.key(thread.index()), self.kept.key(name.index()));
+        let (tid, name) = (self.counts.spans.key(thread.index()), self.kept.key(name.index()));
         let chain = self.calls.chain.get(&call).copied().unwrap_or(ExportId::NONE);
         Raw { start, end, tid, name, correlation: self.calls.correlation[call], chain }
     }
 }
 
+/// Start, end and number of calls are asked as of their times.
+impl Deref for Calls {
+    type Target = Times<CallId>;
+
+    fn deref(&self) -> &Times<CallId> {
+        &self.times
+    }
+}
+
 impl Calls {
-    /// How many calls are held.
-    pub fn len(&self) -> usize {
-        self.times.len()
-    }
-
-    /// Whether no call is held.
-    pub fn is_empty(&self) -> bool {
-        self.times.is_empty()
-    }
-
-    /// All calls, in start order.
-    pub fn ids(&self) -> impl ExactSizeIterator<Item = CallId> + Clone + 'static {
-        self.times.ids()
-    }
-
     /// Calls that start within `from..to`.
     pub fn starting(&self, from: i64, to: i64) -> impl ExactSizeIterator<Item = CallId> + Clone + use<> {
-        (self.times.first_from(from)..self.times.first_from(to)).map(CallId::from)
-    }
-
-    /// When a call began, in ns.
-    #[inline]
-    pub fn start(&self, call: CallId) -> i64 {
-        self.times.start(call)
-    }
-
-    /// When a call returned, in ns.
-    #[inline]
-    pub fn end(&self, call: CallId) -> i64 {
-        self.times.end(call)
-    }
-
-    /// From start to end, in ns.
-    #[inline]
-    pub fn length(&self, call: CallId) -> i64 {
-        self.times.length(call)
+        (self.first_from(from)..self.first_from(to)).map(CallId::from)
     }
 
     /// The thread that called.
@@ -311,8 +272,10 @@ impl Calls {
 
     /// The calls that were read, with the names of their functions.
     pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
-        let Rows { mut calls, callers, spans, kept, names, chains, getters, mut twins, mut by_thread } = rows;
-        calls.getter = getters.nine_of_ten();
+        let Rows { mut calls, callers, counts, kept, mut twins, mut by_thread } = rows;
+        let Counts { spans, names, chains, getters, .. } = counts;
+        (calls.open, calls.out_of_range, calls.failed) = (counts.open, counts.out_of_range, counts.failed);
+        calls.getter = nine_of_ten(&getters);
         calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
         calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
         calls.threads.raw.sort_unstable();
@@ -377,21 +340,18 @@ impl Calls {
 
 impl Twins {
     fn new(mut rows: Vec<Raw>, threads: &TiSlice<ThreadIx, i64>) -> Self {
-        let (mut twins, mut thread_of) = (Self::default(), Tally::default());
-        twins.thread.reserve_exact(rows.len());
-        twins.start.reserve_exact(rows.len());
-        twins.correlation.reserve_exact(rows.len());
-        twins.chain.reserve_exact(rows.len());
         if !rows.is_sorted_by_key(|r| (r.tid, r.start)) {
             rows.sort_by_key(|r| (r.tid, r.start));
         }
-        for r in rows {
-            twins.thread.push(*thread_of.of(r.tid, || position(threads, r.tid)));
-            twins.start.push(r.start);
-            twins.correlation.push(r.correlation);
-            twins.chain.push(r.chain);
+        let mut thread_of = Tally::default();
+        let mut thread = |r: &Raw| *thread_of.of(r.tid, || position(threads, r.tid));
+        Self {
+            thread: rows.iter().map(&mut thread).collect(),
+            start: rows.iter().map(|r| r.start).collect(),
+            correlation: rows.iter().map(|r| r.correlation).collect(),
+            chain: rows.iter().map(|r| r.chain).collect(),
+            place: Place::default(),
         }
-        twins
     }
 
     /// When those of a thread start.
@@ -424,14 +384,15 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
     let (Some(class), name) = (row.int(2), row.int(5).unwrap_or(-1)) else { return };
     let waits = names.waiting.contains(&name);
     let chain = row.export_id(6);
+    let counts = &mut out.counts;
     if !chain.is_none() {
-        *out.chains.of(name, || 0) += 1;
+        counts.chains.add(name, 1);
     }
     if class == BACKTRACE && !waits {
         return; // the twin of a launch
     }
     let (Ok(start), Ok(end)) = (row.time(0), row.time(1)) else {
-        out.out_of_range += 1;
+        counts.out_of_range += 1;
         return;
     };
     let Some(start) = start else { return };
@@ -450,17 +411,18 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
     };
     match class {
         RUNTIME | DRIVER => {
-            out.count(&raw);
+            counts.spans.of(raw.tid, || Span::EMPTY).add(&Span { start, end, calls: 1 });
+            counts.names.add(name, 1);
             if names.getters.contains(&name) {
-                out.getters.add(end - start, 1);
-            }
-            if waits || issued.issued(process(raw.tid), raw.correlation) {
-                out.open += u64::from(cut);
-                out.calls.push(raw);
+                counts.getters.add(end - start, 1);
             }
             let failed = row.int(7).filter(|code| waits && !HARMLESS.contains(code));
             if let Some(code) = failed {
-                out.failed.add(Failures { calls: 1, first: Some((start, name, code)) });
+                counts.failed.add(Failures { calls: 1, first: Some((start, name, code)) });
+            }
+            if waits || issued.issued(process(raw.tid), raw.correlation) {
+                counts.open += u64::from(cut);
+                out.calls.push(raw);
             }
         }
         BACKTRACE => out.twins.push(raw),
@@ -468,11 +430,16 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
     }
 }
 
-impl Chunk {
-    fn count(&mut self, raw: &Raw) {
-        let none = || Span { start: raw.start, end: raw.end, calls: 0 };
-        self.spans.of(raw.tid, none).add(&Span { calls: 1, ..none() });
-        *self.names.of(raw.name, || 0) += 1;
+impl Counts {
+    /// Counts all of another part.
+    fn join(&mut self, part: &Self) {
+        part.spans.iter().for_each(|(tid, span)| self.spans.of(*tid, || Span::EMPTY).add(span));
+        self.names.join(&part.names);
+        self.chains.join(&part.chains);
+        self.getters.join(&part.getters);
+        self.open += part.open;
+        self.out_of_range += part.out_of_range;
+        self.failed.add(part.failed);
     }
 }
 
@@ -484,6 +451,8 @@ impl Failures {
 }
 
 impl Span {
+    const EMPTY: Self = Self { start: i64::MAX, end: i64::MIN, calls: 0 };
+
     fn add(&mut self, other: &Self) {
         self.start = self.start.min(other.start);
         self.end = self.end.max(other.end);

@@ -70,17 +70,14 @@ impl Chains {
             return Ok(());
         }
         const COLUMNS: &[&str] = &["id", "stackDepth", "symbol", "unresolved"];
-        let rows = if db.is_indexed(table.name(), "id") {
-            db.look_up(table.name(), COLUMNS, "id", 512, &ids, |out, _, row| read_row(out, row))?
+        let mut rows: Vec<Row> = if db.is_indexed(table.name(), "id") {
+            let read = |out: &mut Vec<Row>, _, row: &Cells| out.extend(read_row(row));
+            db.look_up(table.name(), COLUMNS, ("id", 512), &ids, read, Vec::extend)?
         } else {
             let wanted: FxHashSet<i64> = ids.iter().copied().collect();
-            db.scan(table.name(), COLUMNS, |out, row| {
-                if row.int(0).is_some_and(|id| wanted.contains(&id)) {
-                    read_row(out, row);
-                }
-            })?
+            let read = |row: &Cells| read_row(row).filter(|row| wanted.contains(&row.0.into()));
+            db.scan(table.name(), COLUMNS, read)?
         };
-        let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
         rows.sort_unstable();
         strings.fetch(db, rows.iter().map(|r| r.2))?;
         self.collect(strings, &rows);
@@ -148,10 +145,6 @@ pub fn offset(db: &Database, strings: &mut Strings, mut calls: Vec<(u32, i64)>) 
     Ok(u32::from(fits(1) > fits(0)))
 }
 
-fn read_row(out: &mut Vec<Row>, row: &Cells) {
-    if let (Some(id), Some(depth), Some(symbol)) = (row.id(0), row.int(1), row.int(2))
-        && (0..MAX_DEPTH).contains(&depth)
-    {
-        out.push((id, depth, symbol));
-    }
+fn read_row(row: &Cells) -> Option<Row> {
+    Some((row.id(0)?, row.int(1).filter(|depth| (0..MAX_DEPTH).contains(depth))?, row.int(2)?))
 }

@@ -15,10 +15,10 @@
 //! Of exports without such payloads only their schemas are read; else one scan of the ranges, a look-up each, and a sort.
 
 use crate::error::InputError;
-use crate::profile::database::Database;
+use crate::profile::database::{Cells, Database};
 use crate::profile::ids::process;
 use crate::profile::nvtx::{TABLE, range_times};
-use crate::profile::payload::{u32_at, u64_at};
+use crate::profile::payload::{COLUMNS, u32_at, u64_at};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -161,27 +161,20 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
         return Ok(Vec::new());
     }
     let columns = ["start", "end", "eventType", "globalTid", "domainId", "rowid"];
-    let ranges = db.scan(TABLE, &columns, |out: &mut Vec<Range>, row| {
-        let Some(domain) = row.int(4).filter(|domain| domains.contains(domain)) else { return };
-        let Some((start, end)) = range_times(row) else { return };
+    let mut ranges = db.scan(TABLE, &columns, |row| {
+        let domain = row.int(4).filter(|domain| domains.contains(domain))?;
+        let (start, end) = range_times(row)?;
         let (tid, rowid) = (row.int(3).unwrap_or(0), row.int(5).unwrap_or(0));
-        out.push(Range { tid, start, end, domain, rowid, said: None });
+        Some(Range { tid, start, end, domain, rowid, said: None })
     })?;
-    let mut ranges: Vec<Range> = ranges.into_iter().flatten().collect();
     let rowids: Vec<i64> = ranges.iter().map(|range| range.rowid).collect();
-    type Payload = (usize, Option<Said>);
-    let payloads = db.look_up(
-        TABLE,
-        &["jsonText", "binaryData"],
-        "rowid",
-        1,
-        &rowids,
-        |out: &mut Vec<Payload>, k, row| {
-            let json = row.bytes(0).and_then(in_json);
-            out.push((k, json.or_else(|| schemas.in_bytes(ranges[k].domain, row.bytes(1)?))));
-        },
-    )?;
-    payloads.into_iter().flatten().for_each(|(k, said)| ranges[k].said = said);
+    type Payloads = Vec<(usize, Option<Said>)>;
+    let said = |out: &mut Payloads, k: usize, row: &Cells| {
+        let json = row.bytes(0).and_then(in_json);
+        out.push((k, json.or_else(|| schemas.in_bytes(ranges[k].domain, row.bytes(1)?))));
+    };
+    let payloads: Payloads = db.look_up(TABLE, COLUMNS, ("rowid", 1), &rowids, said, Vec::extend)?;
+    payloads.into_iter().for_each(|(k, said)| ranges[k].said = said);
     // Domains are numbered in each process: the same number may be another's.
     let own = |range: &Range| (process(range.tid), range.domain);
     let known: FxHashSet<_> = ranges.iter().filter(|r| r.said.is_some()).map(own).collect();

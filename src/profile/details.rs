@@ -68,38 +68,34 @@ impl Details {
         ];
         let mut details = Self::default();
         if let Some(kernels) = Wanted::new(profile, ops, OpKind::Kernel) {
-            let rows = profile.db.scan(
-                "CUPTI_ACTIVITY_KIND_KERNEL",
-                KERNEL,
-                |out: &mut Vec<(OpId, LaunchSize)>, row| {
-                    let Some(op) = kernels.op(row) else { return };
-                    let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
-                    let small = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
-                    let launch = LaunchSize {
-                        blocks: [size(3), size(4), size(5)],
-                        threads: size(6).saturating_mul(size(7)).saturating_mul(size(8)),
-                        registers: small(size(9)),
-                        shared: small(size(10).saturating_add(size(11))),
-                    };
-                    out.push((op, launch));
-                },
-            )?;
-            details.launches = rows.into_iter().flatten().filter(|(_, l)| !l.blocks.contains(&0)).collect();
+            let launch = |row: &Cells| {
+                let op = kernels.op(row)?;
+                let size = |i| whole(row, i).unwrap_or(0);
+                let small = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
+                let launch = LaunchSize {
+                    blocks: [size(3), size(4), size(5)],
+                    threads: size(6).saturating_mul(size(7)).saturating_mul(size(8)),
+                    registers: small(size(9)),
+                    shared: small(size(10).saturating_add(size(11))),
+                };
+                (!launch.blocks.contains(&0)).then_some((op, launch))
+            };
+            let launches = profile.db.scan("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL, launch)?;
+            details.launches = launches.into_iter().collect();
         }
         if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
             const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];
-            let rows = profile.db.scan(
-                "CUPTI_ACTIVITY_KIND_MEMSET",
-                MEMSET,
-                |out: &mut Vec<(OpId, u64)>, row| {
-                    let bytes = || row.int(3).and_then(|b| u64::try_from(b).ok());
-                    out.extend(memsets.op(row).and_then(|op| Some((op, bytes()?))));
-                },
-            )?;
-            details.memsets = rows.into_iter().flatten().collect();
+            let bytes = |row: &Cells| Some((memsets.op(row)?, whole(row, 3)?));
+            details.memsets =
+                profile.db.scan("CUPTI_ACTIVITY_KIND_MEMSET", MEMSET, bytes)?.into_iter().collect();
         }
         Ok(details)
     }
+}
+
+/// A number that is not negative.
+fn whole(row: &Cells, i: usize) -> Option<u64> {
+    row.int(i).and_then(|v| u64::try_from(v).ok())
 }
 
 /// Ops to be found again in their table.
@@ -142,7 +138,7 @@ impl GpuModel {
         let mut found = Self::default();
         profile.db.rows("TARGET_INFO_GPU", COLUMNS, |row| {
             if row.id(0).or(row.id(1)) == Some(id) {
-                let positive = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).filter(|v| *v > 0);
+                let positive = |i| whole(row, i).filter(|v| *v > 0);
                 found = Self {
                     name: row.bytes(2).map(|name| clean(name).to_string()),
                     compute_capability: row.id(3).filter(|major| *major > 0).zip(row.id(4)),

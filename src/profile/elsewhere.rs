@@ -1,6 +1,6 @@
 //! NVTX away from calls that may wait: read when something asks, with a further scan of the table.
 
-use super::database::Database;
+use super::database::{Cells, Database};
 use super::ids::process;
 use super::nvtx::{MARK, TABLE, range_times};
 use crate::error::InputError;
@@ -28,12 +28,10 @@ pub fn sequenced(
     number: impl Fn(&[u8]) -> Option<u64> + Sync,
 ) -> Result<Vec<Sequenced>, InputError> {
     const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text"];
-    let rows = db.scan(TABLE, COLUMNS, |out: &mut Vec<Sequenced>, row| {
-        let Some((start, end)) = range_times(row) else { return };
-        let number = row.bytes(4).and_then(&number);
-        out.extend(number.map(|number| Sequenced { number, tid: row.int(3).unwrap_or(0), start, end }));
-    })?;
-    Ok(rows.concat())
+    db.scan(TABLE, COLUMNS, |row| {
+        let (start, end) = range_times(row)?;
+        Some(Sequenced { number: row.bytes(4).and_then(&number)?, tid: row.int(3).unwrap_or(0), start, end })
+    })
 }
 
 /// A time in a process.
@@ -78,7 +76,7 @@ impl LastMarks {
         const COLUMNS: &[&str] = &["start", "eventType", "globalTid", "rowid"];
         asked.sort_unstable();
         asked.dedup();
-        let rows = db.scan(TABLE, COLUMNS, |out: &mut FxHashMap<(usize, i64), Mark>, row| {
+        let last = |out: &mut FxHashMap<(usize, i64), Mark>, row: &Cells| {
             let (Ok(Some(start)), Some(MARK)) = (row.time(0), row.int(1)) else { return };
             let (tid, rowid) = (row.int(2).unwrap_or(0), row.int(3).unwrap_or(0));
             let next = asked.partition_point(|a| (a.process, a.time) <= (process(tid), start));
@@ -87,15 +85,15 @@ impl LastMarks {
                 let last = out.entry((next, tid)).or_insert(mark);
                 *last = mark.max(*last);
             }
-        })?;
-        let mut found: Vec<(usize, Mark)> = rows.into_iter().flatten().map(|((at, _), m)| (at, m)).collect();
-        found.sort_unstable();
+        };
+        let mut found: Vec<((usize, i64), Mark)> = db.gather(TABLE, COLUMNS, &[], last, Vec::extend)?;
+        found.sort_unstable_by_key(|&((at, _), mark)| (at, mark));
         let mut found = found.into_iter().peekable();
         let mut before: Vec<(Asked, Vec<Mark>)> = Vec::with_capacity(asked.len());
         for (at, asked) in asked.into_iter().enumerate() {
             let carried = before.last().filter(|last| last.0.process == asked.process);
             let mut marks = carried.map_or_else(Vec::new, |last| last.1.clone());
-            while let Some((_, mark)) = found.next_if(|next| next.0 == at) {
+            while let Some((_, mark)) = found.next_if(|((next, _), _)| *next == at) {
                 marks.retain(|earlier| earlier.tid != mark.tid);
                 marks.push(mark);
             }

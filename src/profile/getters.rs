@@ -13,31 +13,15 @@ pub const GETTER: &str = "cuKernelGetName";
 /// Calls that tell how long they take; of fewer nothing is said.
 const FEWEST: u64 = 100;
 
-/// Getters by their length in ns.
-#[derive(Default)]
-pub(super) struct Getters(Tally<u64>);
-
-impl Getters {
-    /// Counts so many of a length.
-    pub fn add(&mut self, ns: i64, calls: u64) {
-        *self.0.of(ns, || 0) += calls;
-    }
-
-    /// Counts all of another part.
-    pub fn join(&mut self, part: &Self) {
-        part.0.iter().for_each(|&(ns, calls)| self.add(ns, calls));
-    }
-
-    /// What nine of ten do not exceed, in ns.
-    pub fn nine_of_ten(&self) -> Option<i64> {
-        let mut lengths: Vec<(i64, u64)> = self.0.iter().copied().collect();
-        lengths.sort_unstable();
-        let count: u64 = lengths.iter().map(|(_, calls)| calls).sum();
-        let mut left = count - count / 10;
-        let last = lengths.into_iter().find(|(_, calls)| {
-            left = left.saturating_sub(*calls);
-            left == 0
-        });
-        last.filter(|_| count >= FEWEST).map(|(ns, _)| ns)
-    }
+/// What nine of ten getters do not exceed, in ns, that are counted by their length.
+pub(super) fn nine_of_ten(getters: &Tally<u64>) -> Option<i64> {
+    let mut lengths: Vec<(i64, u64)> = getters.iter().copied().collect();
+    lengths.sort_unstable();
+    let count: u64 = lengths.iter().map(|(_, calls)| calls).sum();
+    let mut left = count - count / 10;
+    let last = lengths.into_iter().find(|(_, calls)| {
+        left = left.saturating_sub(*calls);
+        left == 0
+    });
+    last.filter(|_| count >= FEWEST).map(|(ns, _)| ns)
 }

@@ -30,14 +30,10 @@ struct Extent {
 }
 
 impl IssuedBy {
-    /// Of the (process, correlation id) of all ops and event records.
-    pub fn new<I: Iterator<Item = (i64, ExportId)>>(ids: impl Fn() -> I) -> Self {
-        let known = |(pid, id): (i64, ExportId)| Some((pid, id.known()?));
-        Self::of(|| ids().filter_map(known))
-    }
-
-    /// Reads (process, id) pairs twice: for their bounds, then for themselves.
-    fn of<I: Iterator<Item = (i64, u32)>>(ids: impl Fn() -> I) -> Self {
+    /// Of the (process, correlation id) of all ops and event records, which are gone through twice: for their bounds, then for
+    /// themselves.
+    pub fn new<I: Iterator<Item = (i64, ExportId)>>(all: impl Fn() -> I) -> Self {
+        let ids = || all().filter_map(|(pid, id)| Some((pid, id.known()?)));
         let mut extents: Tally<Extent> = Tally::default();
         for (pid, id) in ids() {
             let e = extents.of(pid, || Extent { first: id, last: id, count: 0 });
@@ -97,10 +93,10 @@ mod tests {
     fn ids_far_apart_take_no_room() {
         let near: Vec<(i64, u32)> = (100..200).map(|id| (1 << 24, id * 3)).collect();
         let far = [(2 << 24, 5), (2 << 24, u32::MAX - 1)];
-        let ids = || near.iter().chain(&far).copied();
-        let issued = IssuedBy::of(ids);
+        let ids = || near.iter().chain(&far).map(|&(pid, id)| (pid, ExportId::from(id)));
+        let issued = IssuedBy::new(ids);
         for (pid, id) in ids() {
-            assert!(issued.issued(pid, id.into()), "{pid} {id}");
+            assert!(issued.issued(pid, id), "{pid} {id:?}");
         }
         for (pid, id) in [(1, 300), (1 << 24, 301), (1 << 24, 0), (1 << 24, 5), (2 << 24, 300), (2 << 24, 6)]
         {

@@ -92,7 +92,7 @@ impl Chunk {
         self.ranges.append(&mut next.ranges);
         self.marks.append(&mut next.marks);
         self.payloads.join_some(next.payloads);
-        next.opened.iter().for_each(|(tid, count)| *self.opened.of(*tid, || 0) += count);
+        self.opened.join(&next.opened);
     }
 }
 
@@ -124,12 +124,8 @@ impl Nvtx {
 
     /// Names of all NVTX domains, sorted. Scans the table once more: only for what `doctor` cannot tell otherwise.
     pub fn domains(db: &Database) -> Result<Vec<Arc<str>>, InputError> {
-        let rows = db.scan(TABLE, &["eventType", "text"], |out: &mut Vec<Arc<str>>, row| {
-            if row.int(0) == Some(DOMAIN_CREATE) {
-                out.extend(row.bytes(1).map(clean));
-            }
-        })?;
-        let mut names = rows.concat();
+        let name = |row: &Cells| row.bytes(1).filter(|_| row.int(0) == Some(DOMAIN_CREATE)).map(clean);
+        let mut names = db.scan(TABLE, &["eventType", "text"], name)?;
         names.sort_unstable();
         names.dedup();
         Ok(names)
@@ -146,18 +142,16 @@ impl Nvtx {
     ) -> Result<Instances, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text", "textId", "rowid"];
         let registered = ids_of(db, &named)?;
-        let rows = db.scan(TABLE, COLUMNS, |out: &mut Vec<(i64, i64, i64)>, row| {
-            let Some((start, end)) = range_times(row) else { return };
+        let rows = db.scan(TABLE, COLUMNS, |row| {
+            let (start, end) = range_times(row)?;
             let is_named = match row.bytes(4) {
                 Some(text) => named(text),
                 None => row.int(5).is_some_and(|id| registered.contains(&id)),
             };
-            if is_named {
-                let end = self.unclosed.end(row.int(6).unwrap_or(0), end);
-                out.push((process(row.int(3).unwrap_or(0)), start, end));
-            }
+            let end = || self.unclosed.end(row.int(6).unwrap_or(0), end);
+            is_named.then(|| (process(row.int(3).unwrap_or(0)), start, end()))
         })?;
-        Ok(Instances::new(rows.concat()))
+        Ok(Instances::new(rows))
     }
 
     /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
@@ -171,7 +165,7 @@ impl Nvtx {
         let times = CallTimes::of(&calls, &starts);
         let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
         let first = calls.iter().map(|c| c.1).min().unwrap_or(i64::MAX);
-        let chunks = db.scan(TABLE, COLUMNS, |out: &mut Chunk, row| {
+        let read = |out: &mut Chunk, row: &Cells| {
             // Most rows are told by their times alone.
             if row.int(0).is_none_or(|start| start > last) || row.int(1).is_some_and(|end| end < first) {
                 return;
@@ -182,8 +176,9 @@ impl Nvtx {
             if times.matters(&mut out.place, tid, start, end) {
                 out.ranges.push(Event { tid, start, end, rowid });
             }
-        })?;
-        Ok(Ranges::new(chunks.into_iter().flat_map(|c| c.ranges).collect()))
+        };
+        let Chunk { ranges, .. } = db.gather(TABLE, COLUMNS, &[], read, Chunk::join)?;
+        Ok(Ranges::new(ranges))
     }
 }
 
@@ -365,7 +360,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
         }
         out.marks.push(event(start, start));
     } else if let Some((start, end)) = times_of(kind, row) {
-        *out.opened.of(tid, || 0) += 1;
+        out.opened.add(tid, 1);
         if times.matters(&mut out.place, tid, start, end) {
             out.ranges.push(event(start, end));
         }
@@ -396,11 +391,9 @@ fn texts_of(
     strings: &mut Strings,
     rowids: &[i64],
 ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-    type Found = (usize, Option<Arc<str>>, Option<i64>);
-    let found = db.look_up::<Vec<Found>>(TABLE, &["text", "textId"], "rowid", 1, rowids, |out, k, row| {
-        out.push((k, row.bytes(0).map(clean), row.int(1)));
-    })?;
-    let found: Vec<Found> = found.into_iter().flatten().collect();
+    type Found = Vec<(usize, Option<Arc<str>>, Option<i64>)>;
+    let text = |out: &mut Found, k: usize, row: &Cells| out.push((k, row.bytes(0).map(clean), row.int(1)));
+    let found: Found = db.look_up(TABLE, &["text", "textId"], ("rowid", 1), rowids, text, Vec::extend)?;
     strings.fetch(db, found.iter().filter(|f| f.1.is_none()).filter_map(|f| f.2))?;
     let mut texts = vec![None; rowids.len()];
     for (k, text, id) in found {

@@ -7,6 +7,7 @@ use crate::profile::ids::{ExportId, OpId, StreamIx};
 use crate::profile::times::Times;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
+use std::ops::Deref;
 use typed_index_collections::TiVec;
 
 /// What an op is.
@@ -108,40 +109,16 @@ pub fn multiplies_matrices(kernel: &str) -> bool {
     PRODUCTS.iter().any(|part| kernel.contains(part))
 }
 
+/// Start, end and number of ops are asked as of their times.
+impl Deref for Ops {
+    type Target = Times<OpId>;
+
+    fn deref(&self) -> &Times<OpId> {
+        &self.times
+    }
+}
+
 impl Ops {
-    /// How many ops there are.
-    pub fn len(&self) -> usize {
-        self.times.len()
-    }
-
-    /// Whether the export holds no GPU work.
-    pub fn is_empty(&self) -> bool {
-        self.times.is_empty()
-    }
-
-    /// All ops, in start order.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + Clone + 'static {
-        self.times.ids()
-    }
-
-    /// When an op began, in ns.
-    #[inline]
-    pub fn start(&self, op: OpId) -> i64 {
-        self.times.start(op)
-    }
-
-    /// When an op ended, in ns.
-    #[inline]
-    pub fn end(&self, op: OpId) -> i64 {
-        self.times.end(op)
-    }
-
-    /// From start to end, in ns.
-    #[inline]
-    pub fn length(&self, op: OpId) -> i64 {
-        self.times.length(op)
-    }
-
     #[inline]
     fn work(&self, op: OpId) -> Work {
         self.works[self.work.get(op) as usize].1

@@ -1,7 +1,7 @@
 //! Traced operating-system calls that say what a thread does with a value: it writes, or it reads a clock.
 
 use crate::error::InputError;
-use crate::profile::database::Database;
+use crate::profile::database::{Cells, Database};
 use rustc_hash::FxHashMap;
 
 /// What a call does.
@@ -27,23 +27,18 @@ pub fn read(db: &Database) -> Result<OsCalls, InputError> {
     if !db.has_table(TABLE) {
         return Ok(OsCalls::default());
     }
-    let names = db.scan("StringIds", &["id", "value"], |out: &mut Vec<(i64, Kind)>, row| {
-        let is_one_of = |list: &[&str]| row.bytes(1).is_some_and(|v| list.iter().any(|n| n.as_bytes() == v));
-        let kind =
-            [(Kind::Write, WRITES), (Kind::Clock, CLOCKS)].into_iter().find(|(_, list)| is_one_of(list));
-        out.extend(row.int(0).zip(kind.map(|k| k.0)));
+    let names = db.scan("StringIds", &["id", "value"], |row| {
+        let name = row.bytes(1)?;
+        let is_one_of = |(_, list): &(Kind, &[&str])| list.iter().any(|n| n.as_bytes() == name);
+        let kind = [(Kind::Write, WRITES), (Kind::Clock, CLOCKS)].into_iter().find(is_one_of)?;
+        Some((row.int(0)?, kind.0))
     })?;
-    let names: FxHashMap<i64, Kind> = names.into_iter().flatten().collect();
+    let names: FxHashMap<i64, Kind> = names.into_iter().collect();
     if names.is_empty() {
         return Ok(OsCalls::default());
     }
-    let columns = ["globalTid", "start", "nameId"];
-    let chunks = db.scan(TABLE, &columns, |out: &mut Vec<(Kind, i64, i64)>, row| {
-        let (Some(tid), Some(start), Some(name)) = (row.int(0), row.int(1), row.int(2)) else { return };
-        let Some(&kind) = names.get(&name) else { return };
-        out.push((kind, tid, start));
-    })?;
-    let mut calls = chunks.concat();
+    let call = |row: &Cells| Some((*names.get(&row.int(2)?)?, row.int(0)?, row.int(1)?));
+    let mut calls = db.scan(TABLE, &["globalTid", "start", "nameId"], call)?;
     calls.sort_unstable();
     Ok(OsCalls(calls))
 }

@@ -106,11 +106,12 @@ impl Raw {
     }
 
     fn parse(&self, layout: Layout) -> Parsed {
-        match self {
-            Self::Missing => Parsed::Missing,
-            Self::Json(text) => parse_json(text),
+        let frames = match self {
+            Self::Missing => return Parsed::Missing,
+            Self::Json(text) => in_json(text),
             Self::Binary(blob) => layout.parse(blob),
-        }
+        };
+        frames.map_or(Parsed::Broken, |frames| Parsed::Frames(frames.into()))
     }
 }
 
@@ -175,9 +176,8 @@ impl Stacks {
         let see = |out: &mut Payloads, k: usize, row: &Cells| {
             out.see(rest[k] as i64, row.bytes(0), row.bytes(1));
         };
-        let mut looked_up = Payloads::default();
-        let slices = db.look_up::<Payloads>("NVTX_EVENTS", COLUMNS, "rowid", 1, &keys, see)?;
-        slices.into_iter().for_each(|slice| looked_up.join(slice));
+        let looked_up: Payloads =
+            db.look_up("NVTX_EVENTS", COLUMNS, ("rowid", 1), &keys, see, Payloads::join)?;
 
         let mut out = MarkStacks { stack: vec![None; rowids.len()], missing: 0, broken: 0 };
         let mut known: FxHashMap<Arc<[RawFrame]>, StackIx> = FxHashMap::default();
@@ -227,14 +227,9 @@ impl RawFrame {
 }
 
 /// `{"Python Backtrace on CUDA":{"Thread state":"Running","Frames count":3,"Frames":[{"Function":510,"File":234,"Line":18},…]}}`
-fn parse_json(text: &[u8]) -> Parsed {
-    match serde_json::from_slice::<FxHashMap<String, Payload>>(text) {
-        Ok(map) => match map.into_values().next() {
-            Some(p) if p.frames.len() <= MAX_FRAMES => Parsed::Frames(p.frames.into()),
-            _ => Parsed::Broken,
-        },
-        Err(_) => Parsed::Broken,
-    }
+fn in_json(text: &[u8]) -> Option<Vec<RawFrame>> {
+    let payloads: FxHashMap<String, Payload> = serde_json::from_slice(text).ok()?;
+    payloads.into_values().next().map(|payload| payload.frames).filter(|frames| frames.len() <= MAX_FRAMES)
 }
 
 /// Where the binary payload keeps its fields, in bytes.
@@ -278,32 +273,22 @@ impl Layout {
         Ok(layout)
     }
 
-    fn parse(self, blob: &[u8]) -> Parsed {
-        self.try_parse(blob).map_or(Parsed::Broken, |f| Parsed::Frames(f.into()))
-    }
-
-    fn try_parse(self, blob: &[u8]) -> Option<Vec<RawFrame>> {
+    /// `None` also where the count lies: where it reaches past the payload.
+    fn parse(self, blob: &[u8]) -> Option<Vec<RawFrame>> {
         let base = usize::try_from(u64_at(blob, 24)?).ok()?;
         let payload = blob.get(base..)?;
-        let count = u32_at(payload, self.count)? as usize;
-        // A count that lies must not reach past the payload.
-        if count > MAX_FRAMES
-            || payload.len()
-                < self.frames + count * self.stride - (self.stride - self.line - 4) * usize::from(count > 0)
-        {
-            return None;
-        }
-        (0..count)
-            .map(|i| {
-                let frame = payload.get(self.frames + i * self.stride..)?;
-                Some(RawFrame {
-                    function: i64::try_from(u64_at(frame, self.function)?).ok()?,
-                    file: i64::try_from(u64_at(frame, self.file)?).ok()?,
-                    // The 4 bytes after the line are uninitialised: it is read as the 32 bits it is.
-                    line: i64::from(u32_at(frame, self.line)? as i32),
-                })
+        let count = Some(u32_at(payload, self.count)? as usize).filter(|&count| count <= MAX_FRAMES)?;
+        let frames = payload.get(self.frames..)?;
+        let frame = |i: usize| {
+            let frame = frames.get(i * self.stride..)?;
+            Some(RawFrame {
+                function: i64::try_from(u64_at(frame, self.function)?).ok()?,
+                file: i64::try_from(u64_at(frame, self.file)?).ok()?,
+                // The 4 bytes after the line are uninitialised: it is read as the 32 bits it is.
+                line: i64::from(u32_at(frame, self.line)? as i32),
             })
-            .collect()
+        };
+        (0..count).map(frame).collect()
     }
 }
 
@@ -337,11 +322,10 @@ mod tests {
 
     #[test]
     fn binary_and_json_payloads_say_the_same() {
-        let from_blob =
-            DEFAULT_LAYOUT.try_parse(&blob(2, &[(510, 234, 18), (233, 234, 41)])).expect("well formed");
+        let from_blob = DEFAULT_LAYOUT.parse(&blob(2, &[(510, 234, 18), (233, 234, 41)]));
         let json = br#"{"Python Backtrace on CUDA":{"Thread state ID":1,"Frames count":2,"Frames":[{"Function":510,"File":234,"Line":18},{"Function":233,"File":234,"Line":41}]}}"#;
-        let Parsed::Frames(from_json) = parse_json(json) else { panic!("well formed") };
-        assert_eq!(from_blob, from_json.to_vec());
+        assert_eq!(from_blob.as_ref().map(Vec::len), Some(2));
+        assert_eq!(from_blob, in_json(json));
     }
 
     /// Two parts of a table: marks 3 and 9 carry the same, 4 none; of mark 5 the payload was not at hand.
@@ -366,13 +350,13 @@ mod tests {
 
     #[test]
     fn counts_that_lie_are_refused() {
-        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(3, &[(1, 2, 3)])), None);
-        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(u32::MAX, &[(1, 2, 3)])), None);
-        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(0, &[])), Some(vec![]));
-        assert_eq!(DEFAULT_LAYOUT.try_parse(&[0; 20]), None);
+        assert_eq!(DEFAULT_LAYOUT.parse(&blob(3, &[(1, 2, 3)])), None);
+        assert_eq!(DEFAULT_LAYOUT.parse(&blob(u32::MAX, &[(1, 2, 3)])), None);
+        assert_eq!(DEFAULT_LAYOUT.parse(&blob(0, &[])), Some(vec![]));
+        assert_eq!(DEFAULT_LAYOUT.parse(&[0; 20]), None);
         for cut in 0..=87 {
-            DEFAULT_LAYOUT.try_parse(&blob(2, &[(1, 2, 3), (4, 5, 6)])[..cut]);
+            DEFAULT_LAYOUT.parse(&blob(2, &[(1, 2, 3), (4, 5, 6)])[..cut]);
         }
-        assert!(matches!(parse_json(b"{\"Python Backtrace on CUDA\":{\"Frames\":[{\"Func"), Parsed::Broken));
+        assert_eq!(in_json(b"{\"Python Backtrace on CUDA\":{\"Frames\":[{\"Func"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! CPU samples and traced operating-system calls: native chains where CUDA calls carry none.
 
+use super::chains::ChainTable;
 use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::ids::ExportId;
@@ -17,27 +18,22 @@ pub struct Sample {
 
 /// CPU samples that have a chain: `COMPOSITE_EVENTS` by `SAMPLING_CALLCHAINS.id`.
 pub fn cpu_samples(db: &Database) -> Result<Vec<Sample>, InputError> {
-    if !db.has_table("SAMPLING_CALLCHAINS") {
-        return Ok(Vec::new());
-    }
-    read(db, "COMPOSITE_EVENTS", "id")
+    read(db, ChainTable::Sampling, "COMPOSITE_EVENTS", "id")
 }
 
 /// Operating-system calls (sem_wait, poll, ioctl, futex) that have a chain: a wait that blocks in the driver holds one.
 pub fn os_calls(db: &Database) -> Result<Vec<Sample>, InputError> {
-    if !db.has_table("OSRT_CALLCHAINS") {
-        return Ok(Vec::new());
-    }
-    read(db, "OSRT_API", "callchainId")
+    read(db, ChainTable::Osrt, "OSRT_API", "callchainId")
 }
 
-fn read(db: &Database, table: &str, chain: &str) -> Result<Vec<Sample>, InputError> {
-    let chunks = db.scan(table, &["globalTid", "start", chain], |out: &mut Vec<Sample>, row| {
-        if let (Some(tid), Some(start), Some(1..)) = (row.int(0), row.int(1), row.id(2)) {
-            out.push(Sample { tid, start, chain: row.export_id(2) });
-        }
+fn read(db: &Database, chains: ChainTable, table: &str, chain: &str) -> Result<Vec<Sample>, InputError> {
+    if !db.has_table(chains.name()) {
+        return Ok(Vec::new());
+    }
+    let mut samples = db.scan(table, &["globalTid", "start", chain], |row| {
+        let chain = row.id(2).filter(|&id| id > 0)?.into();
+        Some(Sample { tid: row.int(0)?, start: row.int(1)?, chain })
     })?;
-    let mut samples = chunks.concat();
     samples.sort_unstable_by_key(|s| (s.tid, s.start, s.chain));
     Ok(samples)
 }

@@ -1,7 +1,7 @@
 //! Strings of an export: names referred to by id, fetched once each.
 
 use crate::error::InputError;
-use crate::profile::database::Database;
+use crate::profile::database::{Cells, Database};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -31,14 +31,9 @@ impl Access {
         if db.is_indexed(TABLE, "id") {
             return Ok(Self::Key);
         }
-        let rows = db.scan(TABLE, &["id", "rowid"], |out: &mut Vec<(i64, i64)>, row| {
-            out.extend(row.int(0).zip(row.int(1)));
-        })?;
-        let mut row_of = FxHashMap::default();
-        for (id, row) in rows.into_iter().flatten() {
-            row_of.entry(id).or_insert(row);
-        }
-        Ok(Self::Rows(row_of))
+        let rows = db.scan(TABLE, &["id", "rowid"], |row| row.int(0).zip(row.int(1)))?;
+        // Of several with one id the first.
+        Ok(Self::Rows(rows.into_iter().rev().collect()))
     }
 }
 
@@ -63,14 +58,12 @@ impl Strings {
             }
         };
         let (ids, keys): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
-        let found =
-            db.look_up::<Vec<(i64, Arc<str>)>>(TABLE, &["value"], column, 1, &keys, |out, k, row| {
-                if let Some(bytes) = row.bytes(0) {
-                    out.push((ids[k], clean(bytes)));
-                }
-            })?;
-        self.by_id.extend(missing.into_iter().map(|id| (id, None)));
-        self.by_id.extend(found.into_iter().flatten().map(|(id, text)| (id, Some(text))));
+        type Found = Vec<(i64, Option<Arc<str>>)>;
+        let text = |out: &mut Found, k: usize, row: &Cells| {
+            out.extend(row.bytes(0).map(|bytes| (ids[k], Some(clean(bytes)))));
+        };
+        let found: Found = db.look_up(TABLE, &["value"], (column, 1), &keys, text, Vec::extend)?;
+        self.by_id.extend(missing.into_iter().map(|id| (id, None)).chain(found));
         Ok(())
     }
 
@@ -82,14 +75,9 @@ impl Strings {
 
 /// Ids of all strings of the export that pass `test`, by one scan that keeps no text.
 pub fn ids_of(db: &Database, test: impl Fn(&[u8]) -> bool + Sync) -> Result<FxHashSet<i64>, InputError> {
-    let found = db.scan(TABLE, &["id", "value"], |out: &mut Vec<i64>, row| {
-        if let (Some(id), Some(value)) = (row.int(0), row.bytes(1))
-            && test(value)
-        {
-            out.push(id);
-        }
-    })?;
-    Ok(found.into_iter().flatten().collect())
+    let found =
+        db.scan(TABLE, &["id", "value"], |row| row.int(0).filter(|_| row.bytes(1).is_some_and(&test)))?;
+    Ok(found.into_iter().collect())
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.

@@ -9,28 +9,26 @@ use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId};
 use crate::profile::seek::Place;
 use rustc_hash::FxHashMap;
+use std::ops::Deref;
 
-/// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
+/// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`: the columns of an event record, of the event and the stream waited for, and
+/// times.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncRow {
-    /// `globalPid`; 0 where the export has none.
-    pub pid: i64,
-    /// CUPTI correlation id of the synchronising call.
-    pub correlation: ExportId,
+    /// Its `correlation` is that of the synchronising call, which none recorded.
+    waits_for: EventRow,
     /// In ns.
     pub start: i64,
     /// In ns.
     pub end: i64,
-    /// `deviceId`.
-    pub device: ExportId,
-    /// `contextId`.
-    pub context: ExportId,
-    /// `streamId`.
-    pub stream: ExportId,
-    /// `eventId` of the event waited for.
-    pub event: ExportId,
-    /// `eventSyncId`: which record of the event is waited for (newer exports).
-    pub event_sync: ExportId,
+}
+
+impl Deref for SyncRow {
+    type Target = EventRow;
+
+    fn deref(&self) -> &EventRow {
+        &self.waits_for
+    }
 }
 
 /// One row of `CUPTI_ACTIVITY_KIND_CUDA_EVENT`: an event record.
@@ -73,16 +71,12 @@ impl Syncs {
         const RECORD: [&str; 7] =
             ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
         let sync = [&RECORD[..], &["start", "end"]].concat();
-        let row = |out: &mut Vec<SyncRow>, row: &Cells| {
-            let EventRow { pid, correlation, device, context, stream, event, event_sync, .. } = record(row);
+        let row = |row: &Cells| {
             let (start, end) = (row.int(7).unwrap_or(0), row.int(8).unwrap_or(0));
-            out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
+            Some(SyncRow { waits_for: record(row), start, end })
         };
-        let event = |out: &mut Vec<EventRow>, row: &Cells| out.push(record(row));
-        let rows =
-            db.gather("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, &[], row, Vec::<SyncRow>::extend)?;
-        let events =
-            db.gather("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, &[], event, Vec::<EventRow>::extend)?;
+        let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, row)?;
+        let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, |row| Some(record(row)))?;
         Ok(Self::new(rows, events))
     }
 
@@ -100,8 +94,8 @@ impl Syncs {
 
     /// Replaces the process of rows that name none.
     pub fn set_missing_pid(&mut self, pid: i64) {
-        self.rows.iter_mut().filter(|r| r.pid == 0).for_each(|r| r.pid = pid);
-        self.events.iter_mut().filter(|e| e.pid == 0).for_each(|e| e.pid = pid);
+        let all = self.rows.iter_mut().map(|row| &mut row.waits_for).chain(&mut self.events);
+        all.filter(|row| row.pid == 0).for_each(|row| row.pid = pid);
         *self = Self::new(std::mem::take(&mut self.rows), std::mem::take(&mut self.events));
     }
 

@@ -55,3 +55,16 @@ impl<T> Tally<T> {
         self.list.iter()
     }
 }
+
+impl Tally<u64> {
+    /// Counts so many more of a key.
+    #[inline]
+    pub fn add(&mut self, key: i64, more: u64) {
+        *self.of(key, || 0) += more;
+    }
+
+    /// Counts all of another part.
+    pub fn join(&mut self, part: &Self) {
+        part.iter().for_each(|&(key, count)| self.add(key, count));
+    }
+}

@@ -149,9 +149,10 @@ impl Target {
         target.read_names(db, strings)?;
         target.read_capture(db)?;
         db.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |row| {
-            if let (Some(severity), Some(text)) = (row.int(0), row.bytes(1)) {
-                target.diagnostics.push(Diagnostic { severity, text: clean(text) });
-            }
+            let said = row.int(0).zip(row.bytes(1));
+            target
+                .diagnostics
+                .extend(said.map(|(severity, text)| Diagnostic { severity, text: clean(text) }));
         })?;
         target.read_range();
         Ok(target)
@@ -189,19 +190,15 @@ impl Target {
             self.gpu_names.extend(row.bytes(2).map(|name| (id, clean(name))));
             self.gpu_major.extend(row.int(3).map(|major| (id, major)));
         })?;
-        db.rows("TARGET_INFO_CUDA_DEVICE", &["gpuId", "cudaId", "pid"], |row| {
-            if let (Some(gpu), Some(ordinal), Some(pid)) = (row.id(0), row.id(1), row.id(2)) {
-                self.gpu_of.insert((pid, ordinal), gpu);
-            }
+        db.rows("TARGET_INFO_CUDA_DEVICE", &["pid", "cudaId", "gpuId"], |row| {
+            self.gpu_of.extend(row.id(0).zip(row.id(1)).zip(row.id(2)));
         })
     }
 
     fn read_contexts(&mut self, db: &Database) -> Result<(), InputError> {
         for table in ["TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"] {
             db.rows(table, &["processId", "contextId", "deviceId"], |row| {
-                if let (Some(pid), Some(context), Some(device)) = (row.id(0), row.id(1), row.id(2)) {
-                    self.device_of_context.insert((pid, context), device);
-                }
+                self.device_of_context.extend(row.id(0).zip(row.id(1)).zip(row.id(2)));
             })?;
         }
         Ok(())
@@ -222,18 +219,13 @@ impl Target {
 
     fn read_names(&mut self, db: &Database, strings: &mut Strings) -> Result<(), InputError> {
         db.rows("PROCESSES", &["globalPid", "name"], |row| {
-            if let (Some(pid), Some(name)) = (row.int(0), row.bytes(1)) {
-                self.process_names.insert(pid, clean(name));
-            }
+            self.process_names.extend(row.int(0).zip(row.bytes(1).map(clean)));
         })?;
         let mut threads = Vec::new();
         db.rows("ThreadNames", &["globalTid", "nameId"], |row| threads.extend(row.int(0).zip(row.int(1))))?;
         strings.fetch(db, threads.iter().map(|t| t.1))?;
-        for (tid, id) in threads {
-            if let Some(name) = strings.get(id) {
-                self.thread_names.insert(tid, name.clone());
-            }
-        }
+        self.thread_names
+            .extend(threads.iter().filter_map(|&(tid, id)| Some((tid, strings.get(id)?.clone()))));
         Ok(())
     }
 

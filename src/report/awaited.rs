@@ -36,6 +36,15 @@ fn add(sum: &mut i64, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
 
+/// Those that took longest, as many as are listed, and how many more there are.
+fn longest<K: Copy + Ord, T>(all: impl IntoIterator<Item = (K, T)>, ns: fn(&T) -> i64) -> (Vec<(K, T)>, u64) {
+    let mut all: Vec<(K, T)> = all.into_iter().collect();
+    all.sort_by_key(|(key, one)| (std::cmp::Reverse(ns(one)), *key));
+    let left_out = all.len().saturating_sub(LISTED);
+    all.truncate(LISTED);
+    (all, left_out as u64)
+}
+
 impl<'a> Look<'a> {
     pub fn new(found: &'a CaptureAnalysis, number: usize) -> Self {
         Self { found, held: Held::new(&found.profile, &found.devices), number }
@@ -87,10 +96,8 @@ impl<'a> Look<'a> {
                 sum.read += 1;
             }
         }
-        let mut listed: Vec<(StreamIx, AwaitedStream)> = streams.into_iter().collect();
-        listed.sort_by_key(|(stream, sum)| (std::cmp::Reverse(sum.pending_ns), *stream));
-        let left_out = listed.len().saturating_sub(LISTED);
-        (listed.into_iter().take(LISTED).map(|(_, sum)| sum).collect(), left_out as u64)
+        let (listed, left_out) = longest(streams, |sum| sum.pending_ns);
+        (listed.into_iter().map(|(_, sum)| sum).collect(), left_out)
     }
 
     fn device(&self, stream: StreamIx) -> u32 {
@@ -115,9 +122,7 @@ impl<'a> Look<'a> {
             }
             add(&mut idle, wait.blocked.saturating_sub(ran).max(0));
         }
-        let mut listed: Vec<(Name, (OpId, u64, i64))> = all.into_iter().collect();
-        listed.sort_by_key(|&(name, (_, _, ns))| (std::cmp::Reverse(ns), name));
-        let left_out = listed.len().saturating_sub(LISTED);
+        let (listed, left_out) = longest(all, |sum| sum.2);
         let one = |((stream, ..), (op, count, ns)): (Name, (OpId, u64, i64))| AwaitedOperation {
             name: op_name(&self.found.profile, op).to_string(),
             device: self.device(stream),
@@ -125,7 +130,7 @@ impl<'a> Look<'a> {
             count,
             blocked_ns: ns,
         };
-        (listed.into_iter().take(LISTED).map(one).collect(), left_out as u64, idle)
+        (listed.into_iter().map(one).collect(), left_out, idle)
     }
 
     fn narrow(&self, site: &'a Site) -> Option<Narrow> {
@@ -171,14 +176,14 @@ impl<'a> Look<'a> {
             device: found.devices.list[party.1].id,
             late_ns: ns,
         };
-        let mut late: Vec<(Party, i64)> = sum.late.iter().map(|(party, ns)| (*party, *ns)).collect();
-        late.sort_by_key(|&(party, ns)| (std::cmp::Reverse(ns), party));
+        let late_ns = sum.late_ns();
+        let (late, _) = longest(sum.late, |&ns| ns);
         Some(BehindCollectives {
             name: native::short(name),
             blocked_ns: sum.ns,
             met_ns: sum.met_ns,
-            late_ns: sum.late_ns(),
-            late: late.into_iter().take(LISTED).map(rank).collect(),
+            late_ns,
+            late: late.into_iter().map(rank).collect(),
         })
     }
 }

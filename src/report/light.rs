@@ -44,6 +44,11 @@ impl Light {
         self.capture.as_mut().filter(|_| stands).unwrap_or(found)
     }
 
+    /// [`Self::shown`], and the other one is let go.
+    pub fn alone(self, found: CaptureAnalysis, stands: bool) -> CaptureAnalysis {
+        self.capture.filter(|_| stands).unwrap_or(found)
+    }
+
     /// Whether the light capture now has the sites of the judged export, and so stands for it: not where there is none,
     /// or where one lies beside and does not fit, which `found` then says. `again`: for other waits this will be asked
     /// again.

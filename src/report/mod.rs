@@ -19,6 +19,7 @@ use crate::model::Report;
 use assemble::Assembler;
 use light::Light;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 /// Reads and analyses all exports into one report. One of several that cannot be read or holds no CUDA calls is left out, with a
 /// warning.
@@ -48,30 +49,7 @@ pub fn run_parts(
         options
     };
     let parts: Vec<Options> = std::iter::once(options.clone()).chain(ranges.iter().map(inside)).collect();
-    let (workers, each) = share(options, paths.len());
-    let again = parts.len() > 1;
-    let as_advised = ResolvedScenario::default();
-    let mut assemblers: Vec<Assembler> =
-        parts.iter().map(|part| Assembler::new(part, &as_advised, paths.len())).collect();
-    let mut left_out = LeftOut::new(paths.len());
-    let read = |number: usize, path: &Path| -> anyhow::Result<_> {
-        let (mut found, mut light, timed) = judged(path, &each, again)?;
-        light.shown(&mut found, timed).price(number, &as_advised, &each, false);
-        Ok((found, light, timed))
-    };
-    reading::side_by_side(paths, workers, options.memory, read, |number, read| {
-        let read = left_out.or_not(read, &paths[number], &mut assemblers)?;
-        let Some((mut found, mut light, timed)) = read else { return Ok(()) };
-        assemblers[0].add(light.shown(&mut found, timed))?;
-        for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
-            let again = n + 1 < parts.len();
-            found.judge(part, again)?;
-            let timed = light.stands_for(&mut found, part, again)?;
-            assembler.add(light.shown(&mut found, timed))?;
-        }
-        anyhow::Ok(())
-    })?;
-    let mut reports = assemblers.into_iter().map(Assembler::finish).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut reports = as_advised(paths, &parts, false, &mut LeftOut::new(paths.len()), |_, _| ())?;
     let whole = reports.remove(0);
     Ok((whole, reports))
 }
@@ -88,13 +66,13 @@ pub fn run_keeping(
 ) -> anyhow::Result<Report> {
     let mut left_out = LeftOut::new(paths.len());
     if options.scenario.is_empty() && !options.as_captured {
-        return as_advised(paths, options, false, &mut left_out, keep);
+        return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
     }
     let mut exports = Vec::new();
     let plain = Options { top: 0, as_captured: false, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
     let number = |found, _| exports.push((exports.len(), found));
-    let ranked = as_advised(paths, &plain, true, &mut left_out, number)?;
+    let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
@@ -114,41 +92,46 @@ pub fn run_keeping(
     assembler.finish()
 }
 
-/// Reads all exports, prices them as advised and hands each on; their report. `again`: they will be priced again.
+/// Reads all exports, prices them as advised and hands each on; a report of each part, the first of which is the whole and the
+/// only one with prices. `again`: they will be priced again.
 fn as_advised(
     paths: &[PathBuf],
-    options: &Options,
+    parts: &[Options],
     again: bool,
     left_out: &mut LeftOut,
     mut keep: impl FnMut(CaptureAnalysis, Waits),
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
-    let (workers, each) = share(options, paths.len());
-    let mut assembler = [Assembler::new(options, &scenario, paths.len())];
-    let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
-        let (found, light, timed) = judged(path, &each, false)?;
-        let mut found = light.capture.filter(|_| timed).unwrap_or(found);
-        found.price(number, &scenario, &each, again);
-        Ok(found)
+    let (workers, each) = share(&parts[0], paths.len());
+    let new = |part| Assembler::new(part, &scenario, paths.len());
+    let mut assemblers: Vec<Assembler> = parts.iter().map(new).collect();
+    let read = |number: usize, path: &Path| -> anyhow::Result<_> {
+        let judged_again = parts.len() > 1;
+        let mut found = CaptureAnalysis::read(path, &each)?;
+        let mut light = Light::read(path, &each)?;
+        found.judge(&each, judged_again)?;
+        let stands = light.stands_for(&mut found, &each, judged_again)?;
+        let (mut found, mut light, stands) = match judged_again {
+            true => (found, light, stands),
+            false => (light.alone(found, stands), Light::default(), false),
+        };
+        light.shown(&mut found, stands).price(number, &scenario, &each, again);
+        Ok((found, light, stands))
     };
-    reading::side_by_side(paths, workers, options.memory, read, |number, found| {
-        if let Some(found) = left_out.or_not(found, &paths[number], &mut assembler)? {
-            let waits = assembler[0].add(&found)?;
-            keep(found, waits);
+    reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {
+        let read = left_out.or_not(read, &paths[number], &mut assemblers)?;
+        let Some((mut found, mut light, mut stands)) = read else { return Ok(()) };
+        let waits = assemblers[0].add(light.shown(&mut found, stands))?;
+        for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
+            let judged_again = n + 1 < parts.len();
+            found.judge(part, judged_again)?;
+            stands = light.stands_for(&mut found, part, judged_again)?;
+            assembler.add(light.shown(&mut found, stands))?;
         }
+        keep(light.alone(found, stands), waits);
         anyhow::Ok(())
     })?;
-    let [assembler] = assembler;
-    assembler.finish()
-}
-
-/// An export, its light capture, and whether that one stands for it. `again`: it will be judged again.
-fn judged(path: &Path, options: &Options, again: bool) -> anyhow::Result<(CaptureAnalysis, Light, bool)> {
-    let mut found = CaptureAnalysis::read(path, options)?;
-    let mut light = Light::read(path, options)?;
-    found.judge(options, again)?;
-    let stands = light.stands_for(&mut found, options, again)?;
-    Ok((found, light, stands))
+    assemblers.into_iter().map(Assembler::finish).collect()
 }
 
 /// How many of so many exports are read at once, and what each reading may take of the threads.

@@ -297,7 +297,7 @@ impl<'a> Sites<'a> {
         }));
         Ok(Some(Iterations {
             source: found.source(),
-            confidence: found.confidence(),
+            confidence: found.confidence,
             count: count as u64,
             start_up: found.start_up as u64,
             median_ns: found.median_ns(),

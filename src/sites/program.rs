@@ -7,7 +7,9 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::database::Cells;
 use crate::profile::ids::{ThreadIx, pid_of, process};
+use crate::profile::strings::clean;
 use crate::text::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -181,11 +183,9 @@ fn shared(profile: &Profile) -> Result<Option<Arc<str>>, InputError> {
         "MPI_",
         "__managed__",
     ];
-    let found = profile.db.scan("StringIds", &["value"], |out: &mut Vec<Arc<str>>, row| {
-        let says = |text: &[u8]| CALLS.iter().any(|call| text.starts_with(call.as_bytes()));
-        out.extend(row.bytes(0).filter(|text| says(text)).map(crate::profile::strings::clean));
-    })?;
-    Ok(found.into_iter().flatten().min())
+    let says = |text: &[u8]| CALLS.iter().any(|call| text.starts_with(call.as_bytes()));
+    let name = |row: &Cells| row.bytes(0).filter(|text| says(text)).map(clean);
+    Ok(profile.db.scan("StringIds", &["value"], name)?.into_iter().min())
 }
 
 #[cfg(test)]

@@ -101,21 +101,18 @@ fn rows_are_the_same_by_either_reader() {
     let open = |path: &Path, threads| {
         Database::open(path, Reading { threads, ..Reading::default() }).expect("an export")
     };
-    let row = |out: &mut Vec<String>, row: &Cells| {
+    let text = |row: &Cells| {
         let cell = |i| format!("{:?} {:?}", row.int(i), row.bytes(i));
-        out.push((0..COLUMNS.len()).map(cell).collect::<Vec<_>>().join(" | "));
+        (0..COLUMNS.len()).map(cell).collect::<Vec<_>>().join(" | ")
     };
     let keys: Vec<i64> = (0..9000).map(|i| (i * 7919) % 33_500 - 100).chain([5, 5, i64::MAX]).collect();
     let read = |db: &Database, key: &str| {
-        let rows = db.scan("wide", &COLUMNS, row).expect("rows").concat();
+        let rows = db.scan("wide", &COLUMNS, |row| Some(text(row))).expect("rows");
         let mut small = Vec::new();
-        db.rows("wide", &COLUMNS, |cells| row(&mut small, cells)).expect("rows");
+        db.rows("wide", &COLUMNS, |row| small.push(text(row))).expect("rows");
         assert_eq!(rows, small);
-        let found = |out: &mut Vec<String>, k: usize, cells: &Cells| {
-            out.push(k.to_string());
-            row(out, cells);
-        };
-        (rows, db.look_up("wide", &COLUMNS, key, 2, &keys, found).expect("rows").concat())
+        let found = |out: &mut Vec<String>, k: usize, row: &Cells| out.extend([k.to_string(), text(row)]);
+        (rows, db.look_up("wide", &COLUMNS, (key, 2), &keys, found, Vec::extend).expect("rows"))
     };
     for key in ["rowid", "id"] {
         let expected = read(&open(&file, 1), key);

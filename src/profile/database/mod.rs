@@ -15,12 +15,12 @@ mod tests;
 use crate::error::InputError;
 use crate::profile::header::check_header;
 use crate::profile::ids::ExportId;
-use crate::profile::parallel::{joined, parallel};
+use crate::profile::parallel::joined;
 use crate::vocabulary::words;
 use pages::Pages;
 use parquet::Folder;
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Statement};
 use rustc_hash::FxHashMap;
 use sqlite::{connect, sqlite_error};
 use std::borrow::Cow;
@@ -239,21 +239,20 @@ impl Database {
         self.tables.keys().chain(views).map(String::as_str)
     }
 
-    /// Reads `columns` of `table` in rowid order; `rows` receives each row with the accumulator of its part.
-    ///
-    /// Returns the accumulators in rowid order: concatenated they are the table, whatever the thread count. An absent
-    /// table yields none, as does one without rowid ([`super::lacks`] says so). The rowid can be asked for as a column named `rowid`.
-    pub fn scan<T: Default + Send>(
+    /// What `take` makes of rows of `table`, in rowid order, whatever the thread count. An absent table yields nothing, as does
+    /// one without rowid ([`super::lacks`] says so). The rowid can be asked for as a column named `rowid`.
+    pub fn scan<T: Send>(
         &self,
         table: &str,
         columns: &[&str],
-        rows: impl Fn(&mut T, &Cells) + Sync,
+        take: impl Fn(&Cells) -> Option<T> + Sync,
     ) -> Result<Vec<T>, InputError> {
-        self.gather(table, columns, &[], rows, Vec::push)
+        let rows = |out: &mut Vec<T>, row: &Cells| out.extend(take(row));
+        self.gather(table, columns, &[], rows, Vec::extend)
     }
 
-    /// As [`Self::scan`]; `join` adds the accumulator of each part, in rowid order, to what it made of those before it, while
-    /// others are read. Few rows are asked for `seldom` columns ([`Cells::at_hand`]).
+    /// As [`Self::scan`]; `rows` receives each row with the accumulator of its part, and `join` adds that, in rowid order, to
+    /// what it made of those before it, while others are read. Few rows are asked for `seldom` columns ([`Cells::at_hand`]).
     pub fn gather<T: Default + Send, S: Default + Send>(
         &self,
         table: &str,
@@ -318,26 +317,29 @@ impl Database {
     /// `most` of a key.
     ///
     /// `rows` gets the accumulator of its slice of `keys`, the index of the key, and the row; look-ups run in parallel
-    /// slices, returned in order.
-    pub fn look_up<T: Default + Send>(
+    /// slices, joined in order.
+    pub fn look_up<T: Default + Send, S: Default + Send>(
         &self,
         table: &str,
         columns: &[&str],
-        key: &str,
-        most: usize,
+        (key, most): (&str, usize),
         keys: &[i64],
         rows: impl Fn(&mut T, usize, &Cells) + Sync,
-    ) -> Result<Vec<T>, InputError> {
+        join: impl Fn(&mut S, T) + Sync,
+    ) -> Result<S, InputError> {
         let threads = self.reading.threads;
         self.reading.progress.iter().for_each(|p| p.costs(Work::LookUps, keys.len() as u64));
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
-                let Some(search) = folder.look_up(table, columns, key, most) else { return Ok(Vec::new()) };
-                return in_slices(threads, keys, || Ok(()), |(), keys, each| search.find(keys, each), &rows);
+                let Some(search) = folder.look_up(table, columns, (key, most)) else {
+                    return Ok(S::default());
+                };
+                let find = |(): &mut (), keys: &[i64], each: Each| search(keys, each);
+                return in_slices(threads, keys, || Ok(()), find, &rows, &join);
             }
         };
-        let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
+        let Some(select) = self.select(table, columns) else { return Ok(S::default()) };
         let asked = [columns, &[key]].concat();
         let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, &asked, &[]));
         if let Some(pages) = pages.filter(|pages| pages.is_rowid(columns.len())) {
@@ -345,22 +347,17 @@ impl Database {
                 let mut numbered = keys.iter().enumerate();
                 numbered.try_for_each(|(k, &key)| reader.look_up(key, &mut |row| each(k, row)))
             };
-            if let Ok(found) = in_slices(threads, keys, || Ok(pages.reader()), find, &rows) {
+            if let Ok(found) = in_slices(threads, keys, || Ok(pages.reader()), find, &rows, &join) {
                 return Ok(found);
             }
         }
         let sql = format!("{select} WHERE {} = ?1 LIMIT {most}", quote(key));
         let find = |c: &mut Connection, keys: &[i64], each: Each| {
             let mut statement = c.prepare(&sql)?;
-            for (k, key) in keys.iter().enumerate() {
-                let mut cursor = statement.query([key])?;
-                while let Some(row) = cursor.next()? {
-                    each(k, &Cells(Source::Sqlite(row)));
-                }
-            }
-            Ok(())
+            let mut keys = keys.iter().enumerate();
+            keys.try_for_each(|(k, key)| sqlite::rows(statement.query([key])?, |row| each(k, row)))
         };
-        in_slices(threads, keys, || connect(&self.path, file.immutable), find, &rows)
+        in_slices(threads, keys, || connect(&self.path, file.immutable), find, &rows, &join)
             .map_err(|e| sqlite_error(&self.path, &e))
     }
 
@@ -395,16 +392,9 @@ impl Database {
             }
         };
         let Some(select) = self.select(table, columns) else { return Ok(()) };
-        let mut run = |s: rusqlite::Result<Statement>| -> rusqlite::Result<()> {
-            let mut statement = s?;
-            let mut cursor = statement.query([])?;
-            while let Some(row) = cursor.next()? {
-                each(&Cells(Source::Sqlite(row)));
-            }
-            Ok(())
-        };
         let main = file.main();
-        run(main.prepare(&select)).map_err(|e| sqlite_error(&self.path, &e))
+        let read = main.prepare(&select).and_then(|mut all| sqlite::rows(all.query([])?, each));
+        read.map_err(|e| sqlite_error(&self.path, &e))
     }
 
     fn select(&self, table: &str, columns: &[&str]) -> Option<String> {
@@ -436,21 +426,23 @@ trait ReadPart<E> {
 type Each<'a> = &'a mut dyn FnMut(usize, &Cells);
 
 /// Searches `keys` slice by slice on `threads` threads; `find` hands the rows of a slice on.
-fn in_slices<W, T: Default + Send, E: Send>(
+fn in_slices<W, T: Default + Send, S: Default + Send, E: Send>(
     threads: usize,
     keys: &[i64],
     open: impl Fn() -> Result<W, E> + Sync,
     find: impl Fn(&mut W, &[i64], Each) -> Result<(), E> + Sync,
     rows: &(impl Fn(&mut T, usize, &Cells) + Sync),
-) -> Result<Vec<T>, E> {
+    join: &(impl Fn(&mut S, T) + Sync),
+) -> Result<S, E> {
     /// Keys a worker takes at a time.
     const SLICE: usize = 4096;
     let slices: Vec<&[i64]> = keys.chunks(SLICE).collect();
-    parallel(threads, slices.len(), open, |finder, i| {
+    let work = |finder: &mut W, i: usize| {
         let mut out = T::default();
         find(finder, slices[i], &mut |k, row| rows(&mut out, i * SLICE + k, row))?;
         Ok(out)
-    })
+    };
+    joined(threads, slices.len(), open, work, join)
 }
 
 fn quote(name: &str) -> String {

@@ -16,10 +16,11 @@
 //! is asked for, and its decoding.
 
 use super::column::{Column, Piece, Row, guarded, is_flat};
-use super::{Cells, Parts, ReadPart, Source, parallel};
+use super::{Cells, Each, Parts, ReadPart, Source};
 use crate::error::InputError;
 use crate::profile::commands;
 use crate::profile::header::io_error;
+use crate::profile::parallel::parallel;
 use crate::profile::seek::seek;
 use polars_arrow::bitmap::Bitmap;
 use polars_buffer::Buffer;
@@ -123,10 +124,16 @@ impl Folder {
             && zones.windows(2).all(|w| w[0].1 <= w[1].0)
     }
 
-    /// A search of rows by `key`, at most so many each; `None` where there is no such table.
-    pub fn look_up(&self, table: &str, columns: &[&str], key: &str, most: usize) -> Option<LookUp<'_>> {
+    /// A search of rows by `key`, at most so many each ([`Table::find`]); `None` where there is no such table.
+    pub fn look_up(
+        &self,
+        table: &str,
+        columns: &[&str],
+        (key, most): (&str, usize),
+    ) -> Option<impl Fn(&[i64], Each) -> Result<(), InputError> + Sync> {
         let table = self.tables.get(table)?;
-        Some(LookUp { table, places: table.places(columns), key: table.place(key), most })
+        let (places, key) = (table.places(columns), table.place(key));
+        Some(move |keys: &[i64], each: Each| table.find(&places, (key, most), keys, each))
     }
 }
 
@@ -230,6 +237,59 @@ impl Table {
         *buffer = bytes.into_mut().right().unwrap_or_default();
         columns
     }
+
+    /// Hands on the first `most` rows of each of `keys` with the key's index: in the order of the keys, and each key's in their
+    /// own.
+    ///
+    /// Row groups that can hold none are not read; of the others the key column, and the other columns of the rows found.
+    fn find(
+        &self,
+        places: &[Place],
+        (key, most): (Place, usize),
+        keys: &[i64],
+        each: Each,
+    ) -> Result<(), InputError> {
+        let mut sorted: Vec<(i64, usize)> = keys.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let mut found: Vec<(usize, usize, usize)> = Vec::new();
+        let mut blocks: Vec<Vec<Column>> = Vec::new();
+        let (mut before, mut buffer) = (0, Vec::new());
+        for (group, &rows) in self.rows.iter().enumerate() {
+            let first = before;
+            before += rows;
+            let (min, max) = match key {
+                Place::Stored(0) => self.zones[group],
+                Place::Row => (first as i64 + 1, before as i64),
+                _ => ANYTHING,
+            };
+            let low = sorted.partition_point(|key| key.0 < min);
+            let near = &sorted[low..][..sorted[low..].partition_point(|key| key.0 <= max)];
+            if near.is_empty() {
+                continue;
+            }
+            let [key] = &self.read(group, first, &[key], None, &mut buffer)?[..] else { continue };
+            let (mut taken, mut hits, mut from) = (vec![false; rows], 0, 0);
+            for (at, taken) in taken.iter_mut().enumerate() {
+                let Some(value) = key.int(at) else { continue };
+                seek(near.len(), &mut from, |i| near[i].0 < value);
+                let equal = near[from..].iter().take_while(|key| key.0 == value);
+                found.extend(equal.map(|key| (key.1, blocks.len(), hits)));
+                *taken = near.get(from).is_some_and(|key| key.0 == value);
+                hits += usize::from(*taken);
+            }
+            if hits > 0 {
+                let mask = taken.into_iter().collect();
+                blocks.push(self.read(group, first, places, Some(&mask), &mut buffer)?);
+            }
+        }
+        found.sort_unstable();
+        for rows in found.chunk_by(|a, b| a.0 == b.0) {
+            for &(k, block, at) in rows.iter().take(most) {
+                each(k, &Cells(Source::Parquet(Row::new(&blocks[block], at))));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Smallest and largest value that a row group has in a column of integers.
@@ -301,62 +361,5 @@ impl ReadPart<InputError> for (&Scan<'_>, Vec<u8>) {
             before += rows;
         }
         Ok(part.rows as u64)
-    }
-}
-
-/// A search of rows by a key column.
-pub(super) struct LookUp<'a> {
-    table: &'a Table,
-    places: Vec<Place>,
-    key: Place,
-    /// Rows of a key, at most.
-    most: usize,
-}
-
-impl LookUp<'_> {
-    /// Hands on the rows of each key with the key's index: in the order of the keys, and each key's in their own.
-    ///
-    /// Row groups that can hold none are not read; of the others the key column, and the other columns of the rows found.
-    pub fn find(&self, keys: &[i64], each: &mut dyn FnMut(usize, &Cells)) -> Result<(), InputError> {
-        let mut sorted: Vec<(i64, usize)> = keys.iter().copied().zip(0..).collect();
-        sorted.sort_unstable();
-        let mut found: Vec<(usize, usize, usize)> = Vec::new();
-        let mut blocks: Vec<Vec<Column>> = Vec::new();
-        let (table, mut before, mut buffer) = (self.table, 0, Vec::new());
-        for (group, &rows) in table.rows.iter().enumerate() {
-            let first = before;
-            before += rows;
-            let (min, max) = match self.key {
-                Place::Stored(0) => table.zones[group],
-                Place::Row => (first as i64 + 1, before as i64),
-                _ => ANYTHING,
-            };
-            let low = sorted.partition_point(|key| key.0 < min);
-            let near = &sorted[low..][..sorted[low..].partition_point(|key| key.0 <= max)];
-            if near.is_empty() {
-                continue;
-            }
-            let [key] = &table.read(group, first, &[self.key], None, &mut buffer)?[..] else { continue };
-            let (mut taken, mut hits, mut from) = (vec![false; rows], 0, 0);
-            for (at, taken) in taken.iter_mut().enumerate() {
-                let Some(value) = key.int(at) else { continue };
-                seek(near.len(), &mut from, |i| near[i].0 < value);
-                let equal = near[from..].iter().take_while(|key| key.0 == value);
-                found.extend(equal.map(|key| (key.1, blocks.len(), hits)));
-                *taken = near.get(from).is_some_and(|key| key.0 == value);
-                hits += usize::from(*taken);
-            }
-            if hits > 0 {
-                let mask = taken.into_iter().collect();
-                blocks.push(table.read(group, first, &self.places, Some(&mask), &mut buffer)?);
-            }
-        }
-        found.sort_unstable();
-        for rows in found.chunk_by(|a, b| a.0 == b.0) {
-            for &(k, block, at) in rows.iter().take(self.most) {
-                each(k, &Cells(Source::Parquet(Row::new(&blocks[block], at))));
-            }
-        }
-        Ok(())
     }
 }

@@ -56,21 +56,19 @@ fn probe(connection: Connection) -> rusqlite::Result<Connection> {
 }
 
 pub(super) fn list_tables(connection: &Connection) -> rusqlite::Result<FxHashMap<String, Vec<String>>> {
-    let mut names = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
-    let names: Vec<String> = names
-        .query_map([], |r| Ok(r.get_ref(0)?.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())?))?
-        .collect::<Result<_, _>>()?;
-    let mut tables = FxHashMap::default();
-    for name in names {
-        let mut info = connection.prepare(&format!("PRAGMA table_info({})", quote(&name)))?;
-        let columns = info
-            .query_map([], |r| {
-                Ok(r.get_ref(1)?.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())?)
-            })?
-            .collect::<Result<_, _>>()?;
-        tables.insert(name, columns);
-    }
-    Ok(tables)
+    let columns = |name: String| {
+        let columns = texts(connection, &format!("PRAGMA table_info({})", quote(&name)), 1)?;
+        Ok((name, columns))
+    };
+    let names = texts(connection, "SELECT name FROM sqlite_master WHERE type = 'table'", 0)?;
+    names.into_iter().map(columns).collect()
+}
+
+/// A column of what a statement gives.
+fn texts(connection: &Connection, sql: &str, column: usize) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(sql)?;
+    let text = |r: &rusqlite::Row| Ok(String::from_utf8_lossy(r.get_ref(column)?.as_bytes()?).into_owned());
+    statement.query_map([], text)?.collect()
 }
 
 /// Views, and those of the tables that have no rowid.
@@ -78,11 +76,8 @@ pub(super) fn list_shapes<'a>(
     connection: &Connection,
     tables: impl Iterator<Item = &'a String>,
 ) -> rusqlite::Result<FxHashMap<String, Shape>> {
-    let mut views = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;
-    let mut shapes: FxHashMap<String, Shape> = views
-        .query_map([], |r| Ok(r.get_ref(0)?.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())?))?
-        .map(|name| Ok((name?, Shape::View)))
-        .collect::<rusqlite::Result<_>>()?;
+    let views = texts(connection, "SELECT name FROM sqlite_master WHERE type = 'view'", 0)?;
+    let mut shapes: FxHashMap<_, _> = views.into_iter().map(|name| (name, Shape::View)).collect();
     let mut listed = connection.prepare("SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'")?;
     for name in tables {
         let mut rows = listed.query([name])?;
@@ -119,13 +114,17 @@ impl Parts for Ranges<'_> {
 impl ReadPart<rusqlite::Error> for (&Ranges<'_>, Connection) {
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> rusqlite::Result<u64> {
         let (first, last) = self.0.ranges[part];
-        let mut statement = self.1.prepare(&self.0.sql)?;
-        let mut cursor = statement.query([first, last])?;
-        while let Some(row) = cursor.next()? {
-            each(&Cells(Source::Sqlite(row)));
-        }
+        rows(self.1.prepare(&self.0.sql)?.query([first, last])?, each)?;
         Ok(last.abs_diff(first).saturating_add(1))
     }
+}
+
+/// Hands on each row of a statement.
+pub(super) fn rows(mut cursor: rusqlite::Rows, mut each: impl FnMut(&Cells)) -> rusqlite::Result<()> {
+    while let Some(row) = cursor.next()? {
+        each(&Cells(Source::Sqlite(row)));
+    }
+    Ok(())
 }
 
 /// The integer in a column; `None` for NULL and for any other type.

@@ -1,7 +1,9 @@
 //! Both readers read the same: tables of every kind that SQLite can hold, and files that are no longer what they were.
 
 use super::*;
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// A value of a cell, as a literal of SQL.
 fn value() -> impl Strategy<Value = String> {
@@ -12,7 +14,7 @@ fn value() -> impl Strategy<Value = String> {
         1 => (-1e9..1e9).prop_map(|v: f64| format!("{v:?}")),
         2 => "[a-zé\u{1F980}]{0,12}".prop_map(|text| format!("'{text}'")),
         1 => (0usize..9000).prop_map(|length| format!("'{}'", "long ".repeat(length / 5))),
-        1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| format!("x'{}'", bytes.iter().map(|b| format!("{b:02x}")).collect::<String>())),
+        1 => vec(any::<u8>(), 0..40).prop_map(|bytes| format!("x'{}'", bytes.iter().map(|b| format!("{b:02x}")).collect::<String>())),
     ]
 }
 
@@ -35,48 +37,25 @@ struct Written {
     vacuumed: bool,
 }
 
-fn written() -> impl Strategy<Value = Written> {
-    let columns = proptest::collection::vec(proptest::sample::select(&KINDS[..7]), 1..7);
-    let shape = (
-        (9u32..=16).prop_map(|bits| 1 << bits),
-        proptest::sample::select(vec!["UTF-8", "UTF-16le", "UTF-16be"]),
-        proptest::sample::select(vec!["NONE", "FULL", "INCREMENTAL"]),
-        proptest::sample::select(vec![
-            "",
-            "k INTEGER PRIMARY KEY",
-            "k INTEGER PRIMARY KEY DESC",
-            "k INT PRIMARY KEY",
-        ]),
-        (
-            0u8..8,
-            proptest::sample::select(vec![
-                None,
-                Some("INTEGER"),
-                Some("INTEGER DEFAULT 41"),
-                Some("TEXT DEFAULT 'x'"),
-            ]),
-            any::<bool>(),
-        ),
-    );
-    (shape, columns).prop_flat_map(
-        |((page_size, encoding, vacuum, key, (deleted, added, vacuumed)), columns)| {
-            let row = (any::<i64>(), proptest::collection::vec(value(), columns.len()));
-            let near = (0i64..2000, proptest::collection::vec(value(), columns.len()));
-            proptest::collection::vec(prop_oneof![1 => row, 9 => near], 0..300).prop_map(move |rows| {
-                Written {
-                    page_size,
-                    encoding,
-                    vacuum,
-                    key,
-                    columns: columns.clone(),
-                    rows,
-                    deleted,
-                    added,
-                    vacuumed,
-                }
-            })
-        },
-    )
+/// A rowid, mostly near the others, and so many values.
+fn row(columns: usize) -> impl Strategy<Value = (i64, Vec<String>)> {
+    (prop_oneof![1 => any::<i64>(), 9 => 0i64..2000], vec(value(), columns))
+}
+
+prop_compose! {
+    fn written()(columns in vec(select(&KINDS[..7]), 1..7))(
+        page_size in (9u32..=16).prop_map(|bits| 1 << bits),
+        encoding in select(&["UTF-8", "UTF-16le", "UTF-16be"][..]),
+        vacuum in select(&["NONE", "FULL", "INCREMENTAL"][..]),
+        key in select(&["", "k INTEGER PRIMARY KEY", "k INTEGER PRIMARY KEY DESC", "k INT PRIMARY KEY"][..]),
+        rows in vec(row(columns.len()), 0..300),
+        deleted in 0u8..8,
+        added in select(&[None, Some("INTEGER"), Some("INTEGER DEFAULT 41"), Some("TEXT DEFAULT 'x'")][..]),
+        vacuumed in any::<bool>(),
+        columns in Just(columns),
+    ) -> Written {
+        Written { page_size, encoding, vacuum, key, columns, rows, deleted, added, vacuumed }
+    }
 }
 
 impl Written {
@@ -137,9 +116,8 @@ fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, V
     };
     let all: Vec<Seen> = db.gather("t", &columns, &columns, see_both, Vec::extend)?;
     let ids: Vec<i64> = all.iter().filter_map(|row| row.last()?.0).chain([0, 1, -1, i64::MAX]).collect();
-    let one_by_one =
-        db.look_up("t", &columns, "rowid", 1, &ids, |out: &mut Vec<Seen>, _, row| out.push(see(row)))?;
-    Ok((all, one_by_one.concat()))
+    let row = |out: &mut Vec<Seen>, _, row: &Cells| out.push(see(row));
+    Ok((all, db.look_up("t", &columns, ("rowid", 1), &ids, row, Vec::extend)?))
 }
 
 proptest! {
@@ -167,7 +145,7 @@ proptest! {
 
     /// Whatever a page says, reading it ends, and stays within the file.
     #[test]
-    fn damaged_pages_end(written in written(), bytes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), cut in any::<Option<prop::sample::Index>>()) {
+    fn damaged_pages_end(written in written(), bytes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), cut in any::<Option<prop::sample::Index>>()) {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.sqlite");
         written.write(&path);
@@ -216,7 +194,7 @@ fn a_file_that_shrinks_is_named() {
     drop(c);
     let db = Database::open(&path, Reading::default()).expect("opens");
     std::fs::File::options().write(true).open(&path).expect("a file").set_len(8192).expect("cut");
-    let read = db.scan("t", &["c0"], |n: &mut u64, _| *n += 1);
+    let read = db.scan("t", &["c0"], |_| Some(()));
     let said = read.expect_err("most rows are gone").to_string();
     assert!(said.contains("t.sqlite") && said.contains("nsys export"), "{said}");
 }

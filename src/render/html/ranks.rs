@@ -63,25 +63,8 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ranks::{NamedBy, Over, Rank};
-    use crate::vocabulary::{Kind, Per};
-
-    fn rank(rank: u32) -> Rank {
-        Rank {
-            rank,
-            named_by: NamedBy::Name,
-            profile: format!("rank_{rank}.sqlite"),
-            pid: 1,
-            host: None,
-            iterations: 0,
-            iteration_ns: None,
-            span_ns: 0,
-            waits: 1,
-            blocked_ns: 0,
-            drain_ns: 0,
-            clock_ns: None,
-        }
-    }
+    use crate::model::ranks::{Over, Rank};
+    use crate::vocabulary::Kind;
 
     /// Of 200 ranks two share a column, which shows the one that waits longer.
     #[test]
@@ -107,17 +90,8 @@ mod tests {
             odd: Vec::new(),
             blocked_by_rank_ns: blocked,
         };
-        let ranks = Ranks {
-            per: Per::Run,
-            list: (0..200).map(rank).collect(),
-            missing: Vec::new(),
-            sites: vec![site],
-            sites_omitted: 0,
-            clocks: None,
-            met: 0,
-            alone: 0,
-            late: Vec::new(),
-        };
+        let list = (0..200).map(|rank| Rank { rank, ..Rank::default() }).collect();
+        let ranks = Ranks { list, sites: vec![site], ..Ranks::default() };
         let view = view(&ranks);
         assert_eq!((view.columns.len(), view.columns[75].as_str()), (100, "ranks 150 to 151"));
         let row = &view.rows[0];

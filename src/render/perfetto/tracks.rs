@@ -24,7 +24,7 @@ const LANES: u32 = 16;
 const NEXT_PID: u32 = 1_000_000;
 
 /// A row: process and thread id in the trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Track {
     pub pid: u32,
     pub tid: u32,
@@ -46,7 +46,7 @@ pub struct Tracks {
     pub streams: TiVec<StreamIx, Track>,
     /// Ids and names, in order.
     pub processes: Vec<(u32, String)>,
-    names: FxHashMap<Track, String>,
+    names: BTreeMap<Track, String>,
 }
 
 impl Tracks {
@@ -71,7 +71,7 @@ impl Tracks {
             threads: vec![Track::default(); threads.len()].into(),
             streams: vec![Track::default(); streams.len()].into(),
             processes: Vec::new(),
-            names: FxHashMap::default(),
+            names: BTreeMap::new(),
         };
         for (global, mut rows) in rows {
             rows.sort_unstable();
@@ -107,16 +107,14 @@ impl Tracks {
 
     /// Rows that slices were placed in, with their names, in order.
     pub fn rows(&self, lanes: &Lanes) -> Vec<(Track, String)> {
-        let mut tracks: Vec<(&Track, &String)> = self.names.iter().collect();
-        tracks.sort_by_key(|(track, _)| (track.pid, track.tid));
-        let of_track = |(track, name): (&Track, &String)| {
-            let (track, name) = (*track, name.clone());
+        let of_track = |(&track, name): (&Track, &String)| {
+            let name = name.clone();
             (0..lanes.of(track)).map(move |lane| {
                 let name = if lane == 0 { name.clone() } else { format!("{name}, overlapping") };
                 (Track { tid: track.tid + lane, ..track }, name)
             })
         };
-        tracks.into_iter().flat_map(of_track).collect()
+        self.names.iter().flat_map(of_track).collect()
     }
 }
 

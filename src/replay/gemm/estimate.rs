@@ -26,16 +26,6 @@ pub struct Grid {
     pub threads: u64,
 }
 
-/// What is known besides name and grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
-    /// Recorded duration, in ns.
-    pub ns: i64,
-    /// Whether blocks in z share the depth: a reduction follows, or the operator multiplies one pair of matrices.
-    /// `None` where neither is known.
-    pub split: Option<bool>,
-}
-
 /// Until the first block computes and after the last one has: what an empty kernel takes on an H200; with tensor
 /// cores, what fp16 products of 512 and 1024 cubed take there besides computing.
 const START_NS: i64 = 2_000;
@@ -98,8 +88,15 @@ impl Speed {
 }
 
 /// `base` with sizes by tile and grid; `None` where they do not tell: no tile in the name, or a persistent kernel that fills the
-/// GPU with as many blocks as fit and lets each compute several tiles.
-pub fn tiled(kernel: &Kernel, base: &Shape, grid: Grid, around: Around, gpu: &GpuModel) -> Option<Shape> {
+/// GPU with as many blocks as fit and lets each compute several tiles. `ns`: its recorded duration; `split`: whether blocks in z
+/// share the depth, because a reduction follows or the operator multiplies one pair of matrices, as far as either is known.
+pub fn tiled(
+    kernel: &Kernel,
+    base: &Shape,
+    grid: Grid,
+    (ns, split): (i64, Option<bool>),
+    gpu: &GpuModel,
+) -> Option<Shape> {
     let speed = Speed::new(gpu, base.types());
     let (tile_m, tile_n, tile_k) = kernel.tile?;
     let [x, y, z] = grid.blocks;
@@ -117,10 +114,10 @@ pub fn tiled(kernel: &Kernel, base: &Shape, grid: Grid, around: Around, gpu: &Gp
     if m > LARGEST * 64 || n > LARGEST * 64 {
         return None;
     }
-    let split = around.split.unwrap_or(z <= FEW_PARTS || (z <= MORE_PARTS && tiles * z <= speed.units));
+    let split = split.unwrap_or(z <= FEW_PARTS || (z <= MORE_PARTS && tiles * z <= speed.units));
     let (parts, batch) = if split { (z, 1) } else { (1, z) };
     let each_unit = (tiles * z).div_ceil(speed.units) as f64;
-    let seconds = speed.seconds(around.ns);
+    let seconds = speed.seconds(ns);
     let threads = (grid.threads.max(32) as f64 * each_unit).min(1024.0);
     let done = seconds * speed.clock * speed.rate * speed.efficiency(threads);
     let by_cores = done / (each_unit * tile_m as f64 * tile_n as f64) * parts as f64;

@@ -17,16 +17,17 @@ pub mod shapes;
 
 use super::plan::{Certainty, Gemm, GpuModel};
 use super::product::{FP32, Shape};
-use crate::profile::ids::StreamIx;
+use crate::profile::ids::{OpId, StreamIx};
 use crate::text;
-use estimate::{Around, Grid};
-use names::{Kernel, Role};
+use estimate::Grid;
+use names::{Family, Kernel};
 use rustc_hash::FxHashMap;
 use shapes::Operator;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Launch {
+    pub op: OpId,
     pub name: Arc<str>,
     /// Blocks and threads, where recorded.
     pub grid: Option<Grid>,
@@ -83,8 +84,7 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     let mut all = Vec::with_capacity(launches.len());
     for launch in launches {
         let kernel = *kernels.entry(&launch.name).or_insert_with(|| names::read(&launch.name));
-        let unsupported = kernel.filter(|k| k.role == Role::Product).and_then(|k| k.unsupported);
-        let found = unsupported.map_or(Found::Other, Found::Unsupported);
+        let found = kernel.and_then(|k| k.unsupported).map_or(Found::Other, Found::Unsupported);
         all.push(Entry { launch, kernel, found, split: false, ns: launch.ns, sized: None });
     }
     join_reductions(&mut all);
@@ -92,10 +92,9 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     for entry in all.iter_mut().filter(|e| e.has_no_size()) {
         // A second product under one operator is not the one that its sizes say.
         if let Some((operator, range)) = entry.launch.operator.filter(|o| used != Some(o.1))
-            && let Some(product) = operator.product
+            && let Some((n, m, k, batch)) = operator.product
         {
             used = Some(range);
-            let (m, n, k, batch) = (product.columns, product.rows, product.depth, product.batch);
             let exact = entry.base().map(|base| Shape { m, n, k, batch, ..base });
             let basis = || "sizes of the operator's NVTX range".to_owned();
             entry.sized = exact.map(|shape| (shape, Certainty::Exact, basis()));
@@ -113,7 +112,7 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
 impl Entry<'_> {
     /// A product that is replayed, of a size not known so far.
     fn has_no_size(&self) -> bool {
-        let is_product = self.kernel.is_some_and(|k| k.role == Role::Product);
+        let is_product = self.kernel.is_some_and(|k| k.family != Family::Reduction);
         is_product && self.found == Found::Other && self.sized.is_none()
     }
 
@@ -139,7 +138,7 @@ impl Entry<'_> {
         let split = if self.split { Some(true) } else { self.is_batched().map(|batched| !batched) };
         let time = text::duration(ns);
         if let Some(grid) = self.launch.grid
-            && let Some(shape) = estimate::tiled(&kernel, &base, grid, Around { ns, split }, gpu)
+            && let Some(shape) = estimate::tiled(&kernel, &base, grid, (ns, split), gpu)
         {
             let [x, y, z] = grid.blocks;
             let basis = format!("grid {x}×{y}×{z} of tiles; depth from {time}");
@@ -156,15 +155,15 @@ fn join_reductions(all: &mut [Entry]) {
     let mut before: FxHashMap<StreamIx, Option<usize>> = FxHashMap::default();
     for i in 0..all.len() {
         let last = before.entry(all[i].launch.stream).or_default();
-        match all[i].kernel.map(|k| k.role) {
-            Some(Role::Reduction) => {
+        match all[i].kernel.map(|k| k.family) {
+            Some(Family::Reduction) => {
                 if let Some(product) = last.take() {
                     all[i].found = Found::Part;
                     all[product].split = true;
                     all[product].ns = all[product].ns.saturating_add(all[i].ns);
                 }
             }
-            Some(Role::Product) => *last = Some(i),
+            Some(_) => *last = Some(i),
             None => *last = None,
         }
     }

@@ -14,13 +14,6 @@
 
 use crate::replay::product::{BF16, FP16, FP32, FP64, TF32, Types};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Product,
-    /// Adds up the parts of the product before it, which was split along K.
-    Reduction,
-}
-
 /// Which library's kernel it is: how its grid covers the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -35,12 +28,13 @@ pub enum Family {
     Vector,
     /// No tile in the name.
     Other,
+    /// No product: adds up the parts of the one before it, which was split along K.
+    Reduction,
 }
 
 /// A kernel's name, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    pub role: Role,
     pub family: Family,
     /// Types of the product, where the name tells them.
     pub types: Option<Types>,
@@ -68,7 +62,7 @@ const COMPLEX: &str = "complex numbers";
 /// Reads the name of a kernel; `None` for one that has to do with no product.
 pub fn read(name: &str) -> Option<Kernel> {
     if REDUCTIONS.iter().any(|part| name.contains(part)) {
-        return Some(Kernel { role: Role::Reduction, ..plain(Family::Other) });
+        return Some(plain(Family::Reduction));
     }
     if OTHERS.iter().any(|o| name.contains(o)) {
         return None;
@@ -90,15 +84,7 @@ pub fn read(name: &str) -> Option<Kernel> {
 }
 
 fn plain(family: Family) -> Kernel {
-    Kernel {
-        role: Role::Product,
-        family,
-        types: None,
-        transposed: None,
-        tile: None,
-        cluster: 1,
-        unsupported: None,
-    }
+    Kernel { family, types: None, transposed: None, tile: None, cluster: 1, unsupported: None }
 }
 
 /// Runs of letters, digits and underscores.

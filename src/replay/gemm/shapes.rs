@@ -7,18 +7,8 @@
 //! Sizes are logical and row-major: `R (rows × columns) = A (rows × depth) · B (depth × columns)`. cuBLAS computes the
 //! transposed product of the transposed matrices, so its m is `columns` and its n is `rows`.
 
-/// A product as PyTorch sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Product {
-    /// Of the result and of A.
-    pub rows: u64,
-    /// Of the result and of B.
-    pub columns: u64,
-    /// Columns of A, rows of B.
-    pub depth: u64,
-    /// Pairs of matrices.
-    pub batch: u64,
-}
+/// Rows and columns of the result, depth, and how many pairs of matrices: as PyTorch sees a product.
+pub type Sizes = (u64, u64, u64, u64);
 
 /// What an operator's range says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +18,7 @@ pub struct Operator {
     /// It multiplies several pairs of matrices at once.
     pub batched: bool,
     /// Its sizes, where the range says them.
-    pub product: Option<Product>,
+    pub product: Option<Sizes>,
 }
 
 /// More dimensions or larger sizes than this are no tensor's.
@@ -59,21 +49,17 @@ pub fn read(text: &str) -> Option<Operator> {
         "matmul" => (false, false, of(0)),
         _ => return None,
     };
-    Some(Operator { innermost, batched, product: product.filter(|p| p.is_sane()) })
+    Some(Operator { innermost, batched, product: product.filter(is_sane) })
 }
 
-impl Product {
-    fn is_sane(&self) -> bool {
-        let [r, c, d, b] = [self.rows, self.columns, self.depth, self.batch];
-        let positive = r > 0 && c > 0 && d > 0 && b > 0;
-        let fits =
-            |x: u64, y: u64| x.checked_mul(y).and_then(|p| p.checked_mul(b)).is_some_and(|p| p <= LARGEST);
-        positive && fits(r, c) && fits(r, d) && fits(d, c)
-    }
+fn is_sane(&(rows, columns, depth, batch): &Sizes) -> bool {
+    let of = |x: u64, y: u64| x.checked_mul(y)?.checked_mul(batch);
+    let fits = |x, y| of(x, y).is_some_and(|elements| (1..=LARGEST).contains(&elements));
+    fits(rows, columns) && fits(rows, depth) && fits(depth, columns)
 }
 
 /// Leading dimensions of equal shape are batches; those before a plain matrix on the right fold into the rows.
-fn matmul(a: &[u64], b: &[u64]) -> Option<Product> {
+fn matmul(a: &[u64], b: &[u64]) -> Option<Sizes> {
     let (rows, last, other, columns, batch) = match (a, b) {
         (&[last], &[other]) => (1, last, other, 1, 1),
         (&[rows, last], &[other]) => (rows, last, other, 1, 1),
@@ -83,7 +69,7 @@ fn matmul(a: &[u64], b: &[u64]) -> Option<Product> {
         }
         _ => return None,
     };
-    (last == other).then_some(Product { rows, columns, depth: last, batch })
+    (last == other).then_some((rows, columns, last, batch))
 }
 
 fn all(dimensions: &[u64]) -> Option<u64> {
@@ -116,10 +102,6 @@ fn sizes(text: &str) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    fn product(text: &str) -> Option<(u64, u64, u64, u64)> {
-        read(text).and_then(|o| o.product).map(|p| (p.rows, p.columns, p.depth, p.batch))
-    }
-
     #[test]
     fn texts_of_emit_nvtx_give_sizes() {
         for (operator, sizes, expected) in [
@@ -143,7 +125,7 @@ mod tests {
         ] {
             for more in ["", ", input_op_ids = [(0,-1), (1,0)]"] {
                 let text = format!("aten::{operator}, sizes = [{sizes}]{more}");
-                assert_eq!(product(&text), Some(expected), "{text}");
+                assert_eq!(read(&text).and_then(|o| o.product), Some(expected), "{text}");
             }
         }
     }

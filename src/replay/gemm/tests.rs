@@ -13,10 +13,11 @@ fn h200() -> GpuModel {
 
 fn launch(name: &str, blocks: [u64; 3], threads: u64, ns: i64) -> Launch {
     Launch {
+        op: OpId::from(0),
         name: name.into(),
         grid: Some(Grid { blocks, threads }),
         ns,
-        stream: crate::profile::ids::StreamIx::from(0),
+        stream: StreamIx::from(0),
         operator: None,
         linear: false,
     }

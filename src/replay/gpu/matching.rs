@@ -39,23 +39,6 @@ fn load(plan: &Plan) -> Load {
     if products > length / 2 { SUSTAINED } else { LIGHT }
 }
 
-/// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
-fn duration(gpu: &Gpu, shape: &Shape, (warm, part): Load) -> Result<i64> {
-    const PLACES: usize = 8;
-    let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
-    let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
-    let launch = |count: usize| {
-        spin::queued(&gpu.stream, &gpu.spin, count, |i| gpu.blas.launch(&placed[i % PLACES].product))
-    };
-    launch(1)?;
-    let once = launch(2)?.max(1);
-    for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {
-        launch(count(warm, once).min(MOST_QUEUED))?;
-    }
-    let count = count(part, once).min(MOST_QUEUED);
-    Ok((spin::median_of_three(|| launch(count))? - gpu.spin.gap_ns).max(EMPTY_NS))
-}
-
 /// Products launched at once: with the kernel before them, half of what a queue takes.
 const MOST_QUEUED: usize = 400;
 
@@ -95,8 +78,22 @@ impl Goal<'_> {
         Ok(self.off(took) < CLOSE || self.until.is_some_and(|until| Instant::now() >= until))
     }
 
+    /// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
     fn duration(&self, shape: &Shape) -> Result<i64> {
-        duration(self.gpu, shape, self.load)
+        const PLACES: usize = 8;
+        let (gpu, (warm, part)) = (self.gpu, self.load);
+        let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
+        let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
+        let launch = |count: usize| {
+            spin::queued(&gpu.stream, &gpu.spin, count, |i| gpu.blas.launch(&placed[i % PLACES].product))
+        };
+        launch(1)?;
+        let once = launch(2)?.max(1);
+        for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {
+            launch(count(warm, once).min(MOST_QUEUED))?;
+        }
+        let count = count(part, once).min(MOST_QUEUED);
+        Ok((spin::median_of_three(|| launch(count))? - gpu.spin.gap_ns).max(EMPTY_NS))
     }
 
     /// A shape of the same types and transposes that takes as long as wanted, and what it takes.

@@ -85,10 +85,9 @@ pub fn execute(plan: &Plan, options: &Options, budget: Budget) -> Result<Measure
     cuda::doing("fitting the products to this GPU");
     let order = launches(plan);
     let (shapes, products) = fit(&gpu, plan, &order, budget.effort(start, FITTED).until, &mut notes)?;
-    let launched: Vec<Shape> = order.iter().filter_map(|&i| shapes.get(i)).copied().collect();
-    let operands = Operands::new(&gpu, &launched)?;
+    let operands = Operands::new(&gpu, &operands::launched(&order, &shapes))?;
     let checked = Checked::default();
-    let mut replay = Replay { gpu: &gpu, plan, order, shapes, launched, operands, checked, notes };
+    let mut replay = Replay { gpu: &gpu, plan, order, shapes, operands, checked, notes };
     cuda::doing("checking products");
     replay.check()?;
     cuda::doing("replaying the timeline");
@@ -171,8 +170,6 @@ struct Replay<'a> {
     order: Vec<usize>,
     /// What runs for each product of the plan.
     shapes: Vec<Shape>,
-    /// The same in launch order.
-    launched: Vec<Shape>,
     operands: Operands,
     checked: Checked,
     notes: Vec<String>,
@@ -192,12 +189,12 @@ impl Replay<'_> {
 
     /// The variants, and how many stretches in a row each run was.
     fn timeline(&mut self, effort: Effort) -> Result<(usize, Vec<MeasuredVariant>)> {
-        let Self { gpu, plan, shapes, launched, operands, notes, .. } = self;
+        let Self { gpu, plan, order, shapes, operands, notes, .. } = self;
         if plan.variants.is_empty() {
             return Ok((0, Vec::new()));
         }
         let mut stage = Stage::new(gpu, plan, notes)?;
-        stage.weigh_products(launched, operands, notes)?;
+        stage.weigh_products(&operands::launched(order, shapes), operands, notes)?;
         let times = stage.passes(plan);
         let mut prepare = |variant: &Variant| stage.prepare(&variant.ops, times, shapes, operands);
         let programs: Vec<Program> = plan.variants.iter().map(&mut prepare).collect::<Result<_>>()?;

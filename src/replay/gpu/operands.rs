@@ -32,10 +32,8 @@ struct Rings {
 pub struct Placed {
     pub shape: Shape,
     pub product: Product,
-    /// Byte offsets in the rings.
-    a: usize,
-    b: usize,
-    c: usize,
+    /// Byte offsets of A, B and C in the rings.
+    at: [usize; 3],
 }
 
 pub struct Operands(Vec<Rings>);
@@ -89,12 +87,12 @@ impl Operands {
             rings.outputs.memory.address(c, bytes_c as usize)?,
         ];
         let product = Product::new(shape, addresses);
-        Ok(Placed { shape: *shape, product: product.ok_or_else(unplayable)?, a, b, c })
+        Ok(Placed { shape: *shape, product: product.ok_or_else(unplayable)?, at: [a, b, c] })
     }
 
     /// A read of the first `bytes` of a result, into `to`.
     pub fn read_result(&self, placed: &Placed, to: &HostBuffer, bytes: usize) -> Result<PreparedCopy> {
-        PreparedCopy::host(&self.rings(placed)?.outputs.memory, placed.c, to, 0, bytes)
+        PreparedCopy::host(&self.rings(placed)?.outputs.memory, placed.at[2], to, 0, bytes)
     }
 
     fn rings(&self, placed: &Placed) -> Result<&Rings> {
@@ -116,11 +114,11 @@ impl Operands {
         let rings = self.rings(placed)?;
         let size = shape.element.bytes();
         let stream = &gpu.stream;
-        let bytes = shape.elements()[2] * size;
+        let [a, b, c] = placed.at;
         gpu.context.synchronize()?;
         // All ones is not a number in every type: an element that is not written shows.
-        let (memory, bytes) = (&rings.outputs.memory, bytes as usize);
-        PreparedCopy::inside(memory, placed.c, memory, placed.c, bytes)?.memset_async(0xff, stream)?;
+        let (memory, bytes) = (&rings.outputs.memory, (shape.elements()[2] * size) as usize);
+        PreparedCopy::inside(memory, c, memory, c, bytes)?.memset_async(0xff, stream)?;
         stream.synchronize()?;
         blas.launch(&placed.product)?;
         gpu.context.synchronize()?;
@@ -132,11 +130,11 @@ impl Operands {
                 1 => (shape.batch - 1, shape.m - 1, shape.n - 1),
                 _ => (anywhere(0, shape.batch), anywhere(1, shape.m), anywhere(2, shape.n)),
             };
-            let at = placed.c + ((batch * shape.m * shape.n + column * shape.m + row) * size) as usize;
+            let at = c + ((batch * shape.m * shape.n + column * shape.m + row) * size) as usize;
             let mut word = [0; 8];
             memory::read(&rings.outputs.memory, at, &mut word[..size as usize])?;
             let value = reference::decode(shape.element, word);
-            let [a, b] = [placed.a, placed.b].map(|at| at as u64 / size);
+            let [a, b] = [a, b].map(|at| at as u64 / size);
             let right = reference::expected(shape, a, b, batch, row, column);
             let error = (value - right.value).abs();
             if error.is_nan() || error > right.tolerance {
@@ -175,13 +173,18 @@ fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
     gpu.stream.synchronize()
 }
 
+/// Of some shapes those that are launched, in that order.
+pub fn launched(order: &[usize], shapes: &[Shape]) -> Vec<Shape> {
+    order.iter().filter_map(|&i| shapes.get(i)).copied().collect()
+}
+
 /// Shapes made smaller until they fit the GPU's memory together, and notes that say so.
 pub fn fitting(gpu: &Gpu, shapes: &[Shape], order: &[usize], notes: &mut Vec<String>) -> Result<Vec<Shape>> {
     let (free, _) = gpu.context.memory()?;
     let usable = (free as f64 * USABLE) as u64;
     let mut fitting = shapes.to_vec();
     loop {
-        let placed: Vec<Shape> = order.iter().filter_map(|&i| fitting.get(i)).copied().collect();
+        let placed = launched(order, &fitting);
         let needed = elements(&placed).into_iter().fold(0u64, |sum, e| {
             let (inputs, outputs) = ring_bytes(&placed, e, gpu.cache);
             sum.saturating_add(inputs).saturating_add(outputs)

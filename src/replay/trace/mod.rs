@@ -132,9 +132,8 @@ impl Scene<'_> {
         let mut events = 0;
         // `fixed`: indices into the analysis' sites.
         let mut variant = |name: String, fixed: &[usize], predicted_saving_ns| {
-            let local = |s: usize| trace.sites.iter().position(|&own| own == s);
             let fixes: Vec<(usize, Change)> =
-                fixed.iter().filter_map(|&s| Some((local(s)?, chosen.fix(found, s)))).collect();
+                fixed.iter().filter_map(|&s| Some((trace.number_of(s)?, chosen.fix(found, s)))).collect();
             let (ops, used) = variants::fixed(trace, &fixes, self.stretch.iteration.is_some());
             events = events.max(used);
             let fixed = fixes.iter().map(|f| f.0).collect();
@@ -142,7 +141,7 @@ impl Scene<'_> {
         };
         let mut variants = vec![variant("as recorded".to_owned(), &[], None)];
         for &site in &chosen.sites {
-            if let Some(index) = trace.sites.iter().position(|&s| s == site) {
+            if let Some(index) = trace.number_of(site) {
                 let name = format!("{} fixed", sites[index].id);
                 variants.push(variant(name, &[site], self.predicted(trace, site)));
             } else if let Some(id) = reported(self.report, site).filter(|_| chosen.by_name).map(|s| &s.id) {

@@ -99,7 +99,12 @@ impl Trace {
     /// Share of a site's waits that are in the stretch.
     pub fn share_of(&self, found: &CaptureAnalysis, site: usize) -> f64 {
         let all = found.sites[site].bundle.waits.len().max(1) as f64;
-        self.sites.iter().position(|&s| s == site).map_or(0.0, |i| self.waits[i] as f64 / all)
+        self.number_of(site).map_or(0.0, |i| self.waits[i] as f64 / all)
+    }
+
+    /// The number of one of the analysis' sites here.
+    pub fn number_of(&self, site: usize) -> Option<usize> {
+        self.sites.iter().position(|&own| own == site)
     }
 }
 
@@ -163,7 +168,7 @@ impl<'a> Builder<'a> {
             scene,
             site_of,
             copy_of,
-            launch_of: recording.launched.iter().copied().zip(0..).collect(),
+            launch_of: recording.launches.iter().map(|launch| launch.op).zip(0..).collect(),
             order: Order::new(scene),
             event_after: FxHashMap::default(),
             streams: FxHashMap::default(),
@@ -211,8 +216,7 @@ impl<'a> Builder<'a> {
     /// The site of a wait by its number in the plan.
     fn site(&mut self, wait: WaitId) -> Option<usize> {
         let site = self.site_of[wait]?;
-        let known = self.out.sites.iter().position(|&s| s == site);
-        Some(known.unwrap_or_else(|| {
+        Some(self.out.number_of(site).unwrap_or_else(|| {
             self.out.sites.push(site);
             self.out.waits.push(0);
             self.out.sites.len() - 1

@@ -29,8 +29,6 @@ pub struct Recording {
     pub gpu: GpuModel,
     pub calls: Vec<Call>,
     /// Kernels on the device in launch order.
-    pub launched: Vec<OpId>,
-    /// What is known of the launch of each.
     pub launches: Vec<Launch>,
     pub details: Details,
 }
@@ -43,11 +41,11 @@ impl Recording {
         let ids: Vec<i64> = names.map(i64::from).collect();
         found.profile.strings.fetch(&found.profile.db, ids)?;
         let details = Details::read(&found.profile, &ops)?;
-        let (launched, launches) = launches(found, &calls, &details)?;
+        let launches = launches(found, &calls, &details)?;
         let device = &found.devices.list[chosen.device];
         let mut gpu = GpuModel::read(&found.profile, device.id)?;
         gpu.name = gpu.name.or_else(|| device.name.as_ref().map(ToString::to_string));
-        Ok(Self { gpu, calls, launched, launches, details })
+        Ok(Self { gpu, calls, launches, details })
     }
 
     /// What is replayed, in the order of its issue.
@@ -102,9 +100,9 @@ fn launches(
     found: &mut CaptureAnalysis,
     calls: &[Call],
     details: &Details,
-) -> Result<(Vec<OpId>, Vec<Launch>), InputError> {
+) -> Result<Vec<Launch>, InputError> {
     let profile = &mut found.profile;
-    let (mut launched, mut launches) = (Vec::new(), Vec::new());
+    let mut launches = Vec::new();
     // Index of the launch, thread and time of its call.
     let mut products: Vec<(usize, i64, i64)> = Vec::new();
     let mut is_product: FxHashMap<u32, bool> = FxHashMap::default();
@@ -116,12 +114,11 @@ fn launches(
             }
             let grid = details.launches.get(&op).map(|l| Grid { blocks: l.blocks, threads: l.threads });
             let (ns, stream) = (profile.ops.length(op), profile.ops.stream(op));
-            launched.push(op);
-            launches.push(Launch { name, grid, ns, stream, operator: None, linear: false });
+            launches.push(Launch { op, name, grid, ns, stream, operator: None, linear: false });
         }
     }
     if products.is_empty() {
-        return Ok((launched, launches));
+        return Ok(launches);
     }
     let times: Vec<(i64, i64)> = products.iter().map(|p| (p.1, p.2)).collect();
     let wider;
@@ -146,5 +143,5 @@ fn launches(
             launches[launch].operator = Some((operator, range));
         }
     }
-    Ok((launched, launches))
+    Ok(launches)
 }
