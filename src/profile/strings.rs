@@ -80,16 +80,19 @@ impl Strings {
     }
 }
 
-/// Ids of all strings of the export that pass `test`, by one scan that keeps no text.
-pub fn ids_of(db: &Database, test: impl Fn(&[u8]) -> bool + Sync) -> Result<FxHashSet<i64>, InputError> {
-    let found = db.scan(TABLE, &["id", "value"], |out: &mut Vec<i64>, row| {
-        if let (Some(id), Some(value)) = (row.int(0), row.bytes(1))
-            && test(value)
-        {
-            out.push(id);
+/// A question about the bytes of a string.
+pub type Test<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
+
+/// Ids of the strings of the export that pass each test, by one scan that keeps no text.
+pub fn ids_of(db: &Database, tests: &[Test]) -> Result<Vec<FxHashSet<i64>>, InputError> {
+    let found = db.scan(TABLE, &["id", "value"], |out: &mut Vec<(usize, i64)>, row| {
+        if let (Some(id), Some(value)) = (row.int(0), row.bytes(1)) {
+            out.extend((0..tests.len()).filter(|&i| tests[i](value)).map(|i| (i, id)));
         }
     })?;
-    Ok(found.into_iter().flatten().collect())
+    let mut ids = vec![FxHashSet::default(); tests.len()];
+    found.into_iter().flatten().for_each(|(test, id)| _ = ids[test].insert(id));
+    Ok(ids)
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.
