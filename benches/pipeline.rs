@@ -18,6 +18,7 @@ use sync_report::profile::nvtx::Nvtx;
 use sync_report::profile::ops::{Ops, Unordered};
 use sync_report::profile::strings::Strings;
 use sync_report::profile::syncs::Syncs;
+use sync_report::profile::wanted::{Names, Wanted};
 use sync_report::report::run;
 use sync_report::sites::ranges::stable_name;
 use sync_report::vocabulary::Change;
@@ -58,18 +59,22 @@ fn open(times: u32) -> Database {
 }
 
 fn profile(times: u32) -> Profile {
-    let mut profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
-    profile.with_nvtx(stable_name, |_| ()).expect("reads");
+    let mut profile = Profile::load(&export(times), reading(), &WANTED).expect("reads");
+    profile.with_nvtx(&WANTED, |_| ()).expect("reads");
     profile
 }
 
-fn may_wait(name: &str) -> bool {
-    classify(name).is_some()
-}
+const WANTED: Wanted = Wanted {
+    may_wait: |name| classify(name).is_some(),
+    name: stable_name,
+    ranges: &[],
+    is_named: |_, _| false,
+};
 
 fn calls(db: &Database, ops: &Unordered) -> Calls {
     let syncs = Syncs::read(db).expect("the sample reads");
-    let interest = Interest { may_wait, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
+    let names = &Names::read(db, &WANTED).expect("the sample reads");
+    let interest = Interest { names, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
     let rows = Rows::read(db, &interest).expect("the sample reads");
     Calls::new(rows, db, &mut Strings::default()).expect("the sample reads")
 }
@@ -101,7 +106,7 @@ fn read_nvtx(bencher: Bencher, times: u32) {
     let db = open(times);
     let calls = calls(&db, &Ops::read(&db).expect("reads"));
     let rows = rows(&db, "NVTX_EVENTS");
-    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(Nvtx::read(&db, &calls, stable_name)).is_ok());
+    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(Nvtx::read(&db, &calls, &WANTED, &[])).is_ok());
 }
 
 /// Waits found and resolved, without reading.

@@ -4,7 +4,6 @@ use crate::analysis::CaptureAnalysis;
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
 use crate::profile::ids::{OpId, pid_of};
-use crate::profile::nvtx::Nvtx;
 use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
@@ -167,12 +166,12 @@ fn lines(found: &CaptureAnalysis) -> Option<Warning> {
         return Some(payload_missing(found));
     }
     let capture = &profile.target.capture;
-    let domains = || Nvtx::domains(&profile.db).unwrap_or_default();
+    let domain = |name| profile.nvtx.has_domain(&profile.db, name).unwrap_or_default();
     let (code, message) = if !profile.nvtx.sample_marks.is_empty() {
         (Code::SamplingOnly, SAMPLED)
     } else if capture.python_backtrace == Some(true) && capture.cuda_backtrace == Some(false) {
         (Code::SyncBacktracesOff, OFF)
-    } else if profile.calls.twins.is_empty() && domains().iter().any(|d| &**d == "Python Backtrace on CUDA") {
+    } else if profile.calls.twins.is_empty() && domain("Python Backtrace on CUDA") {
         (Code::PythonWithoutCudabacktrace, ALONE)
     } else if context.marked == 0 {
         return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", answers(found))));

@@ -2,16 +2,17 @@
 //! `--format parquet` writes it.
 //!
 //! ```text
-//!  site  iteration  pid  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  found_nothing
-//!     0          0  435       1       0       7      1200    1950         750        90      4  false
-//!     2          –  435       1       –       –      2010    2025          15         0      –  true
+//!  site  path  class  kind  iteration  pid  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
+//!     0     1      0     3          0  435       1       0       7      1200    1950         750        90      4
+//!     2     4      1     0          –  435       1       –       –      2010    2025          15         0      –
 //! ```
-//! docs/formats.md lists what is written. In memory sites, threads and devices are indices of the export's lists, and no row
-//! holds text. Sums are of whole ns and quantiles are values that occurred (nearest rank), whatever the number of threads.
+//! docs/formats.md lists what is written. In memory no row holds text: sites, paths, threads and devices are indices of the
+//! export's lists, class and kind of the vocabulary's. Sums are of whole ns and quantiles are values that occurred (nearest
+//! rank), whatever the number of threads.
 //!
 //! What is added up over sites (totals, the gate's amounts, the two sides of a comparison) are queries over the rows of the
-//! report ([`sites`]): one that was kept as JSON has no waits. What a wait may save joins the frame only where the table is
-//! written: times that neighbours may both give up are not to be added up.
+//! report ([`sites`]): one that was kept as JSON has no waits. What each wait may save (`recoverable_each_high_ns`) is in no sum:
+//! neighbours may both give up the same time.
 
 mod collectives;
 pub mod sites;
@@ -20,11 +21,12 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::filter::device_of;
 use crate::model::{Site, Spread};
 use crate::profile::ids::{ThreadIx, pid_of, tid_of};
-use crate::vocabulary::Sample;
+use crate::verdict::site::Site as FoundSite;
+use crate::vocabulary::{Class, Kind, Sample};
 use crate::waits::device::DeviceIx;
 use crate::waits::{Wait, WaitId};
 use polars::prelude::*;
-use typed_index_collections::TiSlice;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Declares figures of a group of rows, each with its query.
 macro_rules! figures {
@@ -57,6 +59,18 @@ figures! {
     /// What the waits for a device come to.
     pub DeviceSums {
         /// Time that it stood idle after them ([`crate::cost::drain`]).
+        drain_ns: col("drain_ns").sum(),
+    }
+}
+
+figures! {
+    /// What the waits that came by a path come to.
+    pub PathSums {
+        /// How many.
+        waits: len(),
+        /// Host time blocked in all of them.
+        blocked_ns: col("blocked_ns").sum(),
+        /// GPU idle time after all of them.
         drain_ns: col("drain_ns").sum(),
     }
 }
@@ -145,6 +159,8 @@ type Values = Vec<Option<u32>>;
 pub struct SiteWaits {
     /// Numbers of waits, their times and their bytes.
     pub sums: Sums,
+    /// The same of each of its paths.
+    pub paths: Vec<PathSums>,
     /// Threads that wait, ascending.
     pub threads: Vec<ThreadIx>,
     /// GPUs that they wait for, ascending; without those that are not known.
@@ -161,6 +177,8 @@ pub struct Waits {
     /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
     sites: usize,
+    /// How many paths each site has.
+    paths: Vec<usize>,
     /// `tid` of each thread, and GPU id of each device.
     tids: Vec<u32>,
     devices: Vec<u32>,
@@ -173,7 +191,15 @@ impl Waits {
     /// polars refused the columns: a defect, never the data. So in all of this file.
     pub fn of(found: &CaptureAnalysis) -> PolarsResult<Self> {
         let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
-        let site = found.site_of_waits().into_iter().map(|site| site.map(|s| s as u32));
+        let mut place: TiVec<WaitId, Option<(&FoundSite, usize, usize)>> = vec![None; waits.len()].into();
+        let paths =
+            sites.iter().enumerate().flat_map(|(at, site)| site.paths.iter().map(move |p| (site, at, p)));
+        for (number, (site, at, path)) in paths.enumerate() {
+            path.waits.iter().for_each(|&w| place[w] = Some((site, at, number)));
+        }
+        let of = |of: fn((&FoundSite, usize, usize)) -> usize| -> Vec<Option<u32>> {
+            place.iter().map(|place| place.map(|place| of(place) as u32)).collect()
+        };
         let iterations = found.iterations.as_ref();
         let mut near = 0;
         let inside: Vec<Option<(u32, i64)>> = each(waits, |w| {
@@ -185,7 +211,10 @@ impl Waits {
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;
         let frame = df![
-            "site" => site.collect::<Vec<_>>(),
+            "site" => of(|(_, at, _)| at),
+            "path" => of(|(_, _, path)| path),
+            "class" => of(|(site, ..)| site.verdict.class as usize),
+            "kind" => of(|(site, ..)| site.verdict.kind as usize),
             "iteration" => inside.iter().map(|i| Some(i.as_ref()?.0)).collect::<Vec<_>>(),
             "offset_ns" => inside.iter().map(|i| Some(i.as_ref()?.1)).collect::<Vec<_>>(),
             "pid" => each(waits, |w| pid_of(w.pid)),
@@ -198,17 +227,13 @@ impl Waits {
             "drain_ns" => found.drains.iter().map(|&ns| ns.min(longest)).collect::<Vec<_>>(),
             "bytes" => each(waits, bytes),
             "found_nothing" => each(waits, |w| w.found.is_nothing()),
+            "recoverable_each_high_ns" => found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>(),
         ]?;
         let tids = profile.calls.threads.iter().map(|&t| tid_of(t)).collect();
         let devices = devices.list.iter().map(|d| d.id).collect();
-        Ok(Self { frame, collectives: collectives::table(found)?, sites: sites.len(), tids, devices })
-    }
-
-    /// With what each wait may save: [`Self::table`] has it, and no query of the report.
-    pub fn with_savings(mut self, found: &CaptureAnalysis) -> PolarsResult<Self> {
-        let most = found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>();
-        self.frame.with_column(Column::new("recoverable_each_high_ns".into(), most))?;
-        Ok(self)
+        let paths = sites.iter().map(|site| site.paths.len()).collect();
+        let collectives = collectives::table(found)?;
+        Ok(Self { frame, collectives, sites: sites.len(), paths, tids, devices })
     }
 
     fn lazy(&self) -> LazyFrame {
@@ -220,15 +245,18 @@ impl Waits {
         let mut spreads = if spread { self.spreads()? } else { Vec::new() }.into_iter();
         let threads = self.distinct("thread")?;
         let places = threads.into_iter().zip(self.distinct("device")?).zip(self.distinct("stream")?);
-        let sums = Sums::of(self.lazy(), "site", self.sites)?;
-        let one = |(sums, ((threads, devices), streams)): (Sums, ((Values, Values), Values))| SiteWaits {
-            sums,
-            threads: threads.into_iter().flatten().map(|t| ThreadIx::from(t as usize)).collect(),
-            devices: devices.into_iter().flatten().map(|d| DeviceIx::from(d as usize)).collect(),
-            stream: if let [only] = streams[..] { only } else { None },
-            spread: spreads.next(),
-        };
-        Ok(sums.into_iter().zip(places).map(one).collect())
+        let sums = Sums::of(self.lazy(), "site", self.sites)?.into_iter().zip(&self.paths);
+        let mut paths = PathSums::of(self.lazy(), "path", self.paths.iter().sum())?.into_iter();
+        let one =
+            |((sums, &own), ((threads, devices), streams)): (_, ((Values, Values), Values))| SiteWaits {
+                sums,
+                paths: paths.by_ref().take(own).collect(),
+                threads: threads.into_iter().flatten().map(|t| ThreadIx::from(t as usize)).collect(),
+                devices: devices.into_iter().flatten().map(|d| DeviceIx::from(d as usize)).collect(),
+                stream: if let [only] = streams[..] { only } else { None },
+                spread: spreads.next(),
+            };
+        Ok(sums.zip(places).map(one).collect())
     }
 
     /// What the waits for each device come to.
@@ -290,7 +318,7 @@ impl Waits {
     }
 
     /// The table that `--format parquet` writes: the waits of the sites that are listed, in the export's order. What no
-    /// row holds as text becomes text only here. `profile` is the export's path. Needs [`Self::with_savings`].
+    /// row holds as text becomes text only here. `profile` is the export's path.
     pub fn table<'a>(
         &self,
         profile: &str,
@@ -305,12 +333,13 @@ impl Waits {
             lit(values.into_series()).gather(col("site"), false).alias(name)
         };
         let of = |ids: &[u32], column: &str| lit(Series::new(column.into(), ids)).gather(col(column), false);
+        let word = |name: &str, all: Vec<&str>| lit(Series::new(name.into(), all)).gather(col(name), false);
         let number = |name: &str, value: Expr| value.cast(DataType::Int64).alias(name);
         let columns = [
             text("site", |s| &s.id),
             text("key", |s| &s.key),
-            text("class", |s| s.class.as_str()),
-            text("kind", |s| s.kind.as_str()),
+            word("class", Class::ALL.iter().map(|class| class.as_str()).collect()),
+            word("kind", Kind::ALL.iter().map(|kind| kind.as_str()).collect()),
             lit(profile).alias("profile"),
             number("iteration", col("iteration")),
             number("pid", col("pid")),
@@ -352,6 +381,7 @@ mod tests {
             frame: frame.expect("columns of one length"),
             collectives: DataFrame::empty(),
             sites: 3,
+            paths: vec![1; 3],
             tids: Vec::new(),
             devices: Vec::new(),
         }

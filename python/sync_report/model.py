@@ -794,6 +794,8 @@ class Recoverable:
     """The site into whose waits most of the time moves."""
     bounds: Bounds
     """What the saving can be at all, without a simulation."""
+    chosen: Optional[bool]
+    """Only `--fix` makes it count as avoidable; its verdict does not."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ impl Filter {
     /// For each wait: whether it passes.
     ///
     /// # Errors
-    /// [`InputError::NoRange`] where no range of the export has the name asked for.
+    /// [`InputError::NoRange`] where no range of the export has the name asked for, or it was not wanted when the export was
+    /// read.
     pub fn select<'a>(
         &self,
         profile: &mut Profile,
@@ -161,20 +162,19 @@ fn in_range<'a>(
     waits: impl Iterator<Item = &'a Wait>,
     wanted: &str,
 ) -> Result<Vec<bool>, InputError> {
-    let open = profile.nvtx.instances(&profile.db, named(wanted))?;
-    if open.is_empty() {
+    let Some(open) = profile.nvtx.wanted.get(wanted).filter(|open| !open.is_empty()) else {
         return Err(no_range(profile, wanted)?);
-    }
+    };
     let pid = |w: &Wait| process(profile.calls.threads[w.thread]);
     Ok(waits.map(|w| open.hold(pid(w), w.start)).collect())
 }
 
 /// Whether a text is of a name asked for: `step 12` is that one; `step` or `step #` is every one. Most are told without a
 /// copy, by what every text of that name begins with: the part that neither numbers nor escapes change.
-fn named(wanted: &str) -> impl Fn(&[u8]) -> bool {
+pub(super) fn is_of(text: &[u8], wanted: &str) -> bool {
     let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
-    let head = &wanted.as_bytes()[..wanted.bytes().take_while(same).count()];
-    move |text| text.starts_with(head) && is_named(&clean(text), wanted)
+    let mut head = wanted.bytes().take_while(same).enumerate();
+    head.all(|(at, b)| text.get(at) == Some(&b)) && is_named(&clean(text), wanted)
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
             ("std::vector<int>", "std::vector&lt;int&gt;", true),
             ("größe", "größe 7", true),
         ] {
-            assert_eq!(named(wanted)(text.as_bytes()), is_it, "{wanted}: {text}");
+            assert_eq!(is_of(text.as_bytes(), wanted), is_it, "{wanted}: {text}");
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
 use crate::profile::payload::Payloads;
+use crate::profile::wanted::Wanted;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
 use crate::sites::context::Context;
@@ -56,6 +57,8 @@ pub struct Options {
     pub source_roots: Vec<SourceRoot>,
     /// Only waits that pass are reported.
     pub filter: Filter,
+    /// Ranges that the filter will ask for later, in which judgements follow: an export is read once.
+    pub ranges: Vec<String>,
     /// Name of the NVTX ranges that are the iterations, whatever else may be.
     pub iteration_marker: Option<String>,
     /// Only what keeps NVTX ranges of this name from being captured as a CUDA graph.
@@ -169,14 +172,20 @@ impl CaptureAnalysis {
     /// # Errors
     /// [`InputError`] where it cannot be read or holds no CUDA calls.
     pub fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
-        let mut profile =
-            Profile::load(path, options.reading(), |name| waits::api::classify(name).is_some())?;
+        let asked = options.filter.nvtx.as_ref().or(options.capture.as_ref());
+        let wanted = Wanted {
+            may_wait: |name| waits::api::classify(name).is_some(),
+            name: ranges::stable_name,
+            ranges: &asked.into_iter().chain(&options.ranges).cloned().collect::<Vec<_>>(),
+            is_named: filter::is_of,
+        };
+        let mut profile = Profile::load(path, options.reading(), &wanted)?;
         profile.report = options.report_of(path).map(Path::to_owned);
         if let Some(error) = no_calls(&profile) {
             return Err(error.into());
         }
         let mut kernels = Vec::new();
-        let (devices, all, mut program) = profile.with_nvtx(ranges::stable_name, |profile| {
+        let (devices, all, mut program) = profile.with_nvtx(&wanted, |profile| {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.

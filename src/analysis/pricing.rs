@@ -176,15 +176,19 @@ impl CaptureAnalysis {
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed }
     }
 
-    /// What is changed about a site, as asked, else as advised; and whether that counts as avoidable: by its verdict, or
-    /// since whoever asks for a change says that it can be made. What is to be left as it is stays.
+    /// What is changed about a site, as asked, else as advised; and whether that [`counts`].
     pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
         let left = || self.advice(site).is_some_and(|advice| advice.strategy == Strategy::Leave);
         let change = asked.unwrap_or_else(|| match left() {
             true => Change::Keep,
             false => advised(&site.verdict, site.bundle.copy, self.is_taken_over(site)),
         });
-        let avoidable = site.verdict.class == Class::False || asked.is_some();
-        (change, avoidable && change != Change::Keep)
+        (change, counts(site.verdict.class, asked.is_some(), change))
     }
+}
+
+/// Whether a change counts as avoiding waits: by their verdict, or since whoever asks for it says that it can be made; not
+/// what is to be left as it is.
+pub fn counts(class: Class, asked: bool, change: Change) -> bool {
+    (class == Class::False || asked) && change != Change::Keep
 }

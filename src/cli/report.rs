@@ -39,7 +39,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let (mut captures, mut waits) = (Vec::new(), Vec::new());
     let mut report = reports::run_keeping(&exports.paths, &options, |capture, of_it| {
         if format.folder.is_some() {
-            waits.push(of_it.with_savings(&capture));
+            waits.push(of_it);
         }
         if format.captures {
             captures.push(capture);
@@ -61,7 +61,6 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         capture: args.graph_ready,
         ..output::setting(&args.shared, Some((&args.repository, &args.select)))
     };
-    let waits = waits.into_iter().collect::<Result<_, _>>()?;
     let found = Found { report, captures, waits };
     output::print(format, &found, setting, &args.output, &args.shared)?;
     Ok(output::exit_code(&found.report))

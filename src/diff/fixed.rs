@@ -13,9 +13,10 @@ use super::matching::Pair;
 use super::noise;
 use super::side::Side;
 use super::units::Unit;
+use crate::analysis::pricing::counts;
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
 use crate::model::{Recoverable, Site};
-use crate::vocabulary::{Backtraces, Change, Class, Per};
+use crate::vocabulary::{Backtraces, Change, Per};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Share of what a wait blocked that another has to take over.
@@ -162,8 +163,9 @@ impl<'a> Fixed<'a> {
 
 /// Whether a site is one that a fix is to make go: what every iteration pays.
 fn is_avoidable(site: &Site) -> bool {
-    let kept = site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
-    site.class == Class::False && !site.once && !kept
+    let saving = site.recoverable.as_ref();
+    let (asked, change) = saving.map_or((false, Change::Delete), |saving| (saving.chosen, saving.change));
+    counts(site.class, asked, change) && !site.once
 }
 
 /// Where in an iteration a unit waits, as a share of it.

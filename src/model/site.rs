@@ -345,6 +345,9 @@ pub struct Recoverable {
     /// Only the range is worth telling: `totals.needs_light_capture` of its capture.
     #[serde(default)]
     pub range_only: bool,
+    /// Only `--fix` makes it count as avoidable; its verdict does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
     /// What the saving can be at all, without a simulation.

@@ -7,14 +7,15 @@ use crate::error::InputError;
 use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
-use crate::profile::getters::{GETTER, nine_of_ten};
+use crate::profile::getters::nine_of_ten;
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
-use crate::profile::strings::{Strings, base_name, ids_of};
+use crate::profile::strings::{Strings, base_name};
 use crate::profile::tally::Tally;
 use crate::profile::times::Times;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::profile::wanted::Names;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -159,8 +160,8 @@ pub struct Rows {
 
 /// Which calls matter.
 pub struct Interest<'a> {
-    /// Whether a call of this name (suffix gone) may wait.
-    pub may_wait: fn(&str) -> bool,
+    /// Their names, by id.
+    pub names: &'a Names,
     /// Which correlation ids issued work or have a synchronisation row.
     pub issued: &'a IssuedBy,
 }
@@ -174,10 +175,7 @@ impl Rows {
         const TIMES: [&str; 2] = ["start", "end"];
         const CALL: [&str; 4] = ["eventClass", "globalTid", "correlationId", "nameId"];
         let columns = [&TIMES[..], &CALL, &["callchainId", "returnValue"]].concat();
-        let waits = |text: &[u8]| api(text).is_some_and(interest.may_wait);
-        let is_getter = |text: &[u8]| api(text) == Some(GETTER);
-        let names = Names { waiting: ids_of(db, waits)?, getters: ids_of(db, is_getter)? };
-        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &names, interest.issued);
+        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, interest.names, interest.issued);
         let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, &[], read, Self::join)?;
         Ok(rows.in_order())
     }
@@ -458,19 +456,6 @@ impl Span {
         self.end = self.end.max(other.end);
         self.calls += other.calls;
     }
-}
-
-/// Ids of the strings that name a call, with and without suffix.
-struct Names {
-    /// Of calls that may wait.
-    waiting: FxHashSet<i64>,
-    getters: FxHashSet<i64>,
-}
-
-/// The API function that a string names, without suffix.
-fn api(text: &[u8]) -> Option<&str> {
-    let name = Some(text).filter(|text| text.starts_with(b"cu"));
-    name.and_then(|name| std::str::from_utf8(name).ok()).map(base_name)
 }
 
 fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {

@@ -30,6 +30,7 @@ mod tally;
 pub mod target;
 pub mod times;
 pub mod unclosed;
+pub mod wanted;
 
 use crate::error::InputError;
 use calls::{Calls, Interest};
@@ -48,6 +49,7 @@ use strings::Strings;
 use syncs::Syncs;
 use target::Target;
 use typed_index_collections::TiVec;
+use wanted::{Names, Wanted};
 
 /// One export, its large tables read by [`Profile::load`], NVTX by [`Profile::with_nvtx`], which also joins calls and ops.
 pub struct Profile {
@@ -69,6 +71,8 @@ pub struct Profile {
     pub nvtx: Nvtx,
     /// The call that issued each op, where the export holds it; empty until [`Profile::with_nvtx`].
     issuer: TiVec<OpId, Option<CallId>>,
+    /// Texts of wanted ranges, until [`Profile::with_nvtx`].
+    registered: Vec<FxHashSet<i64>>,
     /// What the export should hold and does not.
     pub lacks: Vec<Lack>,
 }
@@ -77,12 +81,12 @@ pub struct Profile {
 pub const ISSUE_UNKNOWN: i64 = i64::MIN;
 
 impl Profile {
-    /// Reads an export. `may_wait` tells by name (suffix gone) which calls may block the host.
+    /// Reads an export, but for NVTX.
     ///
     /// # Errors
     /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
     /// an error here: `doctor` has something to say about it.
-    pub fn load(path: &Path, reading: Reading, may_wait: fn(&str) -> bool) -> Result<Self, InputError> {
+    pub fn load(path: &Path, reading: Reading, wanted: &Wanted) -> Result<Self, InputError> {
         let db = Database::open(path, reading)?;
         if !is_nsys(&db) {
             let command = commands::some_export();
@@ -94,7 +98,8 @@ impl Profile {
         let ops = Ops::read(&db)?;
         let mut syncs = Syncs::read(&db)?;
         let issued = &IssuedBy::new(|| ops.issued().chain(syncs.records()));
-        let calls = calls::Rows::read(&db, &Interest { may_wait, issued })?;
+        let names = Names::read(&db, wanted)?;
+        let calls = calls::Rows::read(&db, &Interest { names: &names, issued })?;
         let (calls, mut ops) = std::thread::scope(|scope| {
             let ordering = scope.spawn(|| ops.order());
             let calls = Calls::new(calls, &db, &mut strings);
@@ -116,22 +121,19 @@ impl Profile {
             nvtx: Nvtx::default(),
             lacks,
             issuer: TiVec::new(),
+            registered: names.ranges,
         })
     }
 
-    /// Reads NVTX, the largest table, while calls and ops are joined and `work` runs on them; `name`: the part of a range's
-    /// text that its repetitions share.
+    /// Reads NVTX, the largest table, while calls and ops are joined and `work` runs on them; `wanted` as for [`Profile::load`].
     ///
     /// # Errors
     /// As [`Profile::load`].
-    pub fn with_nvtx<T>(
-        &mut self,
-        name: fn(&str) -> String,
-        work: impl FnOnce(&Self) -> T,
-    ) -> Result<T, InputError> {
-        let (db, calls) = (self.db.clone(), self.calls.clone());
+    pub fn with_nvtx<T>(&mut self, wanted: &Wanted, work: impl FnOnce(&Self) -> T) -> Result<T, InputError> {
+        let (db, calls, registered) =
+            (self.db.clone(), self.calls.clone(), std::mem::take(&mut self.registered));
         let (nvtx, done) = std::thread::scope(|scope| {
-            let reading = scope.spawn(move || Nvtx::read(&db, &calls, name));
+            let reading = scope.spawn(move || Nvtx::read(&db, &calls, wanted, &registered));
             self.join();
             let done = work(self);
             (join(reading), done)

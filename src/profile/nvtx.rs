@@ -2,7 +2,8 @@
 //!
 //! The largest table of many exports. One scan reads times and ids only, and keeps what concerns a call that may wait:
 //! ranges around one (and ranges around many calls, which may be iterations), marks at a backtrace twin. Texts and
-//! payloads are fetched afterwards, by rowid.
+//! payloads are fetched afterwards, by rowid. Where ranges of a name are wanted, it reads texts too, and keeps those ranges
+//! whatever they hold: one chain of parents cannot hold ranges that overlap.
 
 use crate::error::InputError;
 use crate::profile::call_times::{CallTimes, Cursor};
@@ -11,10 +12,11 @@ use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{RangeId, process};
 use crate::profile::payload::{self, Payloads};
 use crate::profile::seek::Place;
-use crate::profile::strings::{Strings, clean, ids_of};
+use crate::profile::strings::{Strings, clean};
 use crate::profile::tally::Tally;
 use crate::profile::unclosed::{Event, MAX_DEPTH, OPEN, Unclosed};
-use rustc_hash::FxHashMap;
+use crate::profile::wanted::Wanted;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
@@ -42,6 +44,10 @@ pub struct Nvtx {
     pub opened: FxHashMap<i64, u64>,
     /// Ranges that were pushed and never popped.
     pub unclosed: Unclosed,
+    /// Rows that name domains.
+    domains: Vec<i64>,
+    /// All ranges of each name that was wanted, by that name.
+    pub wanted: FxHashMap<String, Instances>,
 }
 
 /// NVTX ranges; one entry of each column a range.
@@ -80,7 +86,10 @@ pub struct Instances {
 #[derive(Default)]
 struct Chunk {
     ranges: Vec<Event>,
+    /// With the place of their name among those wanted.
+    wanted: Vec<(usize, Event)>,
     marks: Vec<Event>,
+    domains: Vec<i64>,
     payloads: Payloads,
     /// By `globalTid`.
     opened: Tally<u64>,
@@ -90,6 +99,8 @@ struct Chunk {
 impl Chunk {
     fn join(&mut self, mut next: Self) {
         self.ranges.append(&mut next.ranges);
+        self.wanted.append(&mut next.wanted);
+        self.domains.append(&mut next.domains);
         self.marks.append(&mut next.marks);
         self.payloads.join_some(next.payloads);
         self.opened.join(&next.opened);
@@ -97,19 +108,39 @@ impl Chunk {
 }
 
 impl Nvtx {
-    /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `name`: the part of a text that the
-    /// repetitions of a range share.
+    /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `registered`: ids of the strings that are the text
+    /// of each wanted range.
     ///
     /// # Errors
     /// [`InputError`]: the table cannot be read.
-    pub fn read(db: &Database, calls: &Calls, name: fn(&str) -> String) -> Result<Self, InputError> {
+    pub fn read(
+        db: &Database,
+        calls: &Calls,
+        wanted: &Wanted,
+        registered: &[FxHashSet<i64>],
+    ) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
-        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &times);
-        let Chunk { mut ranges, marks, payloads, opened, .. } =
-            db.gather(TABLE, COLUMNS, payload::COLUMNS, read, Chunk::join)?;
+        let names: Vec<_> = wanted.ranges.iter().zip(registered).enumerate().collect();
+        let read = |out: &mut Chunk, row: &Cells| {
+            let Some(range) = read_row(out, row, &times) else { return };
+            let is_named = |(name, ids): (&String, &FxHashSet<i64>)| match row.bytes(5) {
+                Some(text) => (wanted.is_named)(text, name),
+                None => row.int(6).is_some_and(|id| ids.contains(&id)),
+            };
+            let named = names.iter().filter(|(_, name)| is_named(*name));
+            out.wanted.extend(named.map(|(name, _)| (*name, range)));
+        };
+        let columns = [COLUMNS, if names.is_empty() { &[] } else { &["text", "textId"] }].concat();
+        let Chunk { mut ranges, wanted: instances, marks, domains, payloads, opened, .. } =
+            db.gather(TABLE, &columns, payload::COLUMNS, read, Chunk::join)?;
         let texts = |rowids: &[i64]| texts_of(db, &mut Strings::default(), rowids);
-        let unclosed = Unclosed::mend(&mut ranges, name, texts)?;
+        let unclosed = Unclosed::mend(&mut ranges, wanted.name, texts)?;
+        let mut spans = vec![Vec::new(); names.len()];
+        for (name, Event { tid, start, end, rowid }) in instances {
+            spans[name].push((process(tid), start, unclosed.end(rowid, end)));
+        }
+        let spans = spans.into_iter().map(Instances::new);
         let (call_marks, sample_marks) =
             if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
         Ok(Self {
@@ -119,39 +150,15 @@ impl Nvtx {
             payloads,
             opened: opened.iter().copied().collect(),
             unclosed,
+            domains,
+            wanted: wanted.ranges.iter().cloned().zip(spans).collect(),
         })
     }
 
-    /// Names of all NVTX domains, sorted. Scans the table once more: only for what `doctor` cannot tell otherwise.
-    pub fn domains(db: &Database) -> Result<Vec<Arc<str>>, InputError> {
-        let name = |row: &Cells| row.bytes(1).filter(|_| row.int(0) == Some(DOMAIN_CREATE)).map(clean);
-        let mut names = db.scan(TABLE, &["eventType", "text"], name)?;
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
-    }
-
-    /// All ranges of the table whose text passes `named`, also those that hold no call.
-    ///
-    /// Scans the table once more: the ranges kept by [`Nvtx::read`] are those around calls of their own thread, and one
-    /// chain of parents cannot hold ranges that overlap.
-    pub fn instances(
-        &self,
-        db: &Database,
-        named: impl Fn(&[u8]) -> bool + Sync,
-    ) -> Result<Instances, InputError> {
-        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text", "textId", "rowid"];
-        let registered = ids_of(db, &named)?;
-        let rows = db.scan(TABLE, COLUMNS, |row| {
-            let (start, end) = range_times(row)?;
-            let is_named = match row.bytes(4) {
-                Some(text) => named(text),
-                None => row.int(5).is_some_and(|id| registered.contains(&id)),
-            };
-            let end = || self.unclosed.end(row.int(6).unwrap_or(0), end);
-            is_named.then(|| (process(row.int(3).unwrap_or(0)), start, end()))
-        })?;
-        Ok(Instances::new(rows))
+    /// Whether a domain has this name.
+    pub fn has_domain(&self, db: &Database, name: &str) -> Result<bool, InputError> {
+        let names = texts_of(db, &mut Strings::default(), &self.domains)?;
+        Ok(names.iter().flatten().any(|other| **other == *name))
     }
 
     /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
@@ -343,28 +350,33 @@ impl Marks {
     }
 }
 
-/// Reads `start`, `end`, `eventType`, `globalTid`, `rowid`.
-fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
+/// Reads `start`, `end`, `eventType`, `globalTid`, `rowid`; the range, where the row is one.
+fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) -> Option<Event> {
     let tid = row.int(3).unwrap_or(0);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     let kind = row.int(2);
     if kind == Some(MARK) {
-        let Some(start) = row.time(0).ok().flatten() else { return };
+        let start = row.time(0).ok().flatten()?;
         if times.has_twins {
             if !times.is_twin(&mut out.place, tid, start) {
-                return;
+                return None;
             }
             if let (Some(rowid), Some(json), Some(blob)) = (row.int(4), row.at_hand(0), row.at_hand(1)) {
                 out.payloads.see(rowid, json, blob);
             }
         }
         out.marks.push(event(start, start));
-    } else if let Some((start, end)) = times_of(kind, row) {
-        out.opened.add(tid, 1);
-        if times.matters(&mut out.place, tid, start, end) {
-            out.ranges.push(event(start, end));
-        }
+        return None;
     }
+    let Some((start, end)) = times_of(kind, row) else {
+        out.domains.extend(row.int(4).filter(|_| kind == Some(DOMAIN_CREATE)));
+        return None;
+    };
+    out.opened.add(tid, 1);
+    if times.matters(&mut out.place, tid, start, end) {
+        out.ranges.push(event(start, end));
+    }
+    Some(event(start, end))
 }
 
 /// Start and end of a row that is a range, whose first columns are `start`, `end` and `eventType`; `i64::MAX` for the

@@ -73,11 +73,21 @@ impl Strings {
     }
 }
 
-/// Ids of all strings of the export that pass `test`, by one scan that keeps no text.
-pub fn ids_of(db: &Database, test: impl Fn(&[u8]) -> bool + Sync) -> Result<FxHashSet<i64>, InputError> {
-    let found =
-        db.scan(TABLE, &["id", "value"], |row| row.int(0).filter(|_| row.bytes(1).is_some_and(&test)))?;
-    Ok(found.into_iter().collect())
+/// A question about the bytes of a string.
+pub type Test<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
+
+/// Ids of the strings of the export that pass each test, by one scan that keeps no text.
+pub fn ids_of(db: &Database, tests: &[Test]) -> Result<Vec<FxHashSet<i64>>, InputError> {
+    let passed = |row: &Cells| {
+        let (id, value) = (row.int(0)?, row.bytes(1)?);
+        let tests: Vec<usize> = (0..tests.len()).filter(|&i| tests[i](value)).collect();
+        (!tests.is_empty()).then_some((id, tests))
+    };
+    let mut ids = vec![FxHashSet::default(); tests.len()];
+    for (id, passed) in db.scan(TABLE, &["id", "value"], passed)? {
+        passed.into_iter().for_each(|test| _ = ids[test].insert(id));
+    }
+    Ok(ids)
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.

@@ -43,6 +43,7 @@ pub fn run_parts(
     options: &Options,
     ranges: &[String],
 ) -> anyhow::Result<(Report, Vec<Report>)> {
+    let options = &Options { ranges: ranges.to_vec(), ..options.clone() };
     let inside = |range: &String| {
         let mut options = options.clone();
         options.filter.nvtx = Some(range.clone());

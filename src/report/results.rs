@@ -6,7 +6,7 @@ use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::catalogue::Strategy;
 use crate::cost::statistics::{histogram, quartiles};
-use crate::frame::{SiteWaits, Sums, Waits};
+use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
 use crate::model::*;
 use crate::profile::communicators;
@@ -93,7 +93,7 @@ impl<'a> Sites<'a> {
         let b = &site.bundle;
         let v = &site.verdict;
         let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
-        let SiteWaits { sums, threads, devices, stream, spread } = waits;
+        let SiteWaits { sums, paths, threads, devices, stream, spread } = waits;
         let (stream, spread) = (*stream, spread.clone());
         let copy = b.copy.filter(|_| sums.copies > 0);
         let (blocked_percent, drain_percent) = self.percents(sums, threads, devices);
@@ -126,7 +126,7 @@ impl<'a> Sites<'a> {
             library: telling.map(|f| package(&f.file).to_owned()),
             library_frame: telling.map(|f| self.options.rules.frame(f)),
             caller: None,
-            call_paths: self.call_paths(site),
+            call_paths: self.call_paths(site, paths),
             backward: self.backward(site),
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: site.line_text.clone(),
@@ -178,10 +178,10 @@ impl<'a> Sites<'a> {
     }
 
     /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
-    fn call_paths(&self, site: &FoundSite) -> Vec<CallPath> {
+    fn call_paths(&self, site: &FoundSite, sums: &[PathSums]) -> Vec<CallPath> {
         let mut paths: Vec<CallPath> = Vec::new();
         let mut known: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
-        for path in &site.paths {
+        for (path, sums) in site.paths.iter().zip(sums) {
             let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
             let callers: Vec<Frame> = callers.collect();
             let at = *known.entry(callers.clone()).or_insert(paths.len());
@@ -189,11 +189,9 @@ impl<'a> Sites<'a> {
                 paths.push(CallPath { callers, waits: 0, blocked_ns: 0, drain_ns: 0 });
             }
             let to = &mut paths[at];
-            to.waits += path.waits.len() as u64;
-            for &w in &path.waits {
-                to.blocked_ns = to.blocked_ns.saturating_add(self.found.waits[w].blocked);
-                to.drain_ns = to.drain_ns.saturating_add(self.found.drains[w]);
-            }
+            to.waits += sums.waits.unsigned_abs();
+            to.blocked_ns += sums.blocked_ns;
+            to.drain_ns += sums.drain_ns;
         }
         // Stable: of equals, the one with most waits, then the first.
         paths.sort_by_key(|path| std::cmp::Reverse(path.blocked_ns));

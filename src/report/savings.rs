@@ -16,9 +16,10 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
     }
     let range_only = needs_light_capture(found);
     let priced = sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites));
-    let recoverable = |judged: &FoundSite, price, site: &Site| {
+    let recoverable = |judged: &FoundSite, price: &Price, site: &Site| {
         let own = site.per_iteration.is_some_and(|each| each > 0.0) && in_loop(found, judged);
-        Recoverable { range_only, ..recoverable(found, price, own) }
+        let chosen = price.counted && site.class != Class::False;
+        Recoverable { range_only, chosen, ..recoverable(found, price, own) }
     };
     priced
         .map(|(site, (judged, price))| Site { recoverable: Some(recoverable(judged, price, &site)), ..site })
@@ -40,6 +41,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
         change: price.fix,
         simulated: price.simulated,
         range_only: false,
+        chosen: false,
         moves_to: None,
         bounds: price.bounds,
     }
@@ -55,9 +57,8 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     }
     let run = &prices.run;
     totals.repeating_false_sites += prices.counted;
-    let judged = found.sites.iter().zip(&prices.sites);
-    let chosen = |(site, price): &(&FoundSite, &Price)| price.counted && site.verdict.class != Class::False;
-    totals.chosen_sites += judged.filter(chosen).count() as u64;
+    let chosen = |site: &&Site| site.recoverable.as_ref().is_some_and(|saving| saving.chosen);
+    totals.chosen_sites += sites.iter().filter(chosen).count() as u64;
     for site in sites.iter().filter(|site| site.once) {
         totals.once.sites += 1;
         totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);

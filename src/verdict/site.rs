@@ -125,10 +125,9 @@ pub fn join(judged: Vec<Site>, when: impl Fn(&Site) -> Option<u8>) -> Vec<Site> 
     let mut sites = gather(of_stack, |site| (line(site), when(site)));
     sites.sort_by_key(|site| site.bundle.waits[0]);
     for site in &mut sites {
-        site.key = key(site);
+        site.key = key(site, when(site).is_some());
     }
-    let (looped, once): (Vec<_>, Vec<_>) = sites.iter_mut().partition(|site| when(site).is_none());
-    part_keys(looped.into_iter().chain(once));
+    part_keys(&mut sites);
     sites
 }
 
@@ -155,8 +154,8 @@ fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site
     sites
 }
 
-/// Sites of one process whose keys are alike are numbered: no hash is above a collision, least of all over names that
-/// somebody else chose.
+/// Sites of one process whose keys are alike all the same are numbered: no hash is above a collision, least of all over
+/// names that somebody else chose, and what is paid once may be paid in two ways.
 pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
     let mut taken: FxHashMap<(i64, String), usize> = FxHashMap::default();
     for site in sites {
@@ -246,8 +245,10 @@ fn place(site: &Site) -> String {
     text
 }
 
-/// `file:function:line:api:kind` for the reader, and a hash of all that tells sites of a process apart: place and pattern.
-fn key(site: &Site) -> String {
+/// `file:function:line:api:kind` for the reader, and a hash of what else tells sites of a process apart ([`join`]): what one
+/// of them is called does not depend on which others there are. Before its work or before its loop is one `once`: ranks of a
+/// program may differ in that.
+fn key(site: &Site, once: bool) -> String {
     let Site { bundle, verdict, .. } = site;
     let head = match bundle.user_frame().or(bundle.frames.first()) {
         Some(f) => format!("{}:{}:{}", f.file, f.function, f.line),
@@ -256,7 +257,9 @@ fn key(site: &Site) -> String {
             bundle.method().map(str::to_owned).or_else(range).unwrap_or_default()
         }
     };
-    let place = format!("{}|{}", place(site), verdict.pattern.unwrap_or_default());
+    let mut place = format!("{}|{}", place(site), verdict.pattern.unwrap_or_default());
+    place += if bundle.taken_down { "|taken down" } else { "" };
+    place += if once { "|once" } else { "" };
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
 }
 

@@ -2,7 +2,14 @@
 
 use crate::cli::{program, sample};
 use crate::diff::{compare, fates, side};
+use crate::look::options;
 use crate::loops::{LOOP, Loop, Waits, read, upload};
+use sync_report::analysis::Options;
+use sync_report::analysis::pricing::Scenario;
+use sync_report::diff::Side;
+use sync_report::model::Report;
+use sync_report::report;
+use sync_report::vocabulary::Change;
 
 /// What a fixed wait blocked, the next one that grew as much has taken over; a wait further on that grew too is another's.
 ///
@@ -60,6 +67,28 @@ fn predictions_are_held_against_what_came_of_them() {
         prediction.held
     };
     assert_eq!([100_000, 20_000, 200_000].map(held), [Some(true), Some(false), Some(false)]);
+}
+
+/// A wait that `--fix` was asked to take away is one that a fix is to make go, also in a report that was kept as JSON.
+#[test]
+fn what_was_chosen_has_a_fate() {
+    let before = [upload("step", 18), read("step", 22)];
+    let (_folder, path) = LOOP.export(&before).write_temp();
+    let kept = |fixes: Vec<(String, Change)>| {
+        let scenario = Scenario { fixes, ..Scenario::default() };
+        let report = report::run(std::slice::from_ref(&path), &Options { scenario, ..options() });
+        let json = serde_json::to_string(&report.expect("a report")).expect("JSON");
+        serde_json::from_str::<Report>(&json).expect("a report")
+    };
+    let plain = kept(Vec::new());
+    let site = plain.sites.iter().find(|s| s.location().is_some_and(|at| at.line == 22)).expect("the read");
+    let chosen = kept(vec![(site.key.clone(), Change::Drop)]);
+    let after = side(&LOOP.seed(2), &before[..1], None);
+    let of = |report: &Report| fates(&compare(&Side::of(report.clone(), false), &after));
+    assert_eq!(
+        (of(&plain), of(&chosen)),
+        (vec!["18 Still".to_owned()], vec!["18 Still".to_owned(), "22 Gone".to_owned()])
+    );
 }
 
 /// What a capture fixed by hand has to show: exactly these lines gone, and a gate that passes where it failed.

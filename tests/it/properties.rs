@@ -13,7 +13,9 @@ use sync_report::cost::simulate::run::Variant;
 use sync_report::diff::Side;
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
+use sync_report::verdict::site::Site;
 use sync_report::vocabulary::Change;
+use sync_report::waits::WaitId;
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
 #[derive(Clone, Debug)]
@@ -79,6 +81,24 @@ fn step() -> impl Strategy<Value = Step> {
             work: work * 500,
         },
     )
+}
+
+/// Waits of one line, before the first kernel, after it, and after the last one.
+fn steps_of_a_line() -> impl Strategy<Value = Vec<Step>> {
+    let waits = prop::sample::select(vec![What::Item, What::Sync, What::DeviceSync, What::Call("cudaFree")]);
+    let step = |(what, at): (What, i64)| Step {
+        what,
+        thread: 0,
+        gpu: Gpu { device: 0, stream: 7 },
+        at: at * 5000,
+        length: 1500,
+        delay: 500,
+        work: 1000,
+    };
+    prop::collection::vec((waits, -3i64..7).prop_map(step), 2..10).prop_map(move |mut steps| {
+        steps.extend([step((What::Launch, 0)), step((What::Launch, 3))]);
+        steps
+    })
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -271,6 +291,32 @@ proptest! {
             keys(&again).into_iter().map(|(pid, key)| (if pid == 15 { 10 } else { pid }, key)).collect();
         renamed.sort_unstable();
         prop_assert_eq!(&renamed, &known);
+    }
+
+    /// Whichever step goes, what is left keeps its keys: sites of the same waits of which the same is known.
+    #[test]
+    fn what_stays_keeps_its_key(
+        steps in prop_oneof![steps(), steps_of_a_line()],
+        gone in any::<prop::sample::Index>()) {
+        let sites = |steps: &[Step]| -> HashMap<String, String> {
+            let found = look::analysed(&export(Schema::V2026_2, steps));
+            let wait = |&w: &WaitId| (found.profile.calls.threads[found.waits[w].thread], found.waits[w].start, found.waits[w].end);
+            let same = |site: &Site| {
+                let Site { bundle: b, verdict: v, .. } = site;
+                let place = (b.role, &b.forward, &b.frames, &b.ranges, &b.chain, b.attribution, b.copy, &b.neighbours);
+                let judged = (v.kind, v.pattern, b.taken_down, found.paid_once(site));
+                format!("{:?} {place:?} {judged:?}", b.waits.iter().map(wait).collect::<Vec<_>>())
+            };
+            // Before the work or before the loop is one `once`: two such sites are numbered.
+            let sites = found.sites.iter().filter(|_| found.iterations.is_none());
+            sites.map(|site| (same(site), site.key.clone())).collect()
+        };
+        let whole = sites(&steps);
+        let mut fewer = steps.clone();
+        fewer.remove(gone.index(steps.len()));
+        for (site, key) in sites(&fewer) {
+            prop_assert!(whole.get(&site).is_none_or(|before| *before == key), "{} was {:?}: {}", key, whole.get(&site), site);
+        }
     }
 
     /// Exports promise no order of rows.

@@ -94,6 +94,30 @@ fn an_export_without_keys_is_read_as_often_as_one_with_them() {
     assert_eq!(without.of("StringIds"), with.of("StringIds") + 1);
 }
 
+/// Ranges that waits are to lie in are found by the one scan of each table that finds everything else.
+#[test]
+fn ranges_are_read_with_all_else() {
+    let (_, plain) = report(&sampled());
+    let filtered = |name: &str| {
+        let reads = Arc::new(Reads::default());
+        let mut options = Options { progress: Some(reads.clone()), ..options() };
+        options.filter.nvtx = Some(name.to_owned());
+        (look::report_with(&sampled(), &options), reads)
+    };
+    let (inside, one) = filtered("c part");
+    let reads = Arc::new(Reads::default());
+    let options = Options { progress: Some(reads.clone()), ..options() };
+    let ranges = ["c part", "g part"].map(str::to_owned);
+    let (_dir, path) = sampled().write_temp();
+    let (whole, parts) = sync_report::report::run_parts(&[path], &options, &ranges).expect("a report");
+    for reads in [plain, one, reads] {
+        assert_eq!((reads.of("NVTX_EVENTS"), reads.of("StringIds")), (1, 1));
+    }
+    let waits = |report: &Report| report.sites.iter().map(|s| s.waits).sum::<u64>();
+    assert_eq!(waits(&whole), 12);
+    assert_eq!(parts.iter().chain([&inside]).map(waits).collect::<Vec<_>>(), [1; 3]);
+}
+
 fn open(path: &Path) -> (Database, Arc<Reads>) {
     let reads = Arc::new(Reads::default());
     (

@@ -1,0 +1,53 @@
+//! Which calls and ranges a run wants, by their names: one scan of StringIds finds the ids of all.
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+use crate::profile::getters::GETTER;
+use crate::profile::strings::{Test, base_name, ids_of};
+use rustc_hash::FxHashSet;
+
+/// What is wanted of an export.
+pub struct Wanted<'a> {
+    /// Whether a call of this name (suffix gone) may block the host.
+    pub may_wait: fn(&str) -> bool,
+    /// The part of a range's text that its repetitions share.
+    pub name: fn(&str) -> String,
+    /// Ranges whose instances are wanted, those around no call too.
+    pub ranges: &'a [String],
+    /// Whether a text is that of such a range.
+    pub is_named: fn(&[u8], &str) -> bool,
+}
+
+/// Ids of the strings that name what is wanted.
+pub struct Names {
+    /// Calls that may wait, with and without suffix.
+    pub waiting: FxHashSet<i64>,
+    /// Calls of [`GETTER`].
+    pub getters: FxHashSet<i64>,
+    /// Of each of [`Wanted::ranges`].
+    pub ranges: Vec<FxHashSet<i64>>,
+}
+
+impl Names {
+    /// Finds them; no text is kept.
+    ///
+    /// # Errors
+    /// [`InputError`]: the table cannot be read.
+    pub fn read(db: &Database, wanted: &Wanted) -> Result<Self, InputError> {
+        let waits = |text: &[u8]| api(text).is_some_and(wanted.may_wait);
+        let is_getter = |text: &[u8]| api(text) == Some(GETTER);
+        let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
+        let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
+        let mut tests: Vec<Test> = vec![&waits, &is_getter];
+        tests.extend(ranges.iter().map(|range| range as Test));
+        let mut ids = ids_of(db, &tests)?.into_iter();
+        let mut next = || ids.next().unwrap_or_default();
+        Ok(Self { waiting: next(), getters: next(), ranges: ids.collect() })
+    }
+}
+
+/// The API function that a string names, without suffix.
+fn api(text: &[u8]) -> Option<&str> {
+    let name = Some(text).filter(|text| text.starts_with(b"cu"));
+    name.and_then(|name| std::str::from_utf8(name).ok()).map(base_name)
+}
