@@ -97,7 +97,7 @@ fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
     (found.prices.step_known == Some(false)).then(|| {
         let why = match &found.iterations {
             None => "no loop is known here; name its NVTX ranges with --iteration-marker",
-            Some(_) => "no share of the profiler's time makes an iteration that long: it is to be from the start of one to the start of the next, on average",
+            Some(_) => "whatever share of its time is taken for the profiler's, no iteration of this capture comes out as long as that; it is to be from the start of one to the start of the next, on average",
         };
         note(Code::StepTimeUnused, format!("--step-time is not used: {why}"))
     })
