@@ -45,6 +45,7 @@ use crate::profile::Profile;
 use crate::profile::calls::Calls;
 use crate::profile::details::{Details, LaunchSize};
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx, ThreadIx};
+use crate::profile::ops::is_collective;
 use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
@@ -102,6 +103,9 @@ pub const AROUND_OF_GAPS: i64 = 2;
 const LOADED: f64 = 0.8;
 /// Slowest tenth of a kernel's runs over its fastest tenth.
 const SLOWED: f64 = 1.06;
+/// Above that it waits or works on more: an H200 at its limit of 700 W takes 1.02 to 1.17 times as long for a gemm of 8192, and
+/// clocks under load stay above half of the highest.
+const SLOWED_AT_MOST: f64 = 2.0;
 /// Runs of a kernel that show a trend.
 const MANY_RUNS: usize = 20;
 /// Share of won idle time that remains at the power limit. If a kernel takes its energy, a run at the limit takes as long
@@ -267,8 +271,8 @@ fn fit(ns: i64, most: i64) -> u32 {
 /// What the GPU's clock does to savings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Fast and slow run of the kernel that shows the limit, in ns.
-    pub limited: Option<(i64, i64)>,
+    /// A run of the kernel that shows the limit; how long a fast and a slow one take, in ns.
+    pub limited: Option<(OpId, [i64; 2])>,
 }
 
 impl Clock {
@@ -280,7 +284,7 @@ impl Clock {
 }
 
 /// Whether the busiest device may have run at its power limit: kernels fill it, and of the one that takes most time runs
-/// of one grid slowed down.
+/// of one grid slowed down. One that waits for other ranks says nothing about a clock.
 pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     let ops = &profile.ops;
     let Some((from, to)) = devices.list.iter().filter_map(|d| d.timeline.span()).max_by_key(|s| s.1 - s.0)
@@ -302,7 +306,8 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
         return Clock::default();
     };
     let main: Vec<OpId> = kernels().filter(|k| k.1 == main).map(|(op, _)| op).collect();
-    if most * 2 < busy || slowed(profile, &main).is_none() {
+    let waits = || profile.kernel_name(main[0]).is_some_and(|name| is_collective(name));
+    if most * 2 < busy || slowed(profile, &main).is_none() || waits() {
         return Clock::default();
     }
     // The export's columns hold one side of a grid: the others are read only where it matters.
@@ -310,11 +315,13 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     let mut alike: FxHashMap<Option<&LaunchSize>, Vec<OpId>> = FxHashMap::default();
     main.iter().for_each(|op| alike.entry(launches.get(op)).or_default().push(*op));
     let alike = alike.into_values().filter(|ops| ops.len() * 2 > main.len());
-    Clock { limited: alike.filter_map(|ops| slowed(profile, &ops)).next() }
+    let clocked = |[fast, slow]: &[i64; 2]| *slow as f64 <= SLOWED_AT_MOST * *fast as f64;
+    let limited = alike.filter_map(|ops| Some((ops[0], slowed(profile, &ops).filter(clocked)?))).next();
+    Clock { limited }
 }
 
 /// A fast and a slow run of a kernel whose runs, in their order, took longer and longer.
-fn slowed(profile: &Profile, runs: &[OpId]) -> Option<(i64, i64)> {
+fn slowed(profile: &Profile, runs: &[OpId]) -> Option<[i64; 2]> {
     if runs.len() < MANY_RUNS {
         return None;
     }
@@ -329,5 +336,5 @@ fn slowed(profile: &Profile, runs: &[OpId]) -> Option<(i64, i64)> {
     let fastest = |runs: &[OpId]| sorted(runs)[quarter / 10];
     let slows_down = slower(fastest(&runs[..quarter]), fastest(&runs[runs.len() - quarter..]));
     let (fast, slow) = (all[all.len() / 10], all[all.len() * 9 / 10]);
-    (slower(fast, slow) && slows_down).then_some((fast, slow))
+    (slower(fast, slow) && slows_down).then_some([fast, slow])
 }

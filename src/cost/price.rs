@@ -110,14 +110,13 @@ pub fn price(
     prices
 }
 
-/// Percent of the profiler's estimated time to leave out: all of it, or as much as makes an iteration as long as it is
-/// without a profiler, and whether that could be reached. The simulated run gets no longer as more is left out, so halving
+/// Percent of the profiler's estimated time to leave out: as much as makes an iteration as long as it is without a profiler,
+/// and whether that is so; all of it where no share does. The simulated run gets no longer as more is left out, so halving
 /// finds it.
 fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
     const MOST: i64 = 800;
-    let Some((step, laps)) = terms.step.zip(program.laps) else {
-        return (if terms.as_captured { 0 } else { 100 }, false);
-    };
+    let usual = (if terms.as_captured { 0 } else { 100 }, false);
+    let Some((step, laps)) = terms.step.zip(program.laps) else { return usual };
     let lap = |left_out: i64| {
         let outcome = run(program, &Variant { left_out, ..Variant::default() });
         outcome.laps.map_or(0, |ns| ns / laps.count)
@@ -127,8 +126,7 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
         let middle = (low + high) / 2;
         if lap(middle) > step { low = middle + 1 } else { high = middle }
     }
-    let reached = lap(low);
-    (low, (reached - step).abs() <= step / 10)
+    if (lap(low) - step).abs() <= step / 10 { (low, true) } else { usual }
 }
 
 /// What is certain of all false sites together: as much as of the best one.

@@ -226,14 +226,19 @@ fn is_library(text: &str) -> bool {
 }
 
 impl Family {
-    /// Several ranges one after another that count up, or repeat a name that says what it is.
+    /// Several ranges one after another that count up, or repeat a name that says what it is. Where the name does not say so,
+    /// numbers that start again in each pass, or leave some out, are of its layers:
+    ///
+    /// ```text
+    ///  [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] … [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] …
+    /// ```
     fn is_loop(&self, numbered: bool) -> bool {
         let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
-        let mut distinct = self.numbers.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let counts = distinct.len() >= 2 && (says_iteration(&self.name) || distinct.len() >= 5);
-        apart && if numbered { counts } else { self.spans.len() >= MIN_UNNUMBERED }
+        let steps: Vec<Option<u64>> = self.numbers.windows(2).map(|w| w[1].checked_sub(w[0])).collect();
+        let evenly = || steps.len() >= 4 && steps[0] > Some(0) && steps.iter().all(|step| *step == steps[0]);
+        let several = steps.iter().any(|step| *step != Some(0));
+        let counts = numbered && several && (says_iteration(&self.name) || evenly());
+        apart && (counts || (!numbered && self.spans.len() >= MIN_UNNUMBERED))
     }
 }
 

@@ -13,7 +13,9 @@ use marked::Fit;
 
 /// Of so many iterations one may be start-up: one of ten, two of twenty.
 const WARM_UP: usize = 10;
-/// Iterations below which none counts as start-up.
+/// As many are left at least.
+const LEFT: usize = 3;
+/// Iterations below which what waits in none but the first may as well come again.
 const MIN_ITERATIONS: usize = 8;
 /// Above so many times the length of any later one, a first iteration is start-up: in captures that began with the process it
 /// took 5 to 400 times as long, after a warm-up at most 3.5 times (133 captures with a loop).
@@ -57,7 +59,8 @@ impl Iterations {
     /// |-------- start-up --------|---1---|---2---|---3---|---4---| ...
     /// ```
     fn settled(mut self) -> Self {
-        let may = if self.spans.len() < MIN_ITERATIONS { 0 } else { self.spans.len().div_ceil(WARM_UP) };
+        let all = self.spans.len();
+        let may = all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT));
         let (first, later) = self.spans.split_at(may);
         let length = |s: &(i64, i64)| s.1 - s.0;
         let longest = later.iter().map(length).max().unwrap_or(0);
@@ -161,9 +164,11 @@ pub fn detect(
     let found = match marker {
         Some(marker) => Some(marked::named(profile, marker)?),
         None => match marked::detect(profile)? {
-            Some((Fit::BeforeTheLoop, marked)) => sequence::find(profile, waiting)?.or(Some(marked)),
+            Some((Fit::BeforeTheLoop, marked)) => {
+                sequence::find(profile, waiting, marked.whole())?.or(Some(marked))
+            }
             Some((_, marked)) => Some(marked),
-            None => sequence::find(profile, waiting)?,
+            None => sequence::find(profile, waiting, None)?,
         },
     };
     Ok(found.map(Iterations::settled))

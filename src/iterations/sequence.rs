@@ -38,11 +38,16 @@ const PRODUCT: Key = KERNEL | u32::MAX as Key;
 /// pass whose launches are half outside the capture 0.87.
 const SURE_OF_LESS: f64 = 0.9;
 
-/// Iterations found in what the processes did, of the one that did most; `None` where nothing repeats for sure.
+/// Iterations found in what the processes did, of the one that did most; `None` where nothing repeats for sure. Of several
+/// loops the longest counts, and one inside the `warm_up` only where there is no other.
 ///
 /// # Errors
 /// Names of kernels could not be read.
-pub fn find(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<Iterations>, InputError> {
+pub fn find(
+    profile: &mut Profile,
+    waiting: &[CallId],
+    warm_up: Option<(i64, i64)>,
+) -> Result<Option<Iterations>, InputError> {
     let mut keys = keys(profile, waiting);
     let mut events: FxHashMap<i64, Vec<CallId>> = FxHashMap::default();
     for call in profile.calls.ids().filter(|&call| keys[call] != 0) {
@@ -51,7 +56,7 @@ pub fn find(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<Iteratio
     let mut processes: Vec<(i64, Vec<CallId>)> = events.into_iter().collect();
     processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
     let found = |profile: &Profile, keys: &TiVec<CallId, Key>, sure| {
-        processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, sure))
+        processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)))
     };
     if let Some(exactly) = found(profile, &keys, found::SURE) {
         return Ok(Some(exactly));
@@ -96,7 +101,7 @@ fn of_process(
     profile: &Profile,
     keys: &TiVec<CallId, Key>,
     calls: &[CallId],
-    sure: f64,
+    (sure, warm_up): (f64, Option<(i64, i64)>),
 ) -> Option<Iterations> {
     let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
     let mut kinds = Vec::new();
@@ -119,7 +124,10 @@ fn of_process(
     let mut timed: Vec<(Vec<(i64, i64)>, &Loop)> =
         loops.iter().map(|found| (spans(profile, calls, &found.turns), found)).collect();
     let total = |spans: &[(i64, i64)]| spans.iter().map(|s| s.1.saturating_sub(s.0)).sum::<i64>();
-    timed.sort_by_key(|(spans, _)| (std::cmp::Reverse(total(spans)), spans[0].0));
+    let warms_up = |spans: &[(i64, i64)]| {
+        warm_up.is_some_and(|(from, to)| spans.iter().all(|span| from <= span.1 && span.0 <= to))
+    };
+    timed.sort_by_key(|(spans, _)| (warms_up(spans), std::cmp::Reverse(total(spans)), spans[0].0));
     let others =
         timed.iter().skip(1).map(|(spans, _)| Other { count: spans.len(), start: spans[0].0 }).collect();
     let (spans, main) = timed.into_iter().next()?;

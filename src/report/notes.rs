@@ -15,6 +15,9 @@ const WORTH_SAYING: f64 = 0.1;
 /// Share of a span from which an estimate of it says "most".
 const MOST: f64 = 0.9;
 
+/// Of a kernel in a sentence.
+const LONGEST_NAME: usize = 60;
+
 /// Fewer calls are no program.
 const MANY_CALLS: usize = 50;
 
@@ -97,7 +100,7 @@ fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
     (found.prices.step_known == Some(false)).then(|| {
         let why = match &found.iterations {
             None => "no loop is known here; name its NVTX ranges with --iteration-marker",
-            Some(_) => "no share of the profiler's time makes an iteration that long: it is to be from the start of one to the start of the next, on average",
+            Some(_) => "whatever share of its time is taken for the profiler's, no iteration of this capture comes out as long as that; it is to be from the start of one to the start of the next, on average",
         };
         note(Code::StepTimeUnused, format!("--step-time is not used: {why}"))
     })
@@ -115,9 +118,12 @@ fn light(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 fn power(found: &CaptureAnalysis) -> Option<Warning> {
-    let [fast, slow] = <[i64; 2]>::from(found.prices.clock.limited?).map(text::duration);
+    let (run, lengths) = found.prices.clock.limited?;
+    let [fast, slow] = lengths.map(text::duration);
+    let name = found.profile.kernel_name(run).map_or("[kernel]", |name| name);
+    let name = text::escape_terminal(&text::shorten_symbol(name, LONGEST_NAME)).into_owned();
     let message = format!(
-        "the longest kernel took {fast} at first and {slow} later, its grid unchanged: the GPU may be at its power limit and clock down as its idle time goes; then only the energy of idling is won, about a sixth of that time: between nothing and all"
+        "`{name}`, which takes most time, took {fast} at first and {slow} later, its grid unchanged: the GPU may be at its power limit and clock down as its idle time goes; then only the energy of idling is won, about a sixth of that time: between nothing and all"
     );
     Some(note(Code::PowerLimited, message))
 }

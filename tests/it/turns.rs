@@ -397,6 +397,58 @@ fn a_marked_warm_up_is_not_the_loop() {
     assert_found(p.found().as_ref(), 20, 31_500, 1.0);
 }
 
+/// Of two loops the marked warm-up is not the program's, however long it takes.
+///
+/// ```text
+///  NVTX   [warm-up step 0---------][warm-up step 1---------] …
+///  found  [0                      ][1                      ] …   beside it: [0   ][1   ][2   ] …
+/// ```
+#[test]
+fn of_two_loops_the_marked_warm_up_is_the_other() {
+    let run = |marked: bool| {
+        let mut p = Program::new();
+        for i in 0..6 {
+            let from = p.now;
+            p.step(i);
+            p.idle(300_000);
+            let (main, until) = (p.main, p.now - 100);
+            if marked {
+                p.e.nvtx(main, from..until, &format!("warm-up step {i}"));
+            }
+        }
+        for _ in 0..10 {
+            p.forward();
+            p.item();
+        }
+        p.found().map(|found| (found.count, found.source))
+    };
+    assert_eq!(run(true), Some((10, "repeating launches beside another loop of 6".to_owned())));
+    assert_eq!(run(false), Some((6, "repeating launches beside another loop of 10".to_owned())));
+}
+
+/// A host that runs ahead starts an iteration each 32 µs; the GPU takes 900 µs for it, with or without the profiler.
+///
+/// ```text
+///  host   [step 0][step 1][step 2] …                             [synchronize]
+///  GPU     [k · · · · · · · · · ·][k · · · · · · · · · ·][k · ·
+/// ```
+#[test]
+fn without_the_profiler_no_iteration_is_longer() {
+    let mut p = Program::new();
+    for i in 0..10 {
+        let (main, at) = (p.main, p.now);
+        p.e.nvtx(main, at..at + 30_000, &format!("step {i}"));
+        let free = 1_010_000 + 900_000 * i;
+        p.e.launch(main, at..at + 1000, GPU0, free..free + 899_000, "k");
+        p.idle(32_000);
+    }
+    let main = p.main;
+    p.e.device_sync(main, p.now..10_100_000, 0);
+    let of = look::report_with(&p.e, &Options { as_captured: false, ..options() }).totals.iteration;
+    let of = of.expect("a loop");
+    assert!(of.ns > 800_000 && of.ns <= of.captured_ns, "{of:?}");
+}
+
 /// The first iteration of a process loads its libraries; where a later one is as long, it is one of the run.
 ///
 /// ```text
@@ -423,6 +475,19 @@ fn a_first_iteration_that_starts_the_process_up_is_left_out() {
     let p = run(0);
     assert_eq!(of(p.report()), (19, 1, false));
     assert_eq!(of(run(500_000).report()), (20, 0, true));
+    // Of few, too, as long as three are left.
+    let few = |count: i64| {
+        let mut p = Program::new();
+        for i in 0..count {
+            let from = p.now;
+            p.step(i);
+            p.idle(if i == 0 { 400_000 } else { 0 });
+            let main = p.main;
+            p.e.nvtx(main, from..p.now - 100, &format!("step {i}"));
+        }
+        of(p.report())
+    };
+    assert_eq!((few(5), few(4), few(3)), ((4, 1, false), (3, 1, false), (3, 0, true)));
     // A part of the run that begins later has none.
     let filter = Filter { from: Some(p.now - 200_000), ..Filter::default() };
     let (count, start_up, _) = of(look::report_with(&p.e, &Options { filter, ..options() }));

@@ -85,6 +85,29 @@ fn layers_are_no_iterations() {
     assert_eq!(look::report(&e).iterations.map(|i| i.source), None);
 }
 
+/// Nor do numbers that start again in each pass or that other layers have a share in; steps start again in each epoch.
+///
+/// ```text
+///  NVTX      [Identity_0][Identity_1] … [Identity_4]  [Identity_0][Identity_1] … [Identity_4]
+///  NVTX      [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] …
+/// ```
+#[test]
+fn numbers_of_iterations_go_on() {
+    let found = |name: fn(i64) -> String| {
+        let (mut e, t) = empty();
+        for i in 0..20 {
+            let at = i * 100_000;
+            e.nvtx(t, at..at + 99_000, &name(i));
+            e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+        }
+        look::report(&e).iterations.filter(|i| i.source.starts_with("NVTX")).map(|i| i.count)
+    };
+    assert_eq!(found(|i| format!("Identity_{}", i % 10)), None);
+    assert_eq!(found(|i| format!("{}_{i}", if i * i % 5 == 1 { "Relu" } else { "Conv" })), None);
+    assert_eq!(found(|i| format!("frame {}", 10 * i)), Some(20));
+    assert_eq!(found(|i| format!("step {}", i % 10)), Some(20));
+}
+
 /// Ranges of one name inside the loop's body are a part of it, whatever they are called.
 ///
 /// ```text

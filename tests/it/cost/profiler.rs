@@ -101,7 +101,7 @@ fn tracing_between_calls_is_a_part_of_the_gap() {
     }
 }
 
-/// A known step scales what is left out; one that cannot be reached is not used, and that is said.
+/// A known step scales what is left out; with one that cannot be reached figures are as without it, and that is said.
 #[test]
 fn a_known_step_is_met() {
     let (e, _) = drawn(60_000);
@@ -109,8 +109,12 @@ fn a_known_step_is_met() {
     let met = priced(&e, Some(150_000));
     let iteration = met.totals.iteration.expect("a loop");
     assert!((iteration.ns - 150_000).abs() < 15_000 && !unused(&met), "{iteration:?}");
+    let figures = |report: &Report| format!("{:?} {:?}", report.totals, report.sites);
+    let without = figures(&priced(&e, None));
     for step in [1_000, 10_000_000] {
-        assert!(unused(&priced(&e, Some(step))), "{step}");
+        let report = priced(&e, Some(step));
+        assert!(unused(&report), "{step}");
+        assert_eq!(figures(&report), without, "{step}");
     }
 }
 

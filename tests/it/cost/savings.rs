@@ -423,23 +423,28 @@ fn what_is_made_for_an_upload_may_go_too() {
 /// ```
 #[test]
 fn only_runs_of_one_grid_that_slow_down_hint_at_the_power_limit() {
-    let hinted = |length: fn(i64) -> i64, grid: fn(i64) -> i64| {
+    let named = |kernel: &str, length: fn(i64) -> i64, grid: fn(i64) -> i64| {
         let (mut e, t) = empty();
         let mut at = 0;
         for i in 0..60 {
             let end = at + 3_000 + length(i);
-            let call = e.launch(t, at + 1_000..at + 2_000, GPU0, at + 3_000..end, "gemm");
+            let call = e.launch(t, at + 1_000..at + 2_000, GPU0, at + 3_000..end, kernel);
             let this = format!("correlationId = {}", call.correlation);
             e.set("CUPTI_ACTIVITY_KIND_KERNEL", "gridY", grid(i), &this);
             e.sync(t, "cudaStreamSynchronize", at + 2_100..end + 1_000, GPU0);
             at = end + 20_000;
         }
-        look::report(&e).warnings.iter().any(|w| w.code == "power-limited")
+        let warnings = look::report(&e).warnings;
+        let hint = warnings.iter().find(|w| w.code == "power-limited");
+        hint.inspect(|w| assert!(w.message.contains("`gemm`"), "{w:?}")).is_some()
     };
+    let hinted = |length, grid| named("gemm", length, grid);
     let (slower, twice) = (|i| 1_000_000 + 2_000 * i, |i| if i < 30 { 1_000_000 } else { 1_200_000 });
     assert!(hinted(slower, |_| 1));
     assert!(hinted(twice, |_| 1));
     assert!(!hinted(twice, |i| 1 + i / 30), "other work");
     assert!(!hinted(|i| 1_000_000 + i % 2 * 200_000, |_| 1), "two sizes, by turns");
     assert!(!hinted(|i| 1_200_000 - 2_000 * i, |_| 1), "faster and faster");
+    assert!(!named("ncclDevKernel_AllReduce", slower, |_| 1), "it waits for other ranks");
+    assert!(!hinted(|i| if i < 30 { 1_000_000 } else { 2_100_000 }, |_| 1), "no clock falls so far");
 }
