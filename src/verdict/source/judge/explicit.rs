@@ -1,11 +1,11 @@
 //! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
 
 use super::barrier::barrier;
-use super::callers::Caller;
 use super::guard::guard;
 use super::pinned::Home;
-use super::reader::SiteReader;
+use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
+use crate::verdict::source::flow::Program;
 use crate::verdict::source::infer::{Here, Names};
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
@@ -20,15 +20,19 @@ use ruff_text_size::Ranged;
 /// makes the read valid ([`barrier`]), or if it keeps a pinned buffer from being written under its copy ([`guard`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
 /// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
 /// synchronise is judged by its caller.
-pub fn purpose(here: Here<'_, '_>, site: SiteReader<'_>) -> (Grade, Kind, String) {
+pub fn purpose(
+    here: Here<'_, '_>,
+    program: Option<Program<'_>>,
+    caller: Option<(&Source, &Frame)>,
+) -> (Grade, Kind, String) {
     let (file, path) = (here.file(), here.path);
     if let Some(text) = barrier(file, path) {
         return (grade::S15_BARRIER, Kind::Barrier, text);
     }
-    if let Some(text) = site.program().and_then(|program| guard(Home { program, file }, path)) {
+    if let Some(text) = program.and_then(|program| guard(Home { program, file }, path)) {
         return (grade::S21, Kind::Barrier, text);
     }
-    if let Some((grade, text)) = clock(here, site.caller(0, "").as_ref()) {
+    if let Some((grade, text)) = clock(here, caller) {
         return (grade, Kind::Timing, text);
     }
     let text = "nothing is copied, no clock is read next to it and no buffer waits for it: the GPU keeps its order without it";
@@ -36,11 +40,11 @@ pub fn purpose(here: Here<'_, '_>, site: SiteReader<'_>) -> (Grade, Kind, String
 }
 
 /// The clock that stands next to the statement at the end of the path, or next to the call of a function that does little else.
-pub fn clock(here: Here<'_, '_>, caller: Option<&Caller<'_>>) -> Option<(Grade, String)> {
+pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(Grade, String)> {
     if let Some(text) = timing(here.file(), here.path) {
         return Some((grade::S15_CLOCK, text));
     }
-    let Caller { file, frame, .. } = caller.filter(|_| is_wrapper(here.path))?;
+    let (file, frame) = caller.filter(|_| is_wrapper(here.path))?;
     let text = timing(file, &line::statement_at(file, frame)?)?;
     Some((grade::S15_CALLER, format!("{text}, around the call on line {}", frame.line)))
 }

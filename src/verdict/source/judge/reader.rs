@@ -257,13 +257,17 @@ impl<'c, 'a> Case<'c, 'a> {
     /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
     /// launches.
     fn clocked(self) -> Option<Verdict> {
-        let (grade, clock) = explicit::clock(self.here, self.site.caller(0, "").as_ref())?;
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, clock) = explicit::clock(self.here, caller)?;
         let what = format!("is thrown away: it only waits, and {clock}");
         Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {
-        let (grade, kind, what) = explicit::purpose(self.here, self.site);
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",
             api if api.contains("StreamSync") => "F02",
