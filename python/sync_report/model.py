@@ -1119,6 +1119,8 @@ class Totals:
     """Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it
     is of.
     """
+    light_capture: str
+    """The command that makes that light capture; empty where none is needed."""
     replayed: Optional[Replayed]
     """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
 

@@ -311,6 +311,9 @@ pub struct Totals {
     /// Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it is of.
     #[serde(default)]
     pub needs_light_capture: bool,
+    /// The command that makes that light capture; empty where none is needed.
+    #[serde(default)]
+    pub light_capture: String,
     /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,

@@ -6,6 +6,7 @@ use crate::cost::prices::{Price, Saving};
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
 };
+use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, SiteIx};
 
@@ -98,6 +99,8 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
         totals.recoverable_percent = Some(percent.clamp(0.0, 100.0));
         totals.bound_by = prices.bound_by;
         totals.needs_light_capture = needs_light_capture(found);
+        let command = || recapture::light_capture(&found.profile.target, found.profile.path());
+        totals.light_capture = totals.needs_light_capture.then(command).unwrap_or_default();
     }
 }
 

@@ -190,5 +190,18 @@ fn rows_say_no_more_than_the_first_line() {
         let whole = sync_report::render::saving::in_words(site).expect("priced");
         assert!(whole.starts_with("between ") && !whole.contains(" alone"), "{whole}");
     }
-    assert!(!look::table(&report, None).contains("recoverable"));
+    let table = look::table(&report, None);
+    assert!(!table.contains("recoverable"));
+    // The command comes first, in all forms; what this capture tells, after it.
+    let command = &report.totals.light_capture;
+    assert!(command.starts_with("nsys profile ") && command.contains(" --export=sqlite "), "{command}");
+    let path = report.profiles[0].path.strip_suffix(".sqlite").expect("an export");
+    assert!(command.ends_with(&format!(" -o {path}.light python your_script.py")), "{command}");
+    let first = table.lines().find(|line| line.starts_with("saves")).expect("a first line");
+    assert_eq!(first, format!("saves       Prices need a light capture: `{command}`."));
+    assert!(table.contains("\nrange       From this one, fixing "), "{table}");
+    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
+    assert!(markdown.lines().nth(2).is_some_and(|line| line.contains(command)), "{markdown}");
+    let said = sync_report::render::brief::of(&report).finding.expect("a finding");
+    assert!(said.contains(command) && !said.contains("between"), "{said}");
 }
