@@ -1113,6 +1113,8 @@ class Totals:
     """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
     chosen_sites: int
     """How many of them are not false: a change of theirs was asked for."""
+    savings_unknown: bool
+    """The export lacks what savings rest on: none is computed."""
     once: Once
     """Sites that wait once per process: context creation, loading, tear-down."""
     needs_light_capture: bool

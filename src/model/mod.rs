@@ -305,7 +305,10 @@ pub struct Totals {
     /// How many of them are not false: a change of theirs was asked for.
     #[serde(default)]
     pub chosen_sites: u64,
-    /// Sites that wait once per process: context creation, loading, tear-down.
+    /// The export lacks what savings rest on: none is computed.
+    #[serde(default)]
+    pub savings_unknown: bool,
+    /// Sites that wait once in this capture: context creation, loading, tear-down; and after the loop.
     #[serde(default)]
     pub once: Once,
     /// Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it is of.

@@ -153,6 +153,18 @@ impl Finding {
 
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
+    if totals.savings_unknown {
+        const WHY: &str = "the export does not say which call issued what, or what a wait waited for (see its warnings): export it again.";
+        let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
+        return Some(Finding {
+            lead,
+            rest,
+            range: None,
+            undecided: None,
+            limit: None,
+            once: once(totals.once),
+        });
+    }
     let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
         (0, _) => None,

@@ -51,6 +51,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
 pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     let prices = &found.prices;
     totals.collectives += found.collectives.count;
+    totals.savings_unknown |= found.profile.lacks.iter().any(|lack| lack.prices);
     if found.sites.is_empty() || prices.is_empty() {
         return;
     }
