@@ -54,8 +54,7 @@ pub struct Report {
     /// Sites that are not listed.
     #[serde(default)]
     pub sites_omitted: usize,
-    /// Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
-    /// `totals`: none shown is not none there.
+    /// Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there.
     #[serde(default)]
     pub waits_filtered_out: u64,
     /// The same over ranks, where the exports hold several; `sites` has each rank's own.
@@ -377,11 +376,16 @@ pub struct WithoutProfiler {
 
 /// What is waited outside the program's loop, or before its first kernel or after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Once {
     /// Sites that wait nowhere else.
     pub sites: u64,
     /// Host time inside their waits, summed over threads.
     pub blocked_ns: i64,
+    /// Of them, those after the loop: [`Site::after_loop`].
+    pub after_loop_sites: u64,
+    /// Host time inside the waits of those.
+    pub after_loop_blocked_ns: i64,
 }
 
 /// The captured run as simulated, and what fixing every false site saves of it.
@@ -464,8 +468,7 @@ pub struct ClassTotals {
 pub struct Iterations {
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,
-    /// Where no ranges mark them: of the launches, copies and waits from the first to the last, the share that each
-    /// iteration has.
+    /// Where no ranges mark them: of the launches, copies and waits between first and last, the share that each has.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// How many, over all exports.

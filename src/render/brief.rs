@@ -82,7 +82,7 @@ pub struct BriefSite {
     pub waits: u64,
     /// Waits inside iterations divided by iterations.
     pub per_iteration: Option<f64>,
-    /// Whether it waits once per process, and so is no part of the saving of `totals`.
+    /// Whether it waits once in this capture, outside the loop, and so is no part of the saving of `totals`.
     pub once: bool,
     /// Host time inside the waits: not a saving.
     pub blocked_ns: i64,

@@ -36,6 +36,7 @@ pub fn in_words(site: &Site) -> Option<String> {
     }
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
     let of = match () {
+        () if site.after_loop => "paid once in this capture, after the loop".to_owned(),
         () if site.once => "paid once per process".to_owned(),
         () if saving.joint_ns > 0 || site.class == Class::False => {
             format!("{joint} with all false sites fixed")
@@ -138,7 +139,7 @@ pub struct Finding {
     pub undecided: Option<String>,
     /// What limits the program then.
     pub limit: Option<&'static str>,
-    /// What is waited once per process.
+    /// What is waited once in this capture.
     pub once: Option<String>,
 }
 
@@ -225,12 +226,23 @@ fn unread(sites: u64) -> String {
     sites.map_or_else(String::new, |all| format!(" The source of {all} is not at hand: --source-root DIR."))
 }
 
-/// What is paid once per process; nothing of nothing.
-fn once(Once { sites, blocked_ns }: Once) -> Option<String> {
-    let (all, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
-    (sites > 0).then(|| {
-        format!("Once per process, at start or end: {all}, {blocked} of waiting; no part of the saving.")
-    })
+/// What is paid once per process, and once in this capture; nothing of nothing.
+fn once(all: Once) -> Option<String> {
+    let (after, of_after) = (all.after_loop_sites, all.after_loop_blocked_ns);
+    let said = |sites: u64, blocked| {
+        format!("{}, {} of waiting", text::counted(sites, "site"), text::duration(blocked))
+    };
+    let (sites, blocked) = all.of_process();
+    let (process, here) = (said(sites, blocked), said(after, of_after));
+    let words = match (sites > 0, after > 0) {
+        (false, false) => return None,
+        (true, false) => format!("Once per process, at start or end: {process}"),
+        (false, true) => format!("Once in this capture, after the loop: {here}"),
+        (true, true) => {
+            format!("Once per process, at start or end: {process}; in this capture, after the loop: {here}")
+        }
+    };
+    Some(words + "; no part of the saving.")
 }
 
 fn between(low: i64, high: i64) -> String {

@@ -63,6 +63,11 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     for site in sites.iter().filter(|site| site.once) {
         totals.once.sites += 1;
         totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);
+        if site.after_loop {
+            totals.once.after_loop_sites += 1;
+            let blocked = &mut totals.once.after_loop_blocked_ns;
+            *blocked = blocked.saturating_add(site.blocked_ns);
+        }
     }
     let larger = totals.recoverable_high_ns < Some(run.high);
     if larger {

@@ -135,14 +135,16 @@ fn what_is_paid_once_is_apart() {
     );
     e.sync(t, "cudaDeviceSynchronize", 900_000_000..900_050_000, GPU0);
     let report = priced(&e, None);
-    let once: Vec<bool> = report.sites.iter().map(|s| s.once).collect();
-    assert_eq!(once, [false, true, true], "{:?}", report.sites);
+    let once: Vec<(bool, bool)> = report.sites.iter().map(|s| (s.once, s.after_loop)).collect();
+    assert_eq!(once, [(false, false), (true, false), (true, true)], "{:?}", report.sites);
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (2, 1));
     let saved = report.totals.recoverable_false_joint_ns.expect("simulated");
     assert!(saved < 5_000_000, "{saved}: the upload is no part of it");
     let said = sync_report::render::saving::of_all(&report.totals).expect("a finding");
     assert!(
-        said.contains("the false site") && said.contains("Once per process, at start or end: 2 sites"),
+        said.contains("the false site")
+            && said.contains("Once per process, at start or end: 1 site, 9.00 ms of waiting; ")
+            && said.contains("; in this capture, after the loop: 1 site, 50.0 µs of waiting; no part"),
         "{said}"
     );
 }
