@@ -8,7 +8,7 @@ use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
-use crate::vocabulary::Class;
+use crate::vocabulary::{Change, Class};
 use std::io::{self, Write};
 
 /// Kept free for the sentence on what is left out.
@@ -58,7 +58,11 @@ pub fn text_of(report: &Report, limit: usize) -> String {
 fn head(report: &Report) -> String {
     let totals = &report.totals;
     let (all, avoidable) = (totals.sites, &totals.by_class.false_);
-    let title = match (all, avoidable.sites) {
+    // Those with nothing to do about them are none.
+    let stays = |site: &Site| site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
+    let left = |site: &&Site| site.class == Class::False && stays(site);
+    let left = report.sites.iter().filter(left).count() as u64;
+    let title = match (all, avoidable.sites.saturating_sub(left)) {
         _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
         (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
         (_, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),

@@ -209,7 +209,9 @@ fn totals(totals: &Totals, style: &Style) -> String {
 pub(crate) fn warnings(list: &[Warning], style: &Style) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     for warning in view::warnings(list) {
-        lines.push(warned(&format!("{} [{}]", warning.message, warning.code), style));
+        let words = format!("{} [{}]", warning.message, warning.code);
+        let mind = warning.known().is_none_or(|code| !code.is_information());
+        lines.push(if mind { warned(&words, style) } else { style.hang("· ", &words) });
         lines.extend((!warning.fix.is_empty()).then(|| format!("    {}", warning.fix)));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))

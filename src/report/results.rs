@@ -212,8 +212,10 @@ impl<'a> Sites<'a> {
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
         let Advice { entry, strategy, title, outside } = advice;
+        // What is left as it is is not looked for again.
+        let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
-            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, &advice) });
+            return Some(Fix { confirm, ..fix_from_outside(frame, &advice) });
         }
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
@@ -245,7 +247,7 @@ impl<'a> Sites<'a> {
             caveat: entry.fix.caveat.to_owned(),
             alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,
-            confirm: self.confirm(site),
+            confirm,
             ..by(strategy)
         })
     }

@@ -164,6 +164,9 @@ fn what_is_to_be_left_saves_nothing() {
     let free = report.sites.iter().find(|s| s.api == "cudaFree").expect("a site");
     assert_eq!(free.fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
     assert!(free.once && free.promise().is_none(), "{free:?}");
+    assert_eq!(free.fix.as_ref().map(|fix| &*fix.confirm), Some(""), "nothing was done");
+    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
+    assert!(markdown.starts_with("### sync-report: 1 of 2 waiting sites avoidable"), "{markdown}");
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (1, 1));
     assert!(
         sync_report::render::saving::short(free).is_some_and(|s| s.starts_with("≤ ") && s.ends_with(" once"))
