@@ -2,7 +2,7 @@
 """Check that a report costs no more than in proportion to its export: CI measures growth, not seconds.
 
 The sample capture, repeated 10 and 100 times along the time axis (scripts/repeat_export.py), is reported by the program
-given, and so are exports with 2,000 and 20,000 of one thing (scripts/grow_export.py). Ten times the rows may take ten
+given, and so are exports with 2,000 and 20,000 of one thing (scripts/grow_export.py), those with many rows as traces too. Ten times the rows may take ten
 times the work that the program counts (rows, bytes, look-ups, simulated steps: the
 same on any machine), and ten times the processor time and as much again for noise and caches; a stage that grows with the
 square of the rows takes a hundred times as much. Exit status 1 where it is more.
@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMES = (10, 100)
 KINDS = ("threads", "streams", "devices", "open", "unlike", "nested", "sites", "turns")
 COUNTS = (2_000, 20_000)
+# What a trace has rows of: what is counted once a row and once a slice shows late.
+ROWS = ("threads", "streams", "devices")
+TRACED = (10_000, 100_000)
 MOST = 2 * TIMES[1] / TIMES[0]
 # Numbers of rows grow longer with the rows: some bytes more.
 MOST_WORK = 1.05 * TIMES[1] / TIMES[0]
@@ -80,6 +83,7 @@ def main() -> None:
             grew.append(f"more than {MOST_WORK:.1f} times the {what}")
     runs = {name: [[export(times), *options] for times in TIMES] for name, options in COMMANDS.items()}
     runs |= {f"report of {kind}": [[many_of(kind, count)] for count in COUNTS] for kind in KINDS}
+    runs |= {f"trace of {kind}": [[many_of(kind, count), "--format", "perfetto"] for count in TRACED] for kind in ROWS}
     for name, commands in runs.items():
         # The least of some runs: whatever else the machine does only adds to it.
         (few, few_bytes), (many, many_bytes) = (

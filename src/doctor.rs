@@ -173,6 +173,8 @@ fn lines(found: &CaptureAnalysis) -> Option<Warning> {
         (Code::SyncBacktracesOff, OFF)
     } else if profile.calls.twins.is_empty() && domain("Python Backtrace on CUDA") {
         (Code::PythonWithoutCudabacktrace, ALONE)
+    } else if profile.lacks.iter().any(|lack| lack.frames) {
+        return None; // what is lacking says so
     } else if context.marked == 0 {
         return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", answers(found))));
     } else {

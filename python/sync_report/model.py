@@ -112,9 +112,7 @@ class Report:
     sites_omitted: int
     """Sites that are not listed."""
     waits_filtered_out: int
-    """Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
-    `totals`: none shown is not none there.
-    """
+    """Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there."""
     warnings: List[Warning]
     """What limits the report."""
     ranks: Optional[Ranks]
@@ -457,8 +455,8 @@ class Iterations:
     source: str
     """What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches"."""
     confidence: Optional[float]
-    """Where no ranges mark them: of the launches, copies and waits from the first to the last, the share that each
-    iteration has.
+    """Where no ranges mark them: of the launches, copies and waits between first and last, the share that each
+    has.
     """
     count: int
     """How many, over all exports."""
@@ -584,6 +582,10 @@ class Once:
     """Sites that wait nowhere else."""
     blocked_ns: int
     """Host time inside their waits, summed over threads."""
+    after_loop_sites: int
+    """Of them, those after the loop: `Site::after_loop`."""
+    after_loop_blocked_ns: int
+    """Host time inside the waits of those."""
 
 
 @dataclass(frozen=True)
@@ -945,7 +947,11 @@ class Site:
     """Set where it waits only before the loop or in its first iterations. It is paid once."""
     once: bool
     """Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last:
-    what is paid once, and no part of what fixing all false sites saves.
+    what is waited once in this capture, and no part of what fixing all false sites saves.
+    """
+    after_loop: bool
+    """Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a
+    longer run may come by again.
     """
     blocks_capture: bool
     """Whether this wait would make a CUDA graph capture fail."""
@@ -1115,12 +1121,16 @@ class Totals:
     """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
     chosen_sites: int
     """How many of them are not false: a change of theirs was asked for."""
+    savings_unknown: bool
+    """The export lacks what savings rest on: none is computed."""
     once: Once
-    """Sites that wait once per process: context creation, loading, tear-down."""
+    """Sites that wait once in this capture: context creation, loading, tear-down; and after the loop."""
     needs_light_capture: bool
     """Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it
     is of.
     """
+    light_capture: str
+    """The command that makes that light capture; empty where none is needed."""
     replayed: Optional[Replayed]
     """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
 

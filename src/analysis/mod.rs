@@ -203,6 +203,7 @@ impl CaptureAnalysis {
         program.meet(&profile, &collectives);
         let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
+        let priceable = profile.lacks.iter().all(|lack| !lack.prices);
         Ok(Self {
             profile,
             devices,
@@ -218,7 +219,8 @@ impl CaptureAnalysis {
             races: Vec::new(),
             warnings: None,
             next: TiVec::new(),
-            program: Some(program),
+            // Without what issued an operation, or what a wait waited for, each saving would be 0.
+            program: priceable.then_some(program),
             all,
         })
     }

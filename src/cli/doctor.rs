@@ -20,7 +20,6 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let mut good = true;
     output::write(Path::new("-"), &args.shared, |style, out| {
         for path in &exports.paths {
-            writeln!(out, "{}", escape_terminal(&exports.typed(path).display().to_string()))?;
             good &= judge(path, &exports, &args, style, out)?;
         }
         Ok(())
@@ -40,17 +39,24 @@ fn judge(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<bool> {
+    let heading = escape_terminal(&exports.typed(path).display().to_string()).into_owned();
     let found = match analysis::analyse(path, &exports.named(options::plain(&args.shared))) {
         Ok(found) => found,
         // What makes a report impossible is a finding here, but still bad input.
         Err(e) => match e.downcast::<InputError>()? {
             e @ InputError::NoCuda { .. } => {
-                writeln!(out, "  --  {:<30} none\n\n{}", "CUDA API calls", escape_terminal(&e.to_string()))?;
+                writeln!(
+                    out,
+                    "{heading}\n  --  {:<30} none\n\n{}",
+                    "CUDA API calls",
+                    escape_terminal(&e.to_string())
+                )?;
                 return Ok(false);
             }
             e => return Err(e.into()),
         },
     };
+    writeln!(out, "{heading}")?;
     let checks = doctor::checks(&found);
     for check in &checks {
         let mark = if check.good { "ok " } else { "-- " };

@@ -54,8 +54,7 @@ pub struct Report {
     /// Sites that are not listed.
     #[serde(default)]
     pub sites_omitted: usize,
-    /// Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
-    /// `totals`: none shown is not none there.
+    /// Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there.
     #[serde(default)]
     pub waits_filtered_out: u64,
     /// The same over ranks, where the exports hold several; `sites` has each rank's own.
@@ -305,12 +304,18 @@ pub struct Totals {
     /// How many of them are not false: a change of theirs was asked for.
     #[serde(default)]
     pub chosen_sites: u64,
-    /// Sites that wait once per process: context creation, loading, tear-down.
+    /// The export lacks what savings rest on: none is computed.
+    #[serde(default)]
+    pub savings_unknown: bool,
+    /// Sites that wait once in this capture: context creation, loading, tear-down; and after the loop.
     #[serde(default)]
     pub once: Once,
     /// Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it is of.
     #[serde(default)]
     pub needs_light_capture: bool,
+    /// The command that makes that light capture; empty where none is needed.
+    #[serde(default)]
+    pub light_capture: String,
     /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
@@ -371,11 +376,16 @@ pub struct WithoutProfiler {
 
 /// What is waited outside the program's loop, or before its first kernel or after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Once {
     /// Sites that wait nowhere else.
     pub sites: u64,
     /// Host time inside their waits, summed over threads.
     pub blocked_ns: i64,
+    /// Of them, those after the loop: [`Site::after_loop`].
+    pub after_loop_sites: u64,
+    /// Host time inside the waits of those.
+    pub after_loop_blocked_ns: i64,
 }
 
 /// The captured run as simulated, and what fixing every false site saves of it.
@@ -458,8 +468,7 @@ pub struct ClassTotals {
 pub struct Iterations {
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,
-    /// Where no ranges mark them: of the launches, copies and waits from the first to the last, the share that each
-    /// iteration has.
+    /// Where no ranges mark them: of the launches, copies and waits between first and last, the share that each has.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// How many, over all exports.

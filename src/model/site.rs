@@ -119,10 +119,13 @@ pub struct Site {
     /// Set where it waits only before the loop or in its first iterations. It is paid once.
     #[serde(default)]
     pub start_up: Option<StartUp>,
-    /// Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last: what is paid once, and no part of
+    /// Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last: what is waited once in this capture, and no part of
     /// what fixing all false sites saves.
     #[serde(default)]
     pub once: bool,
+    /// Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a longer run may come by again.
+    #[serde(default)]
+    pub after_loop: bool,
     /// Whether this wait would make a CUDA graph capture fail.
     pub blocks_capture: bool,
     /// What a fix saves.
@@ -255,6 +258,14 @@ pub struct Backward {
     pub node: Option<String>,
     /// The line whose operator it undoes, where sequence numbers tell.
     pub forward: Option<Frame>,
+}
+
+impl super::Once {
+    /// Sites that wait once per process, and host time inside their waits: what is not after the loop ([`Site::after_loop`]).
+    pub const fn of_process(self) -> (u64, i64) {
+        let sites = self.sites.saturating_sub(self.after_loop_sites);
+        (sites, self.blocked_ns.saturating_sub(self.after_loop_blocked_ns))
+    }
 }
 
 /// Waits only at start-up.

@@ -224,6 +224,11 @@ impl Code {
         matches!(self, Self::TimingMatched | Self::TimingUnused)
     }
 
+    /// Whether it limits nothing.
+    pub const fn is_information(self) -> bool {
+        matches!(self, Self::TimingMatched)
+    }
+
     /// Whether it says why waits have no exact Python line.
     pub const fn is_of_lines(self) -> bool {
         use Code::*;

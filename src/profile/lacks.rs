@@ -22,6 +22,32 @@ pub struct Lack {
     pub loss: &'static str,
     /// Nothing can be reported without it.
     pub fatal: bool,
+    /// Nor can savings be computed.
+    pub prices: bool,
+    /// Nor are there Python frames, however it was captured.
+    pub frames: bool,
+}
+
+impl Lack {
+    /// Of a table, or of a column of it.
+    fn of(table: &str, column: Option<&str>, what: String, loss: &'static str) -> Self {
+        let whole = matches!(table, CALLS | "StringIds");
+        let ops = matches!(table, "CUPTI_ACTIVITY_KIND_KERNEL" | "CUPTI_ACTIVITY_KIND_MEMCPY");
+        let prices = match column {
+            None => ops,
+            Some("end" | "correlationId") => ops || table == CALLS,
+            Some("start" | "streamId") => ops,
+            Some("globalTid") => table == CALLS,
+            Some(_) => false,
+        };
+        let frames = match column {
+            Some("globalTid") => table == CALLS || table == "NVTX_EVENTS",
+            None | Some("start" | "eventType") => table == "NVTX_EVENTS",
+            Some(_) => false,
+        };
+        let fatal = whole && column.is_none_or(|column| table != CALLS || FATAL.contains(&column));
+        Self { column: column.is_some(), what, loss, fatal, prices, frames }
+    }
 }
 
 /// A table, what is lost without it, and what without some of its columns: names with blanks between them.
@@ -46,10 +72,10 @@ const NEEDED: &[Needed] = &[
             ("start", "no call is known"),
             ("eventClass", "a call cannot be told from its backtrace"),
             ("end", "how long a call blocked is not known: all figures are low"),
-            ("globalTid", "threads and processes cannot be told apart"),
+            ("globalTid", "threads and processes cannot be told apart, and no call has its Python frames"),
             (
                 "correlationId",
-                "calls cannot be joined with the copies and kernels that they issued: uploads, reads and their verdicts are missing, and savings are low",
+                "calls cannot be joined with the copies and kernels that they issued: uploads, reads and their verdicts are missing",
             ),
             ("nameId", "no call is known as one that waits"),
             ("callchainId", "waits have no native call chain"),
@@ -125,24 +151,19 @@ const FATAL: &[&str] = &["start", "eventClass"];
 pub(super) fn of(db: &Database) -> Vec<Lack> {
     let mut lacks = Vec::new();
     for &(table, loss, columns) in NEEDED {
-        let fatal = matches!(table, CALLS | "StringIds");
         // By their key, chains can be looked up all the same.
         if let Some(shape) = db.shape(table).filter(|_| table != CHAINS || !db.is_indexed(table, "id")) {
             let what = match shape {
                 Shape::View => format!("{table} is a view, not a table"),
                 Shape::WithoutRowid => format!("{table} is a table without rowid"),
             };
-            lacks.push(Lack { column: false, what, loss, fatal });
+            lacks.push(Lack::of(table, None, what, loss));
         } else if db.has_table(table) {
             let each =
                 columns.iter().flat_map(|&(names, loss)| names.split(' ').map(move |name| (name, loss)));
             let missing = each.filter(|(column, _)| !db.has_column(table, column));
-            lacks.extend(missing.map(|(column, loss)| Lack {
-                column: true,
-                what: format!("{table} has no column {column}"),
-                loss,
-                fatal: fatal && (table != CALLS || FATAL.contains(&column)),
-            }));
+            let what = |column| format!("{table} has no column {column}");
+            lacks.extend(missing.map(|(column, loss)| Lack::of(table, Some(column), what(column), loss)));
         }
     }
     lacks

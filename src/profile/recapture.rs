@@ -3,7 +3,10 @@
 //! Flags as `nsys profile --help` of 2023.4 to 2026.2 lists them. CUDA backtraces want CPU sampling on, or nsys records
 //! neither chains nor Python frames.
 
+use crate::profile::commands;
 use crate::profile::target::Target;
+use crate::text::shell_quote;
+use std::path::Path;
 
 /// What a capture that gives exact Python lines has to ask for. `sync:0`: without a threshold of 0 short waits get no
 /// chain.
@@ -31,9 +34,11 @@ pub fn capture_again(target: &Target) -> String {
 /// Compares a capture with one of the program with a fix.
 pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
 
-/// The capture that leaves times as they are: what each wait costs, but not where it is.
-pub fn light_capture(target: &Target) -> String {
-    profile(target, "--sample=none --cpuctxsw=none", "", "profile.light")
+/// The capture that leaves times as they are: what each wait costs, but not where it is. It is exported to where a report of
+/// the `given` capture looks for it.
+pub fn light_capture(target: &Target, given: &Path) -> String {
+    let light = format!("{}.light", commands::stem(given).display());
+    profile(target, "--sample=none --cpuctxsw=none", "--export=sqlite", &shell_quote(&light))
 }
 
 fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {

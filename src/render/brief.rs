@@ -3,7 +3,7 @@
 //! It takes less than [`LIMIT`] bytes whatever the capture holds: texts are cut, a list ends where the next entry would
 //! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
 
-use super::json;
+use super::{json, saving};
 use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind};
 use schemars::JsonSchema;
@@ -27,6 +27,8 @@ pub struct Brief {
     pub schema_version: u32,
     /// What wrote it.
     pub tool: Tool,
+    /// What it comes to, in a sentence: the saving with its range, or what is needed to tell it.
+    pub finding: Option<String>,
     /// The first exports, as they were given.
     pub profiles: Vec<String>,
     /// Exports that are not named.
@@ -80,7 +82,7 @@ pub struct BriefSite {
     pub waits: u64,
     /// Waits inside iterations divided by iterations.
     pub per_iteration: Option<f64>,
-    /// Whether it waits once per process, and so is no part of the saving of `totals`.
+    /// Whether it waits once in this capture, outside the loop, and so is no part of the saving of `totals`.
     pub once: bool,
     /// Host time inside the waits: not a saving.
     pub blocked_ns: i64,
@@ -112,6 +114,7 @@ pub fn of(report: &Report) -> Brief {
     let mut brief = Brief {
         schema_version: report.schema_version,
         tool: report.tool.clone(),
+        finding: saving::finding(&report.totals).and_then(|found| whole(&(found.lead + &found.rest))),
         profiles: report.profiles.iter().take(PROFILES).map(|profile| end(&profile.path)).collect(),
         profiles_omitted: report.profiles.len().saturating_sub(PROFILES),
         totals: report.totals.clone(),

@@ -1,13 +1,14 @@
 //! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
 
 use super::markdown_text::{self as md, Limited};
+use super::saving::{self, Finding};
 use super::view::{SiteView, Views};
-use super::{phrase, ranks, saving};
+use super::{phrase, ranks};
 use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
-use crate::vocabulary::Class;
+use crate::vocabulary::{Change, Class};
 use std::io::{self, Write};
 
 /// Kept free for the sentence on what is left out.
@@ -33,7 +34,8 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
     let sets = report.together.iter().map(saving::together);
-    saving::of_all(&report.totals).into_iter().chain(sets).for_each(|words| text.sentence(&words));
+    let found = saving::of_all(&report.totals).filter(|_| !report.totals.needs_light_capture);
+    found.into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
     let listed =
         |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));
@@ -56,13 +58,21 @@ pub fn text_of(report: &Report, limit: usize) -> String {
 fn head(report: &Report) -> String {
     let totals = &report.totals;
     let (all, avoidable) = (totals.sites, &totals.by_class.false_);
-    let title = match (all, avoidable.sites) {
+    // Those with nothing to do about them are none.
+    let stays = |site: &Site| site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
+    let left = |site: &&Site| site.class == Class::False && stays(site);
+    let left = report.sites.iter().filter(left).count() as u64;
+    let title = match (all, avoidable.sites.saturating_sub(left)) {
         _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
         (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
         (_, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),
         (_, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
     };
     let mut out = format!("### sync-report{title}\n\n");
+    if let Some(found) = saving::finding(totals).filter(|_| totals.needs_light_capture) {
+        let (lead, rest) = Finding { rest: String::new(), ..found }.words();
+        out += &format!("{}: {}.{}\n\n", md::plain(&lead), md::code(&totals.light_capture), md::plain(&rest));
+    }
     for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
         out += &format!("- {label}: {}\n", md::plain(&words));
     }

@@ -165,7 +165,8 @@ impl Limited {
     /// What limits what was found.
     pub fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
-            self.add(&format!("> ⚠️ {}\n\n", plain(&warning.message)));
+            let mind = warning.known().is_none_or(|code| !code.is_information());
+            self.add(&format!("> {}{}\n\n", if mind { "⚠️ " } else { "" }, plain(&warning.message)));
         }
     }
 

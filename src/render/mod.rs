@@ -68,7 +68,7 @@ pub const REPORT: &[Format<Found>] = &[
         let left = github::render(&found.report, &with.repository, out)?;
         summary::append(with, |limit| markdown::text_of(&found.report, limit), left, out)
     })
-    .help("GitHub annotations; the whole report goes into the step's summary")
+    .help("GitHub annotations, ten warnings and ten notices; all sites go into the step's summary")
     .top(0),
     Format::new("sarif", |found: &Found, with, out| sarif::render(&found.report, &with.repository, out))
         .help("SARIF 2.1.0 for code scanning: avoidable and open waits")

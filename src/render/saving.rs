@@ -36,6 +36,7 @@ pub fn in_words(site: &Site) -> Option<String> {
     }
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
     let of = match () {
+        () if site.after_loop => "paid once in this capture, after the loop".to_owned(),
         () if site.once => "paid once per process".to_owned(),
         () if saving.joint_ns > 0 || site.class == Class::False => {
             format!("{joint} with all false sites fixed")
@@ -132,24 +133,39 @@ pub struct Finding {
     pub lead: String,
     /// Its range, and what the captured run would save.
     pub rest: String,
+    /// The range where there is no figure.
+    pub range: Option<String>,
     /// What the undecided sites could add.
     pub undecided: Option<String>,
     /// What limits the program then.
     pub limit: Option<&'static str>,
-    /// What is waited once per process.
+    /// What is waited once in this capture.
     pub once: Option<String>,
 }
 
 impl Finding {
     /// All of it as one text.
-    fn words(self) -> (String, String) {
-        let more = [self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
+    pub fn words(self) -> (String, String) {
+        let more =
+            [self.range, self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
         (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
     }
 }
 
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
+    if totals.savings_unknown {
+        const WHY: &str = "the export does not say which call issued what, or what a wait waited for (see its warnings): export it again.";
+        let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
+        return Some(Finding {
+            lead,
+            rest,
+            range: None,
+            undecided: None,
+            limit: None,
+            once: once(totals.once),
+        });
+    }
     let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
         (0, _) => None,
@@ -168,7 +184,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let rest = missed.map(off).unwrap_or_default();
         let lead = format!("Fixing {} saves between {range} of the run.", sites?);
         let any = totals.recoverable_high_ns > Some(0);
-        return any.then_some(Finding { lead, rest, undecided: None, limit: None, once });
+        return any.then_some(Finding { lead, rest, range: None, undecided: None, limit: None, once });
     };
     let undecided = (of.undecided_ns > 0).then(|| {
         let of_what = if of.of_iteration { " of an iteration" } else { "" };
@@ -179,28 +195,29 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         BoundBy::Gpu => "The GPU then limits the program.",
         BoundBy::Host => "The host then limits the program.",
     });
-    let (lead, rest) = match sites {
-        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
-        Some(sites) => saved(&sites, of, totals.needs_light_capture),
+    let (lead, rest, range) = match sites {
+        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new(), None),
+        Some(sites) => saved(&sites, of, totals),
     };
-    Some(Finding { lead, rest, undecided, limit, once })
+    Some(Finding { lead, rest, range, undecided, limit, once })
 }
 
-/// What fixing `sites` saves, and how sure that is.
-fn saved(sites: &str, of: Headline, needs_light_capture: bool) -> (String, String) {
+/// What fixing `sites` saves, how sure that is, and the range where it is no figure.
+fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<String>) {
     let name = if of.of_iteration { "an average iteration" } else { "the run" };
     let (length, range) = (text::duration(of.length_ns), between(of.low_ns, of.high_ns));
-    if needs_light_capture {
-        let rest =
-            format!(" From this one, fixing {sites} saves between {range} of {name} of about {length}.");
-        return ("Prices need a light capture.".to_owned(), rest);
+    if totals.needs_light_capture {
+        let range =
+            format!("From this one, fixing {sites} saves between {range} of {name} of about {length}.");
+        let command = text::escape_terminal(&totals.light_capture);
+        return ("Prices need a light capture".to_owned(), format!(": `{command}`."), Some(range));
     }
     let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
     let captured = of.captured.map_or_else(String::new, |run| {
         format!("; under the profiler {} of {}", text::duration(run.saved_ns), text::duration(run.run_ns))
     });
     let lead = format!("Fixing {sites} saves about {saved} of {name} of {length}, {share}");
-    (lead, format!(" (between {range}){captured}."))
+    (lead, format!(" (between {range}){captured}."), None)
 }
 
 /// Why sites are undecided, where their source is not at hand.
@@ -209,12 +226,23 @@ fn unread(sites: u64) -> String {
     sites.map_or_else(String::new, |all| format!(" The source of {all} is not at hand: --source-root DIR."))
 }
 
-/// What is paid once per process; nothing of nothing.
-fn once(Once { sites, blocked_ns }: Once) -> Option<String> {
-    let (all, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
-    (sites > 0).then(|| {
-        format!("Once per process, at start or end: {all}, {blocked} of waiting; no part of the saving.")
-    })
+/// What is paid once per process, and once in this capture; nothing of nothing.
+fn once(all: Once) -> Option<String> {
+    let (after, of_after) = (all.after_loop_sites, all.after_loop_blocked_ns);
+    let said = |sites: u64, blocked| {
+        format!("{}, {} of waiting", text::counted(sites, "site"), text::duration(blocked))
+    };
+    let (sites, blocked) = all.of_process();
+    let (process, here) = (said(sites, blocked), said(after, of_after));
+    let words = match (sites > 0, after > 0) {
+        (false, false) => return None,
+        (true, false) => format!("Once per process, at start or end: {process}"),
+        (false, true) => format!("Once in this capture, after the loop: {here}"),
+        (true, true) => {
+            format!("Once per process, at start or end: {process}; in this capture, after the loop: {here}")
+        }
+    };
+    Some(words + "; no part of the saving.")
 }
 
 fn between(low: i64, high: i64) -> String {

@@ -8,7 +8,7 @@ use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
 use super::{Setting, phrase, ranks, view};
-use crate::model::{ClassTotals, Code, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
+use crate::model::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};
@@ -34,10 +34,6 @@ pub(super) fn answer(report: &Report, with: &Setting, out: &mut dyn Write) -> io
 /// Prints the report as tables for a terminal or a pipe.
 pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = vec![style.labelled("", &facts(report))];
-    // How to get prices where there are none stands beside them.
-    let unpriced = |warning: &Warning| warning.code == Code::LightCaptureNeeded.as_str();
-    let (beside, below): (Vec<Warning>, Vec<Warning>) = report.warnings.iter().cloned().partition(unpriced);
-    parts.extend(warnings(&beside, style));
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
         let late: Vec<String> = ranks::late(over).iter().map(|words| style.hang("late  ", words)).collect();
@@ -50,7 +46,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
         parts.push(style.faint(&signs(report)));
         parts.push(totals(&report.totals, style));
     }
-    parts.extend(warnings(&below, style));
+    parts.extend(warnings(&report.warnings, style));
     if let Some(first) = report.sites.first() {
         let over = report.ranks.as_ref().and_then(|ranks| ranks.sites.first());
         let id = escape_terminal(over.map_or(&first.id, |over| &over.id));
@@ -86,11 +82,12 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
 
 /// The answer, in a few short lines.
 fn findings(totals: &Totals) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(totals) else {
+    let Some(Finding { lead, rest, range, undecided, limit, once }) = saving::finding(totals) else {
         return Vec::new();
     };
     let lines = [
         ("saves", Some(lead + &rest)),
+        ("range", range),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
         ("once", once),
@@ -212,7 +209,9 @@ fn totals(totals: &Totals, style: &Style) -> String {
 pub(crate) fn warnings(list: &[Warning], style: &Style) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     for warning in view::warnings(list) {
-        lines.push(warned(&format!("{} [{}]", warning.message, warning.code), style));
+        let words = format!("{} [{}]", warning.message, warning.code);
+        let mind = warning.known().is_none_or(|code| !code.is_information());
+        lines.push(if mind { warned(&words, style) } else { style.hang("· ", &words) });
         lines.extend((!warning.fix.is_empty()).then(|| format!("    {}", warning.fix)));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))

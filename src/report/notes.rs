@@ -111,8 +111,8 @@ fn light(found: &CaptureAnalysis) -> Option<Warning> {
     savings::needs_light_capture(found).then(|| {
         Warning::new(
             Code::LightCaptureNeeded,
-            "the range of the saving spans more than a tenth of what it is of: backtraces slow this program too much to price it; capture it without them, and give that capture with --timing",
-            recapture::light_capture(&found.profile.target),
+            "backtraces slow this program so much that this capture tells its savings only roughly; run it once more without them, by this command or with --both of scripts/capture.sh: the light capture is found beside this one",
+            recapture::light_capture(&found.profile.target, found.profile.path()),
         )
     })
 }

@@ -156,6 +156,7 @@ impl<'a> Sites<'a> {
             found_idle: sums.found_nothing.unsigned_abs(),
             start_up,
             once: self.found.is_once(site),
+            after_loop: is_after_loop(self.found, site),
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
@@ -209,8 +210,10 @@ impl<'a> Sites<'a> {
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
         let Advice { entry, strategy, title, outside } = advice;
+        // What is left as it is is not looked for again.
+        let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
-            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, &advice) });
+            return Some(Fix { confirm, ..fix_from_outside(frame, &advice) });
         }
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
@@ -242,7 +245,7 @@ impl<'a> Sites<'a> {
             caveat: entry.fix.caveat.to_owned(),
             alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,
-            confirm: self.confirm(site),
+            confirm,
             ..by(strategy)
         })
     }
@@ -415,6 +418,16 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
         ..by(Strategy::Leave)
     })
+}
+
+/// Whether all that a site waits is after the loop, and not for what a process takes down.
+fn is_after_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
+    let own = found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid));
+    let whole = own.and_then(|i| i.whole());
+    let first = site.bundle.waits.first().map(|&w| found.waits[w].start);
+    site.verdict.kind != Kind::Allocator
+        && found.paid_once(site).is_some()
+        && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
 }
 
 /// A fix of which only the way is known.

@@ -6,6 +6,7 @@ use crate::cost::prices::{Price, Saving};
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
 };
+use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, SiteIx};
 
@@ -52,6 +53,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
 pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     let prices = &found.prices;
     totals.collectives += found.collectives.count;
+    totals.savings_unknown |= found.profile.lacks.iter().any(|lack| lack.prices);
     if found.sites.is_empty() || prices.is_empty() {
         return;
     }
@@ -62,6 +64,11 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     for site in sites.iter().filter(|site| site.once) {
         totals.once.sites += 1;
         totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);
+        if site.after_loop {
+            totals.once.after_loop_sites += 1;
+            let blocked = &mut totals.once.after_loop_blocked_ns;
+            *blocked = blocked.saturating_add(site.blocked_ns);
+        }
     }
     let larger = totals.recoverable_high_ns < Some(run.high);
     if larger {
@@ -99,6 +106,8 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
         totals.recoverable_percent = Some(percent.clamp(0.0, 100.0));
         totals.bound_by = prices.bound_by;
         totals.needs_light_capture = needs_light_capture(found);
+        let command = || recapture::light_capture(&found.profile.target, found.profile.path());
+        totals.light_capture = totals.needs_light_capture.then(command).unwrap_or_default();
     }
 }
 

@@ -1,36 +1,48 @@
 //! What streams, threads and their groups are called where they are drawn.
 
 use crate::analysis::CaptureAnalysis;
-use crate::profile::ids::{StreamIx, ThreadIx, pid_of, tid_of};
+use crate::profile::ids::{ExportId, StreamIx, ThreadIx, pid_of, tid_of};
 use crate::text::escape_terminal;
 use crate::waits::device::DeviceIx;
+use rustc_hash::FxHashMap;
 
 /// Names of the parts of an export.
-#[derive(Clone, Copy)]
-pub struct Labels<'a>(pub &'a CaptureAnalysis);
+pub struct Labels<'a> {
+    found: &'a CaptureAnalysis,
+    /// Of each number of a stream on a device, a process that has it, and whether there is another.
+    processes: FxHashMap<(DeviceIx, ExportId), (i64, bool)>,
+    /// Of each in a process, a context that has it, and whether there is another.
+    contexts: FxHashMap<(DeviceIx, ExportId, i64), (ExportId, bool)>,
+}
 
-impl Labels<'_> {
+impl<'a> Labels<'a> {
+    pub fn new(found: &'a CaptureAnalysis) -> Self {
+        let (mut processes, mut contexts) = (FxHashMap::default(), FxHashMap::default());
+        for (stream, key) in found.profile.ops.streams.iter_enumerated() {
+            let device = found.devices.of_stream[stream];
+            let of = processes.entry((device, key.stream)).or_insert((key.pid, false));
+            of.1 |= of.0 != key.pid;
+            let of = contexts.entry((device, key.stream, key.pid)).or_insert((key.context, false));
+            of.1 |= of.0 != key.context;
+        }
+        Self { found, processes, contexts }
+    }
+
     pub fn gpu(&self, device: DeviceIx) -> String {
-        let device = &self.0.devices.list[device];
+        let device = &self.found.devices.list[device];
         let name = device.name.as_ref().map(|name| format!(" · {}", escape_terminal(name)));
         format!("GPU {}{}", device.id, name.unwrap_or_default())
     }
 
     /// "stream 7", with process and context where others have a stream 7 too.
     pub fn stream(&self, stream: StreamIx) -> String {
-        let streams = &self.0.profile.ops.streams;
-        let key = streams[stream];
-        let device = self.0.devices.of_stream[stream];
-        let alike = || {
-            let same =
-                |s: &StreamIx| self.0.devices.of_stream[*s] == device && streams[*s].stream == key.stream;
-            streams.keys().filter(same).map(|s| streams[s])
-        };
+        let key = self.found.profile.ops.streams[stream];
+        let device = self.found.devices.of_stream[stream];
         let mut label = format!("stream {}", key.stream.number());
-        if alike().any(|s| s.pid != key.pid) {
+        if self.processes.get(&(device, key.stream)).is_some_and(|of| of.1) {
             label.push_str(&format!(", pid {}", pid_of(key.pid)));
         }
-        if alike().any(|s| s.pid == key.pid && s.context != key.context) {
+        if self.contexts.get(&(device, key.stream, key.pid)).is_some_and(|of| of.1) {
             label.push_str(&format!(", context {}", key.context.number()));
         }
         label
@@ -38,20 +50,20 @@ impl Labels<'_> {
 
     /// The program's name, without its id.
     pub fn program(&self, pid: i64) -> String {
-        let name = self.0.profile.target.process_names.get(&pid);
+        let name = self.found.profile.target.process_names.get(&pid);
         name.map_or_else(|| "process".into(), |n| escape_terminal(n).into_owned())
     }
 
     pub fn thread(&self, thread: ThreadIx) -> String {
-        if self.is_main(thread) {
+        if Self::is_main(self.found, thread) {
             return "main thread".to_owned();
         }
-        let tid = self.0.profile.calls.threads[thread];
-        let name = self.0.profile.target.thread_names.get(&tid).map(|name| escape_terminal(name));
+        let tid = self.found.profile.calls.threads[thread];
+        let name = self.found.profile.target.thread_names.get(&tid).map(|name| escape_terminal(name));
         format!("{} {}", name.unwrap_or("thread".into()), tid_of(tid))
     }
 
-    pub fn is_main(&self, thread: ThreadIx) -> bool {
-        self.0.context.main.get(thread) == Some(&true)
+    pub fn is_main(found: &CaptureAnalysis, thread: ThreadIx) -> bool {
+        found.context.main.get(thread) == Some(&true)
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     let windows = windows::choose((&starts.0, &starts.1), wanted.examples, (from, to), wanted.budget.spans);
     let bins = slices(starts.0.len() + starts.1.len(), wanted.budget.bins / sources.len().max(1));
     let site_of = found.site_of_waits();
-    let drawing = Drawing { found, names: &names, windows: &windows, from, to, bins };
+    let labels = Labels::new(found);
+    let drawing = Drawing { found, labels, names: &names, windows: &windows, from, to, bins };
     let by_class = |source: &Source| match source {
         Source::Stream(_) => None,
         _ => Some(std::array::from_fn(|_| drawing.bins())),
@@ -97,7 +98,7 @@ fn place(found: &CaptureAnalysis, source: Source) -> (bool, i64, u8, i64, usize)
         }
         Source::Thread(thread) => {
             let tid = found.profile.calls.threads[thread];
-            (true, process(tid), u8::from(!Labels(found).is_main(thread)), tid, thread.index())
+            (true, process(tid), u8::from(!Labels::is_main(found, thread)), tid, thread.index())
         }
     }
 }
@@ -135,6 +136,7 @@ fn pairs(spans: &[(i64, i64)], from: i64) -> Packed {
 
 struct Drawing<'a> {
     found: &'a CaptureAnalysis,
+    labels: Labels<'a>,
     names: &'a Names,
     windows: &'a [(i64, i64)],
     from: i64,
@@ -180,7 +182,7 @@ impl Drawing<'_> {
     }
 
     fn lane(&self, source: Source, classes: Option<ByClass>) -> Lane {
-        let (labels, profile) = (Labels(self.found), &self.found.profile);
+        let (labels, profile) = (&self.labels, &self.found.profile);
         let by_class = classes.map_or_else(Default::default, |c| c.map(|bins| bins.pack()));
         let mut spans = Spans {
             kept: 0,

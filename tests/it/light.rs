@@ -101,6 +101,8 @@ fn a_report_takes_times_from_the_light_capture_beside() {
     for part in ["times are from run.light.sqlite, sites from run.sqlite", "80 of 80", "--timing none"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    let table = place.run(&["run.sqlite"]).stdout;
+    assert!(table.contains("\n· times are from run.light.sqlite"), "it limits nothing: {table}");
     assert_eq!((warning(&own, "timing-matched"), warning(&light, "timing-matched")), (None, None));
     assert_eq!(report["totals"], place.report(&["run.sqlite", "--timing", "run.light.sqlite"])["totals"]);
     assert_eq!(state(&place.path("run.light.sqlite")), before, "it is only read");

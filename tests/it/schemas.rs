@@ -1,5 +1,6 @@
 //! One program, written as every nsys version writes it, and with parts missing.
 
+use crate::cli::{command, ran};
 use crate::export::{Copy, Export, GPU0, Gpu, Memory, Payload, Schema, Thread, empty_of};
 use crate::look::{self, options};
 use std::collections::BTreeSet;
@@ -359,6 +360,36 @@ fn what_an_export_lacks_is_said() {
     // By their key, chains are found all the same.
     let report = run(&keyed("CUDA_CALLCHAINS", chain, "id, stackDepth")).expect("a report");
     assert_eq!(look::everything(&report), look::everything(&run("").expect("a report")));
+}
+
+/// Without what issued an operation no saving is known, and 0 ns is none; what another capture would lack as well is not
+/// worth one.
+///
+/// ```text
+///  host   [copy?][sync]   [launch?][sync]        which call issued it is not in the export
+///  GPU      [copy]           [gemm]
+/// ```
+#[test]
+fn what_cannot_be_priced_is_not_called_free() {
+    let calls = "CUPTI_ACTIVITY_KIND_RUNTIME";
+    for (table, column) in [
+        (calls, "correlationId"),
+        (calls, "globalTid"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "correlationId"),
+        ("CUPTI_ACTIVITY_KIND_MEMCPY", "correlationId"),
+    ] {
+        let mut e = program(Schema::V2025_3);
+        e.all_tables().drop_column(table, column);
+        let (_folder, path) = e.write_temp();
+        let report = look::report_on(&path, &options());
+        let replay = ran(command().args(["replay", "--plan"]).arg(&path));
+        assert!(replay.code == 2 && replay.stderr.contains("nothing to replay"), "{}", replay.stderr);
+        assert!(report.sites.iter().all(|site| site.recoverable.is_none()), "{table}.{column}");
+        let said = sync_report::render::saving::of_all(&report.totals).unwrap_or_default();
+        assert!(said.starts_with("What fixes save is not known: "), "{table}.{column}: {said}");
+        let another = report.warnings.iter().any(|w| w.code == "no-python-backtraces");
+        assert!(!another, "{table}.{column}: they are in the report, not in its export");
+    }
 }
 
 /// A table under a view's name, or one without rowids, is a shape that the reader does not know: no panic.

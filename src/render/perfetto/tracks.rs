@@ -52,12 +52,12 @@ pub struct Tracks {
 impl Tracks {
     /// `suffix`: what tells this export from others; `taken`: ids of processes of other exports.
     pub fn new(found: &CaptureAnalysis, suffix: &str, taken: &mut FxHashSet<u32>) -> Self {
-        let labels = Labels(found);
+        let labels = Labels::new(found);
         let (threads, streams) = (&found.profile.calls.threads, &found.profile.ops.streams);
         let mut rows: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
         let waiting: FxHashSet<ThreadIx> = found.waits.iter().map(|w| w.thread).collect();
         for (thread, &tid) in threads.iter_enumerated() {
-            let other = !labels.is_main(thread);
+            let other = !Labels::is_main(found, thread);
             let own = rows.entry(process(tid)).or_default();
             own.push(Row::Thread { other, thread });
             own.extend(waiting.contains(&thread).then_some(Row::Waits { other, thread }));
@@ -81,13 +81,13 @@ impl Tracks {
             taken.insert(pid);
             tracks.processes.push((pid, format!("{}{suffix}", labels.program(global))));
             for (i, row) in (0u32..).zip(rows) {
-                tracks.add(row, Track { pid, tid: 1 + i * LANES }, labels);
+                tracks.add(row, Track { pid, tid: 1 + i * LANES }, &labels);
             }
         }
         tracks
     }
 
-    fn add(&mut self, row: Row, track: Track, labels: Labels) {
+    fn add(&mut self, row: Row, track: Track, labels: &Labels) {
         let name = match row {
             Row::Waits { thread, .. } => {
                 self.waits[thread] = track;

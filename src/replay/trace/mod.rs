@@ -25,8 +25,10 @@ use super::plan::{
 };
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Report, Site};
+use crate::profile::commands;
 use crate::text;
 use crate::vocabulary::{Change, SiteIx};
+use anyhow::bail;
 use ops::Trace;
 use record::Recording;
 use stretch::Chosen;
@@ -65,6 +67,10 @@ struct Scene<'a> {
 /// # Errors
 /// One sentence where there is nothing to replay; as reading an export otherwise.
 pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Plan> {
+    if let Some(lack) = found.profile.lacks.iter().find(|lack| lack.prices) {
+        let again = commands::export(found.profile.path());
+        bail!("{}, so there is nothing to replay; export it again: {again}", lack.what);
+    }
     let chosen = Chosen::new(report, found, request)?;
     let mut notes = Vec::new();
     let stretch = Stretch::choose(found, &chosen, &mut notes)?;

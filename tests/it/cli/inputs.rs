@@ -27,6 +27,7 @@ fn check(name: &str, path: &Path, codes: &[i32]) -> Ran {
     assert_eq!(state(path), before, "{name}: the input changed");
     let doctor = self::ran(command().arg("doctor").arg(path));
     assert!(codes.contains(&doctor.code), "doctor on {name}: {}", doctor.code);
+    assert_ne!(doctor.stdout.lines().count(), 1, "a heading of nothing: {}", doctor.stdout);
     let json = self::ran(command().args(["--format", "json"]).arg(path));
     assert_eq!(json.code, ran.code, "{name}");
     if !json.stdout.is_empty() {

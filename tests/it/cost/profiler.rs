@@ -135,14 +135,16 @@ fn what_is_paid_once_is_apart() {
     );
     e.sync(t, "cudaDeviceSynchronize", 900_000_000..900_050_000, GPU0);
     let report = priced(&e, None);
-    let once: Vec<bool> = report.sites.iter().map(|s| s.once).collect();
-    assert_eq!(once, [false, true, true], "{:?}", report.sites);
+    let once: Vec<(bool, bool)> = report.sites.iter().map(|s| (s.once, s.after_loop)).collect();
+    assert_eq!(once, [(false, false), (true, false), (true, true)], "{:?}", report.sites);
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (2, 1));
     let saved = report.totals.recoverable_false_joint_ns.expect("simulated");
     assert!(saved < 5_000_000, "{saved}: the upload is no part of it");
     let said = sync_report::render::saving::of_all(&report.totals).expect("a finding");
     assert!(
-        said.contains("the false site") && said.contains("Once per process, at start or end: 2 sites"),
+        said.contains("the false site")
+            && said.contains("Once per process, at start or end: 1 site, 9.00 ms of waiting; ")
+            && said.contains("; in this capture, after the loop: 1 site, 50.0 µs of waiting; no part"),
         "{said}"
     );
 }
@@ -162,6 +164,9 @@ fn what_is_to_be_left_saves_nothing() {
     let free = report.sites.iter().find(|s| s.api == "cudaFree").expect("a site");
     assert_eq!(free.fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
     assert!(free.once && free.promise().is_none(), "{free:?}");
+    assert_eq!(free.fix.as_ref().map(|fix| &*fix.confirm), Some(""), "nothing was done");
+    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
+    assert!(markdown.starts_with("### sync-report: 1 of 2 waiting sites avoidable"), "{markdown}");
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (1, 1));
     assert!(
         sync_report::render::saving::short(free).is_some_and(|s| s.starts_with("≤ ") && s.ends_with(" once"))
@@ -190,5 +195,18 @@ fn rows_say_no_more_than_the_first_line() {
         let whole = sync_report::render::saving::in_words(site).expect("priced");
         assert!(whole.starts_with("between ") && !whole.contains(" alone"), "{whole}");
     }
-    assert!(!look::table(&report, None).contains("recoverable"));
+    let table = look::table(&report, None);
+    assert!(!table.contains("recoverable"));
+    // The command comes first, in all forms; what this capture tells, after it.
+    let command = &report.totals.light_capture;
+    assert!(command.starts_with("nsys profile ") && command.contains(" --export=sqlite "), "{command}");
+    let path = report.profiles[0].path.strip_suffix(".sqlite").expect("an export");
+    assert!(command.ends_with(&format!(" -o {path}.light python your_script.py")), "{command}");
+    let first = table.lines().find(|line| line.starts_with("saves")).expect("a first line");
+    assert_eq!(first, format!("saves       Prices need a light capture: `{command}`."));
+    assert!(table.contains("\nrange       From this one, fixing "), "{table}");
+    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
+    assert!(markdown.lines().nth(2).is_some_and(|line| line.contains(command)), "{markdown}");
+    let said = sync_report::render::brief::of(&report).finding.expect("a finding");
+    assert!(said.contains(command) && !said.contains("between"), "{said}");
 }
