@@ -1,7 +1,7 @@
 //! L80 to L92, L94: engines of training and inference, with the option that the user can turn.
 
 use super::library_knobs::entry;
-use super::{Pattern, Strategy::*};
+use super::{CTX_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
 const CHECKPOINTING: &str = "deepspeed/runtime/activation_checkpointing/checkpointing.py";
@@ -12,6 +12,7 @@ const MEGATRON_TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
     entry("L80", "DeepSpeed: activation checkpointing", Kind::Explicit)
+        .driver_api(CTX_SYNC)
         .triggers(&["'synchronize_checkpoint_boundary': True"])
         .at(CHECKPOINTING, "forward backward non_reentrant_checkpoint checkpoint_unpack after_backward_hook")
         .line("synchronize()")
@@ -21,6 +22,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': True}}")
         .after("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': False}}"),
     entry("L81", "DeepSpeed: communication logger", Kind::Timing)
+        .driver_api(CTX_SYNC)
         .triggers(&["'comms_logger': {'enabled': True}"])
         .at("deepspeed/comm/comm.py", "log_wrapper")
         .often("every collective")
@@ -63,6 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = ['--exit-interval', '20000']")
         .mind("It counts iterations. --exit-signal-handler asks all ranks in every step as well."),
     entry("L86", "Megatron-LM: synchronisation of training", Kind::Explicit)
+        .driver_api(CTX_SYNC)
         .triggers(&["args.train_sync_interval"])
         .at(MEGATRON_TRAINING, "post_training_step_callbacks")
         .line("torch.cuda.synchronize()")
@@ -108,6 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("os.environ['VLLM_COMPUTE_NANS_IN_LOGITS'] = '1'")
         .after("os.environ.pop('VLLM_COMPUTE_NANS_IN_LOGITS', None)"),
     entry("L91", "vLLM: start-up and recording of graphs", Kind::Explicit)
+        .driver_api(CTX_SYNC)
         .triggers(&["LLM(name)"])
         .at(RUNNER, "capture_model _capture_cudagraphs _warmup_and_capture profile_cudagraph_memory _dummy_sampler_run")
         .at("vllm/v1/worker/gpu/cudagraph_utils.py", "capture")

@@ -327,11 +327,6 @@ impl Pattern {
         self
     }
 
-    /// The same of one file.
-    const fn site(self, [(file, functions)]: &[(&'static str, &'static str); 1]) -> Self {
-        self.at(file, functions)
-    }
-
     /// How to get rid of it.
     const fn fix(self, strategy: Strategy, title: &'static str) -> Self {
         Self { fix: Fix { strategy, title, ..self.fix }, ..self }

@@ -91,10 +91,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Each storage is read from the file and uploaded with its own blocking copy.")
         .fix(Leave, "nothing to do: once for a checkpoint")
         .sources("torch/serialization.py; seen in captures")
-        .site(&[(
+        .at(
             "torch/serialization.py",
             "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
-        )]),
+        ),
     BASE.entry("C04", "gpu.copy_(cpu), load_state_dict()")
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])
         .trace("a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor")
@@ -200,10 +200,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"])
         .versions("where the group has NCCL alone")
         .sources("torch/distributed/distributed_c10d.py")
-        .site(&[(
+        .at(
             "torch/distributed/distributed_c10d.py",
             "_object_to_tensor _tensor_to_object all_gather_object gather_object broadcast_object_list scatter_object_list send_object_list recv_object_list",
-        )]),
+        ),
     BASE.entry("C11", "moving a model to the GPU")
         .triggers(&["model.to('cuda')", "model.cuda()"])
         .trace("hundreds of uploads from pageable memory, each with cudaStreamSynchronize, at start-up")

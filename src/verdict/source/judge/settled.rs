@@ -82,7 +82,8 @@ impl<'a> Case<'_, 'a> {
                     (true, _) => ("C17", "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
-                let mut verdict = self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
+                let mut verdict =
+                    self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
                 verdict.evidence.extend(surroundings::listed(self.here, self.parts()));
                 verdict
             }
