@@ -24,8 +24,10 @@ pub(super) struct Plan {
 
 /// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
 type Shares = (i64, i64);
+/// All of what goes with removed calls goes.
+const ALL: i64 = 100;
 /// Of the captured run.
-const CAPTURED: Shares = (0, 100);
+const CAPTURED: Shares = (0, ALL);
 /// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
 pub(super) const PAIRS: usize = 5;
 /// The variant with all false and all undecided sites fixed.
@@ -58,7 +60,7 @@ impl Plan {
             let around = if fixes.iter().all(|fix| *fix == Change::Keep) { 0 } else { around };
             Variant { fixes: fixes.to_vec(), left_out, around, usual: false }
         };
-        let alone = (left_out, 100);
+        let alone = (left_out, ALL);
         let shares = [alone, CAPTURED].into_iter().chain(ends);
         let mut variants: Vec<Variant> =
             shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
@@ -98,7 +100,7 @@ impl Plan {
 
     /// Some sites fixed, nothing else changed of the variant that estimates.
     pub fn with(&self, sites: &[usize], subjects: &[Subject]) -> Variant {
-        let mut variant = self.variants[0].clone();
+        let mut variant = Variant { around: ALL, ..self.variants[0].clone() };
         sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
         variant
     }
