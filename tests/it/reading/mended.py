@@ -269,8 +269,19 @@ class Batch:
 def contrast(loader, device):
     for views, _ in loader:
         images = torch.cat(views, dim=0)
-        images = images.to(device)  #! to: upload; rules S09 S22
-        batch = torch.stack(views).to(device)  #! to: upload; rules S09 S22
+        images = images.to(device)  #! upload to 4194304: upload; rules S09 S22
+        batch = torch.stack(views).to(device)  #! upload to 4194304: upload; rules S09 S22 | to: upload; rules S09
+
+# --- drawn on the host, then moved; lists that PyTorch makes indices of, and a tensor
+def sampled(x, b, order, device):
+    noise = torch.randn(b, 20) * 0.1
+    noise = noise.to(device)  #! to: upload; pattern C15; rules S09 S23
+    flips = torch.FloatTensor(np.random.rand(b)).to(device)  #! to: upload; pattern C15; rules S09
+    steps = torch.randint(0, 10, (b,)).view(-1, 1).to(device)  #! to: upload; pattern C14; rules S09 S23
+    kept = [i for i in range(b) if i % 2]
+    y = x[:, kept]  #! get-list: upload; pattern C07; rules S12 S24
+    z = x[[0, 2, 5]]  #! get-list: upload; pattern C07; rules S12 S24
+    return x[order]  #! get-list: upload; pattern C07; rules S12
 
 # --- filled on the host, then moved
 def targets(scores):

@@ -72,7 +72,7 @@ fn an_iteration_becomes_acts() {
     );
     assert_eq!(
         acts(&plan, &format!("{upload} fixed"))[..3],
-        [&format!("copy host-to-device 4096 pinned {upload}"), "host 800", "gemm 0"],
+        [&format!("copy host-to-device 4096 pageable {upload}"), "host 800", "gemm 0"],
         "with the synchronisation goes half of the 200 ns before it, and 1300 of the 2000 after it, the most that may be the profiler's"
     );
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
