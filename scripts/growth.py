@@ -21,8 +21,8 @@ TIMES = (10, 100)
 KINDS = ("threads", "streams", "devices", "open", "unlike", "nested", "sites", "turns")
 COUNTS = (2_000, 20_000)
 # What a trace has rows of: what is counted once a row and once a slice shows late.
-ROWS = ("threads", "streams", "devices")
-TRACED = (10_000, 100_000)
+ROWS = ("streams", "devices")
+TRACED = (4_000, 40_000)
 MOST = 2 * TIMES[1] / TIMES[0]
 # Numbers of rows grow longer with the rows: some bytes more.
 MOST_WORK = 1.05 * TIMES[1] / TIMES[0]
