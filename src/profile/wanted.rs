@@ -22,7 +22,7 @@ pub struct Wanted<'a> {
 pub struct Names {
     /// Calls that may wait, with and without suffix.
     pub waiting: FxHashSet<i64>,
-    /// Calls of [`GETTER`].
+    /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
