@@ -4,7 +4,7 @@
 >>> report = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
 >>> worst = report.sites[0]
 >>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.title
-('false', 'upload', 18, 'copy with non_blocking=True from pinned memory')
+('false', 'logging', 30, 'read the values in one copy: torch.stack([loss, acc, gnorm]).tolist()')
 
 The program itself is the command ``sync-report``, also as ``python -m sync_report``.
 """
