@@ -86,9 +86,7 @@ impl CaptureAnalysis {
         };
         Some(Advice { entry, strategy, title, outside })
     }
-}
 
-impl CaptureAnalysis {
     /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
     /// and of more only a pinned tensor is sent without blocking, also where it is made in the same line.
     fn sized(&self, site: &Site, entry: &'static Pattern) -> Option<&'static Pattern> {

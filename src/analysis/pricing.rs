@@ -9,6 +9,7 @@ use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::Program;
 use crate::cost::simulate::fixes::advised;
 use crate::cost::simulate::{beside, sample};
+use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
@@ -141,7 +142,7 @@ impl CaptureAnalysis {
             site.bundle.waits.iter().map(|&w| &self.waits[w]).all(|w| w.end <= from || w.start >= to)
         };
         let &work = self.devices.work.get(&site.bundle.pid)?;
-        let iterations = self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid));
+        let iterations = self.loop_of(site);
         let last_wait = site.bundle.waits.last().map_or(0, |&w| self.waits[w].start);
         let signs = [
             outside(work),
@@ -161,6 +162,20 @@ impl CaptureAnalysis {
             None => None,
         };
         last.zip(from).is_some_and(|(end, from)| end <= from)
+    }
+
+    /// Whether all that a site waits is after the loop, and not for what a process takes down.
+    pub fn is_after_loop(&self, site: &Site) -> bool {
+        let whole = self.loop_of(site).and_then(|i| i.whole());
+        let first = site.bundle.waits.first().map(|&w| self.waits[w].start);
+        site.verdict.kind != Kind::Allocator
+            && self.paid_once(site).is_some()
+            && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
+    }
+
+    /// The iterations, if they are of the site's process: those of another one say nothing about it.
+    pub fn loop_of(&self, site: &Site) -> Option<&Iterations> {
+        self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
     }
 
     fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {

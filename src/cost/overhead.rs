@@ -103,8 +103,8 @@ pub const AROUND_OF_GAPS: i64 = 2;
 const LOADED: f64 = 0.8;
 /// Slowest tenth of a kernel's runs over its fastest tenth.
 const SLOWED: f64 = 1.06;
-/// Above that it waits or works on more: an H200 at its limit of 700 W takes 1.02 to 1.17 times as long for a gemm of 8192, and
-/// clocks under load stay above half of the highest.
+/// Above that it is taken to wait, or to work on more: a judgement. An H200 at its limit of 700 W takes 1.02 to 1.17 times as long
+/// for a gemm of 8192.
 const SLOWED_AT_MOST: f64 = 2.0;
 /// Runs of a kernel that show a trend.
 const MANY_RUNS: usize = 20;

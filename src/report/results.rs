@@ -97,7 +97,7 @@ impl<'a> Sites<'a> {
         let (stream, spread) = (*stream, spread.clone());
         let copy = b.copy.filter(|_| sums.copies > 0);
         let (blocked_percent, drain_percent) = self.percents(sums, threads, devices);
-        let iterations = self.own_iterations(site).map(|i| i.spans.len());
+        let iterations = self.found.loop_of(site).map(|i| i.spans.len());
         // What the waits inside iterations come to, per iteration.
         let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
@@ -156,7 +156,7 @@ impl<'a> Sites<'a> {
             found_idle: sums.found_nothing.unsigned_abs(),
             start_up,
             once: self.found.is_once(site),
-            after_loop: is_after_loop(self.found, site),
+            after_loop: self.found.is_after_loop(site),
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
@@ -275,15 +275,10 @@ impl<'a> Sites<'a> {
 
     /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
     fn start_up(&self, site: &FoundSite, sums: &Sums) -> Option<StartUp> {
-        let iterations = self.own_iterations(site)?;
+        let iterations = self.found.loop_of(site)?;
         let last = self.found.waits[*site.bundle.waits.last()?].start;
         let early = iterations.only_at_start(last);
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
-    }
-
-    /// The iterations, if they are the site's: those of another process say nothing about this one.
-    fn own_iterations(&self, site: &FoundSite) -> Option<&crate::iterations::Iterations> {
-        self.found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
     }
 
     pub fn iterations(&self) -> anyhow::Result<Option<Iterations>> {
@@ -418,16 +413,6 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
         ..by(Strategy::Leave)
     })
-}
-
-/// Whether all that a site waits is after the loop, and not for what a process takes down.
-fn is_after_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
-    let own = found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid));
-    let whole = own.and_then(|i| i.whole());
-    let first = site.bundle.waits.first().map(|&w| found.waits[w].start);
-    site.verdict.kind != Kind::Allocator
-        && found.paid_once(site).is_some()
-        && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
 }
 
 /// A fix of which only the way is known.

@@ -88,9 +88,10 @@ mod tests {
             ("cudaMemcpy cudaMemcpy2D cudaMemcpyToSymbol cuMemcpyDtoH_v2", Some(Copy)),
             ("cuMemcpyHtoDAsync_v2 cudaMemcpyAsync", Some(CopyAsync)),
             (
-                "cudaMemcpyBatchAsync cudaMemsetAsync cudaFreeAsync cudaMalloc cudaEventQuery cudaStreamQuery cudaStreamWaitEvent cudaEventRecord cudaLaunchKernel cudaGraphLaunch ",
+                "cudaMemcpyBatchAsync cudaMemsetAsync cudaFreeAsync cudaMalloc cudaEventQuery cudaStreamQuery cudaStreamWaitEvent cudaEventRecord cudaLaunchKernel cudaGraphLaunch",
                 None,
             ),
+            ("", None),
             ("cudaMemset cuMemsetD8_v2", Some(Memset)),
             ("cudaFree cuMemFree_v2", Some(Free)),
             ("cudaFreeHost", Some(HostFree)),

@@ -7,6 +7,7 @@ use sync_report::analysis::filter::Filter;
 use sync_report::model::Report;
 use sync_report::vocabulary::Class;
 
+mod beside;
 mod bounds;
 mod collectives;
 mod drain;

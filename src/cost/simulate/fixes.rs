@@ -26,9 +26,7 @@ pub fn advised(verdict: &Verdict, copy: Option<Copy>, taken_over: bool) -> Chang
         Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
         Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
         Kind::Logging => match strategy {
-            Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Fill | Strategy::Offload) => {
-                Change::Drop
-            }
+            Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
             Some(Strategy::Coalesce) => Change::Coalesce,
             _ => later,
         },
