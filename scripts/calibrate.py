@@ -4,18 +4,21 @@
   cargo test --test it labelled_snippets -- --nocapture > snippets.log
   scripts/calibrate.py --bin target/release/sync-report --snippets snippets.log \\
       --own patterns.labels.json patterns.sqlite programs/ \\
-      --real labels.json captures/ [programs/] > src/rules/calibration.csv
+      --real labels.json captures/ [programs/] --unseen labels.json captures/ programs/ > src/rules/calibration.csv
 
 --own: labels by function, their capture, and the folder with the program. --real: labels by program and line, a folder with
 PROGRAM.sqlite, and the folder with the programs as they were under /workspace/blind (without it, those rules are counted that
-need no source). A verdict counts for the rule that decided its class; a labelled line counts once for each rule and class that
-it got, with and without sources. Lines whose label is open count for nothing, nor do verdicts of unknown.
+need no source). --unseen, as often as there are sets: likewise, of programs whose labels were fixed before a verdict was looked at. A
+verdict counts for the rule that decided its class; a labelled line counts once for each rule and class that it got, with and without
+sources. Lines whose label is open count for nothing, nor do verdicts of unknown. What came of verdicts as sure as they say is
+printed beside, by corpus.
 """
 import argparse
 import collections
 import json
 import os
 import subprocess
+import sys
 
 RECORDED = "/workspace"
 
@@ -37,29 +40,38 @@ def where(frame, prefix):
     return f"{frame['file'].removeprefix(prefix)}:{frame['line']}"
 
 
+# Lowest confidence of each band, best first.
+BANDS = (0.9, 0.8, 0.65, 0)
+
+
 class Counts:
     def __init__(self):
         self.seen = set()
         self.of = collections.defaultdict(lambda: [0, 0])
+        self.bands = collections.defaultdict(lambda: [0, 0])
 
-    def add(self, corpus, place, label, rule, said):
+    def add(self, corpus, place, label, rule, said, confidence=None):
         if label not in ("false", "true", "none") or said == "unknown" or (corpus, place, rule, said) in self.seen:
             return
         self.seen.add((corpus, place, rule, said))
         self.of[rule, corpus][label != said] += 1
+        if confidence is not None:
+            self.bands[corpus, next(low for low in BANDS if confidence >= low)][label != said] += 1
 
     def sites(self, corpus, labels, sites, places):
         """Adds the sites that stand on a labelled place, the first of `places(site)` that is one."""
         for site in sites:
             place = next((place for place in places(site) if place in labels), None)
             if place is not None:
-                self.add(corpus, place, labels[place], decider(site), site["class"])
+                self.add(corpus, place, labels[place], decider(site), site["class"], site["confidence"])
 
     def print(self):
         print("rule,corpus,right,wrong")
         order = lambda key: (key[0][0], len(key[0]), key)
         for (rule, corpus), (right, wrong) in sorted(self.of.items(), key=lambda item: order(item[0])):
             print(f"{rule},{corpus},{right},{wrong}")
+        for (corpus, low), (right, wrong) in sorted(self.bands.items(), reverse=True):
+            print(f"{corpus}, confidence from {low}: {right} of {right + wrong} right", file=sys.stderr)
 
 
 def own(counts, binary, labels, capture, programs):
@@ -70,7 +82,7 @@ def own(counts, binary, labels, capture, programs):
         counts.sites("own", labels, report(binary, capture, sources)["sites"], functions)
 
 
-def real(counts, binary, labels, captures, programs=None):
+def real(counts, corpus, binary, labels, captures, programs=None):
     prefix = f"{RECORDED}/blind/"
     with open(labels) as file:
         labels = json.load(file)
@@ -85,7 +97,7 @@ def real(counts, binary, labels, captures, programs=None):
             frames = lambda site: [
                 where(frame, prefix) for frame in [site.get("user_frame")] + (site.get("frames") or [])
             ]
-            counts.sites("real", of, report(binary, capture, sources)["sites"], frames)
+            counts.sites(corpus, of, report(binary, capture, sources)["sites"], frames)
 
 
 def snippets(counts, log):
@@ -101,13 +113,16 @@ def main():
     parser.add_argument("--bin", default="target/release/sync-report")
     parser.add_argument("--own", nargs=3, metavar=("LABELS", "CAPTURE", "PROGRAMS"))
     parser.add_argument("--real", nargs="+", metavar="PATH", help="LABELS CAPTURES [PROGRAMS]")
+    parser.add_argument("--unseen", nargs="+", action="append", default=[], metavar="PATH", help="as --real")
     parser.add_argument("--snippets", metavar="LOG")
     arguments = parser.parse_args()
     counts = Counts()
     if arguments.own:
         own(counts, arguments.bin, *arguments.own)
     if arguments.real:
-        real(counts, arguments.bin, *arguments.real)
+        real(counts, "real", arguments.bin, *arguments.real)
+    for paths in arguments.unseen:
+        real(counts, "unseen", arguments.bin, *paths)
     if arguments.snippets:
         snippets(counts, arguments.snippets)
     counts.print()

@@ -10,11 +10,13 @@ mod trace;
 use crate::look;
 use marker::{Label, Mark, Snippet};
 use score::Scored;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::analysis::Options;
 use sync_report::model::{Frame, Report, Site};
+use sync_report::rules::calibration;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::RuleId;
 
@@ -44,6 +46,8 @@ struct Outcome {
     open: usize,
     /// Waits with an edit of their line.
     edits: usize,
+    /// Where each rule decided, the class that it said, and whether that is the label's.
+    decided: BTreeSet<(RuleId, String, String, bool)>,
 }
 
 #[test]
@@ -65,6 +69,13 @@ fn labelled_snippets_are_judged_as_a_reviewer_would() {
     }
     assert!(outcome.wrong.is_empty(), "\n{}", outcome.wrong);
     assert!(outcome.snippets >= 80 && outcome.hard * 3 >= outcome.snippets && outcome.open <= MAX_OPEN);
+    let committed = calibration::counts().filter(|count| count.corpus == "snippets");
+    let committed: BTreeMap<_, _> = committed.map(|c| (c.rule, (c.right, c.wrong))).collect();
+    assert_eq!(
+        outcome.counts(),
+        committed,
+        "src/rules/calibration.csv: count again with scripts/calibrate.py"
+    );
 }
 
 impl Outcome {
@@ -88,8 +99,8 @@ impl Outcome {
                     let _ = writeln!(self.wrong, "{place}: no site");
                     continue;
                 };
-                count(&place, label, with);
-                count(&place, label, without);
+                self.count(&place, label, with);
+                self.count(&place, label, without);
                 self.with_source.push(scored(label, with));
                 let edit = with.proposal.as_ref().and_then(|proposal| proposal.outcome.edit());
                 self.edits += usize::from(edit.is_some());
@@ -104,6 +115,27 @@ impl Outcome {
                 self.compare(&place, mark, with, without);
             }
         }
+    }
+
+    /// Which rule decided, and what is right; a line of it for `scripts/calibrate.py`.
+    fn count(&mut self, place: &str, label: &Label, site: &Site) {
+        let rule = site.evidence.first().map_or(RuleId::Other, |e| e.rule);
+        println!("calibration|{place}|{}|{rule}|{}", label.class, site.class);
+        let said = site.class.to_string();
+        if said != "unknown" && label.class != "unknown" {
+            let right = said == label.class;
+            self.decided.insert((rule, place.to_owned(), said, right));
+        }
+    }
+
+    /// Right and wrong verdicts of each rule, as they are committed.
+    fn counts(&self) -> BTreeMap<RuleId, (u32, u32)> {
+        let mut counts: BTreeMap<RuleId, (u32, u32)> = BTreeMap::new();
+        for (rule, _, _, right) in &self.decided {
+            let (good, bad) = counts.entry(*rule).or_default();
+            *if *right { good } else { bad } += 1;
+        }
+        counts
     }
 
     fn compare(&mut self, place: &str, mark: &Mark, with: &Site, without: &Site) {
@@ -141,12 +173,6 @@ fn said(site: &Site) -> Label {
 
 fn scored(label: &Label, site: &Site) -> Scored {
     Scored { label: label.clone(), class: site.class.to_string(), confidence: site.confidence }
-}
-
-/// One line for `scripts/calibrate.py`: which rule decided, and what is right.
-fn count(place: &str, label: &Label, site: &Site) {
-    let rule = site.evidence.first().map_or(RuleId::Other, |e| e.rule);
-    println!("calibration|{place}|{}|{rule}|{}", label.class, site.class);
 }
 
 fn describe(site: &Site) -> String {
