@@ -10,7 +10,7 @@ mod source;
 mod trace;
 pub mod weak;
 
-use crate::vocabulary::{Evidence, Kind, RuleId, Verdict, words};
+use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
 
 /// One rule of evidence.
@@ -152,14 +152,19 @@ impl Rule {
 }
 
 /// The verdict of one rule; below [`DECIDED`] its class is left open.
-pub fn says(grade: Grade, kind: Kind, pattern: &'static str, text: impl Into<String>) -> Verdict {
+pub fn says(
+    grade: Grade,
+    kind: Kind,
+    pattern: impl Into<Option<PatternId>>,
+    text: impl Into<String>,
+) -> Verdict {
     let open = grade.confidence < DECIDED && kind.class() != Kind::ValueRead.class();
     let kind = if open { Kind::ValueRead } else { kind };
     Verdict {
         class: kind.class(),
         kind,
         confidence: grade.confidence,
-        pattern: Some(pattern).filter(|pattern| !pattern.is_empty()),
+        pattern: pattern.into(),
         evidence: vec![Evidence::new(grade.rule, text)],
     }
 }

@@ -5,13 +5,14 @@
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::sites::neighbours::Neighbours;
+use crate::vocabulary::PatternId::{self, *};
 use crate::vocabulary::{Copy, Direction};
 use std::sync::Arc;
 
 /// A verdict from the kernels around a copy to the host.
 pub struct Signature {
     pub grade: Grade,
-    pub pattern: &'static str,
+    pub pattern: PatternId,
     /// Sizes of the copy in bytes; empty: any.
     bytes: &'static [u64],
     fits: fn(&Near) -> bool,
@@ -20,7 +21,7 @@ pub struct Signature {
 
 const fn copies(
     bytes: &'static [u64],
-    (grade, pattern): (Grade, &'static str),
+    (grade, pattern): (Grade, PatternId),
     fits: fn(&Near) -> bool,
     because: &'static str,
 ) -> Signature {
@@ -72,25 +73,25 @@ const OF_FLOATS: &[&str] = &["kernelHistogram1D<float, float", "kernelHistogram1
 const SIGNATURES: &[Signature] = &[
     copies(
         &[4],
-        (grade::R12, "A20"),
+        (grade::R12, A20),
         |n| n.before("non_finite_check", 8) || n.after("amp_update_scale", 8),
         "the kernels around it are those of GradScaler: unscale before, scale update after; the value decides whether to step",
     ),
     copies(
         &[1],
-        (grade::R11, "E15"),
+        (grade::R11, E15),
         |n| DECOMPOSITIONS.iter().any(|k| n.before(k, 6)),
         "an eigenvalue, singular value or QR decomposition and a reduction come before this one-byte read: the check that it succeeded",
     ),
     copies(
         &[1],
-        (grade::R11, "E01"),
+        (grade::R11, E01),
         |n| FACTORISATIONS.iter().any(|k| n.before(k, 6)),
         "a factorisation and a reduction come before this one-byte read: the check that it succeeded",
     ),
     copies(
         &[4],
-        (grade::R16, "A16"),
+        (grade::R16, A16),
         |n| {
             n.before("DeviceReduce", 2)
                 && FINITE_NONZERO.iter().all(|k| n.before(k, 8))
@@ -100,37 +101,37 @@ const SIGNATURES: &[Signature] = &[
     ),
     copies(
         &[1],
-        (grade::R16, "A16"),
+        (grade::R16, A16),
         |n| n.before("ceil_kernel", 3) && EXTREMES.iter().all(|k| n.before(k, 6)),
         "extremes in double precision, then a comparison with the values rounded up: PyTorch formats a tensor to print it",
     ),
     copies(
         &[4],
-        (grade::R08, "B01"),
+        (grade::R08, B01),
         |n| n.before("DeviceReduce", 2) && SELECTIONS.iter().any(|k| n.after(k, 3)),
         "a count is reduced before it and a selection launched after it: nonzero or a mask index",
     ),
     copies(
         &[8],
-        (grade::R09, "B07"),
+        (grade::R09, B07),
         |n| (n.before("DeviceSelect", 4) || n.before("RunLengthEncode", 4)) && n.before("RadixSort", 8),
         "a sort and a selection come before this count: unique",
     ),
     copies(
         &[1, 8],
-        (grade::R10, "B10"),
+        (grade::R10, B10),
         |n| n.after("compute_cuda_kernel", 6) && (n.before("DeviceScan", 6) || n.before("scan", 6)),
         "a scan comes before it and repeat_interleave's own kernel after it: the output's size is read",
     ),
     copies(
         &[],
-        (grade::R24, "B13"),
+        (grade::R24, B13),
         |n| n.extreme() && OF_FLOATS.iter().any(|kernel| n.after(kernel, 6)),
         "a histogram of floating-point values follows: the read gave the range of its bins",
     ),
     copies(
         &[],
-        (grade::R15, "B12"),
+        (grade::R15, B12),
         |n| n.extreme() && n.after("kernelHistogram1D", 6),
         "a histogram kernel follows: the read gave its number of bins",
     ),
@@ -139,7 +140,7 @@ const SIGNATURES: &[Signature] = &[
 /// A bare stream synchronisation.
 const BARRIER: Signature = copies(
     &[],
-    (grade::R14, "H03"),
+    (grade::R14, H03),
     |n| n.all_reduced(),
     "it waits for an all-reduce of a tensor just filled with a constant: dist.barrier()",
 );

@@ -7,6 +7,7 @@ use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::sites::{Bundle, native, set_up};
+use crate::vocabulary::PatternId::{self, *};
 use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
@@ -42,8 +43,8 @@ pub fn judge(subject: &Subject) -> Verdict {
 }
 
 /// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
-fn of_entry(grade: Grade, pattern: &'static str, text: impl Into<String>) -> Option<Verdict> {
-    Some(says(grade, catalogue::by_id(pattern)?.kind?, pattern, text))
+fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option<Verdict> {
+    Some(says(grade, catalogue::of(pattern).kind?, pattern, text))
 }
 
 /// R23: a library sets itself up.
@@ -79,9 +80,9 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         _ => return None,
     };
     let pattern = match (empty_cache, in_allocator) {
-        (true, _) => "G01",
-        (_, true) => "G02",
-        _ => "G07",
+        (true, _) => G01,
+        (_, true) => G02,
+        _ => G07,
     };
     Some(says(if drains { grade::R13 } else { grade::R13_IDLE }, Kind::Allocator, pattern, text))
 }
@@ -91,7 +92,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
     let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
     let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
-    of_entry(grade::R22, "H05", text)
+    of_entry(grade::R22, H05, text)
 }
 
 /// R18, R19: the operation named natively or by NVTX.
@@ -104,16 +105,16 @@ fn operator(s: &Subject) -> Option<Verdict> {
     // A number that becomes an element of a tensor is none of these.
     if b.method() == Some("index_scalar") && !b.chain.iter().any(|c| c.contains("store_scalar")) {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
-        return of_entry(grade::R18, "A08", text);
+        return of_entry(grade::R18, A08, text);
     }
     // Its numbers say how long the range is.
     if b.method() == Some("arange") && takes_number(b) {
         let text = "the native chain names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has";
-        return of_entry(grade::R18, "A07", text);
+        return of_entry(grade::R18, A07, text);
     }
     if takes_number(b) {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
-        return of_entry(grade::R18_ARGUMENT, "A11", text);
+        return of_entry(grade::R18_ARGUMENT, A11, text);
     }
     let native = operators::of_chain(&b.chain);
     let ranges = operators::of_ranges(&b.ranges);
@@ -121,17 +122,17 @@ fn operator(s: &Subject) -> Option<Verdict> {
         if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
     let (op, name) = operators::find(&names)?;
     let (pattern, under) = match b.method() {
-        Some("getitem") if op.pattern == "B01" => ("B02", ", under an index with a mask"),
-        Some("setitem") if op.pattern == "B01" => ("B03", ", under an assignment through a mask"),
+        Some("getitem") if op.pattern == B01 => (B02, ", under an index with a mask"),
+        Some("setitem") if op.pattern == B01 => (B03, ", under an assignment through a mask"),
         _ => (op.pattern, ""),
     };
     let grade = match op.pattern {
         // A truth test proves that Python has the answer, not that it branches on it.
-        "A03" => grade::R19_TRUTH,
-        "B23" => grade::R19,
-        "B10" => grade::R18_REPEATS,
+        A03 => grade::R19_TRUTH,
+        B23 => grade::R19,
+        B10 => grade::R18_REPEATS,
         // Often only how many there are is asked for.
-        "B07" | "B09" => grade::R18_UNSEEN,
+        B07 | B09 => grade::R18_UNSEEN,
         _ => grade::R18,
     };
     of_entry(grade, pattern, format!("the {source} names {name}{under}: {}", op.because))
@@ -217,7 +218,7 @@ fn idle(s: &Subject) -> Option<Verdict> {
 /// R03: it completes an earlier copy to the host: a data barrier, whose reader only the source shows.
 fn pending_copy(s: &Subject) -> Option<Verdict> {
     let text = "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace";
-    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, "D05", text))
+    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, D05, text))
 }
 
 /// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU, without
@@ -231,7 +232,7 @@ fn collective(s: &Subject) -> Option<Verdict> {
     let text = format!(
         "{awaited} of its {blocked} passed while {name} ran, in which ranks wait for each other: without this wait the GPU would have waited there all the same"
     );
-    Some(says(grade::COLLECTIVE, Kind::Barrier, "H03", text))
+    Some(says(grade::COLLECTIVE, Kind::Barrier, H03, text))
 }
 
 fn awaited_collective(b: &Bundle) -> Option<&str> {
@@ -318,7 +319,7 @@ fn unattributed(s: &Subject) -> Verdict {
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };
-    says(grade::R21, Kind::Unattributed, "", text)
+    says(grade::R21, Kind::Unattributed, None, text)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::verdict::source::infer::{
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
 };
+use crate::vocabulary::PatternId::{self, *};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
@@ -39,7 +40,7 @@ pub enum SyncExpr<'a> {
     /// `x[…]`, load or store.
     Index { what: Index, store: bool },
     /// An operator whose output size depends on values, with its pattern.
-    Shape(&'static str, &'static str),
+    Shape(&'static str, PatternId),
     /// An operator that checks for errors on the host.
     Check(&'a str),
     /// `clip_grad_norm_`.
@@ -119,16 +120,16 @@ pub fn guesses<'a>(here: Here<'_, 'a>) -> Vec<Guess<'a>> {
 }
 
 /// Operators whose output size depends on values, with their patterns.
-const SHAPES: &[(Names, &str)] = &[
-    (Names("nonzero argwhere where"), "B01"),
-    (Names("masked_select"), "B02"),
-    (Names("unique unique_consecutive"), "B07"),
-    (Names("repeat_interleave"), "B10"),
-    (Names("one_hot"), "B11"),
-    (Names("bincount"), "B12"),
-    (Names("histc"), "B13"),
-    (Names("coalesce"), "B16"),
-    (Names("tensor_split"), "B24"),
+const SHAPES: &[(Names, PatternId)] = &[
+    (Names("nonzero argwhere where"), B01),
+    (Names("masked_select"), B02),
+    (Names("unique unique_consecutive"), B07),
+    (Names("repeat_interleave"), B10),
+    (Names("one_hot"), B11),
+    (Names("bincount"), B12),
+    (Names("histc"), B13),
+    (Names("coalesce"), B16),
+    (Names("tensor_split"), B24),
 ];
 
 /// Factorisations and solvers, which check on the host that they succeeded; the second list are methods too.
