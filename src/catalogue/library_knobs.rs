@@ -3,8 +3,7 @@
 //! Each was read in the version that it names, and so was its option.
 
 use super::{Category, LOGGED, Pattern, Strategy::*};
-use crate::vocabulary::Kind;
-use crate::vocabulary::PatternId::{self, *};
+use crate::vocabulary::{Kind, PatternId, PatternId::*};
 
 /// An entry whose trace follows from its kind.
 pub(super) const fn entry(id: PatternId, title: &'static str, kind: Kind) -> Pattern {

@@ -7,8 +7,7 @@ use crate::catalogue::{self, Known};
 use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Attribution, Direction, Evidence, RuleId, Verdict};
+use crate::vocabulary::{Attribution, Direction, Evidence, PatternId, PatternId::*, RuleId, Verdict};
 
 /// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
 /// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.

@@ -3,8 +3,7 @@
 use super::operators;
 use super::source::SourceTree;
 use crate::sites::Bundle;
-use crate::vocabulary::NUMBER_BYTES;
-use crate::vocabulary::PatternId::{self, *};
+use crate::vocabulary::{Direction, NUMBER_BYTES, PatternId, PatternId::*};
 use crate::waits::api::Blocking;
 
 /// A bundle and what its waits add up to.
@@ -39,5 +38,5 @@ pub fn bare_pattern(b: &Bundle) -> PatternId {
 pub fn generic(b: &Bundle) -> PatternId {
     let Some(copy) = b.copy else { return bare_pattern(b) };
     let by_size = if copy.bytes <= NUMBER_BYTES { A01 } else { D01 };
-    operators::read_pattern(b.method()).unwrap_or(by_size)
+    operators::by_method(b.method(), Direction::DeviceToHost, &b.chain).unwrap_or(by_size)
 }

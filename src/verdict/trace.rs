@@ -1,14 +1,15 @@
 //! The verdict from the trace alone: the `R` rules, in order of precedence.
 
 use super::subject::{Subject, bare_pattern, generic};
-use super::{kernels, library, operators};
+use super::{library, operators};
 use crate::catalogue;
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::sites::{Bundle, native, set_up};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
+use crate::vocabulary::{
+    Attribution, Direction, Evidence, HostMemory, Kind, PatternId, PatternId::*, RuleId, ThreadRole, Verdict,
+};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
 
@@ -121,21 +122,9 @@ fn operator(s: &Subject) -> Option<Verdict> {
     let (names, source) =
         if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
     let (op, name) = operators::find(&names)?;
-    let (pattern, under) = match b.method() {
-        Some("getitem") if op.pattern == B01 => (B02, ", under an index with a mask"),
-        Some("setitem") if op.pattern == B01 => (B03, ", under an assignment through a mask"),
-        _ => (op.pattern, ""),
-    };
-    let grade = match op.pattern {
-        // A truth test proves that Python has the answer, not that it branches on it.
-        A03 => grade::R19_TRUTH,
-        B23 => grade::R19,
-        B10 => grade::R18_REPEATS,
-        // Often only how many there are is asked for.
-        B07 | B09 => grade::R18_UNSEEN,
-        _ => grade::R18,
-    };
-    of_entry(grade, pattern, format!("the {source} names {name}{under}: {}", op.because))
+    let under = op.under.iter().find(|under| Some(under.0) == b.method());
+    let (pattern, under) = under.map_or((op.pattern, ""), |&(_, pattern, under)| (pattern, under));
+    of_entry(op.grades.0, pattern, format!("the {source} names {name}{under}: {}", op.because))
 }
 
 /// Whether an operator converts a tensor into the number that it wants.
@@ -149,8 +138,8 @@ fn around(s: &Subject) -> Option<Verdict> {
     if !b.chain.is_empty() || !operators::of_ranges(&b.ranges).is_empty() {
         return None;
     }
-    let sign = kernels::find(b.copy, &b.neighbours)?;
-    of_entry(sign.grade, sign.pattern, sign.because)
+    let (pattern, sign) = operators::around(b.copy, &b.neighbours)?;
+    of_entry(sign.grade, pattern, sign.because)
 }
 
 /// R01: the copy goes to the GPU: no value reaches the CPU.
@@ -168,7 +157,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
         _ => ": nothing is read back, the host only waits until the source is copied",
     };
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
-    let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);
+    let own = || operators::by_method(s.bundle.method(), copy.direction, &s.bundle.chain).unwrap_or(C03);
     let pattern = known.map_or_else(own, |known| known.entries[0].id);
     Some(says(grade::R01, Kind::Upload, pattern, format!("an upload from {from}{text}")))
 }

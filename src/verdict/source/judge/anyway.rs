@@ -11,8 +11,7 @@ use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 

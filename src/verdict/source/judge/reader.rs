@@ -7,13 +7,13 @@ use crate::model::Frame;
 use crate::model::edit::Outcome;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
+use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
 use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
 
 /// Everything needed to judge the expressions of one site.
@@ -114,16 +114,13 @@ impl<'c, 'a> Case<'c, 'a> {
 
     fn verdict(self) -> Verdict {
         match self.sync {
-            SyncExpr::Item => self.value(A01, false),
-            SyncExpr::Convert("math" | "round") => self.value(A05, false),
-            SyncExpr::Convert(_) => self.value(A02, false),
-            SyncExpr::Bool => self.value(A04, false),
-            SyncExpr::Same("equal") => self.value(A17, false),
-            SyncExpr::Same(_) => self.value(A18, false),
-            SyncExpr::Contains => self.value(A06, false),
-            SyncExpr::GetScale => self.value(A21, false),
-            SyncExpr::ToList => self.value(D02, true),
-            SyncExpr::Download(op) if op != "type" => self.value(D01, true),
+            SyncExpr::Item => self.read("item"),
+            SyncExpr::Convert(name) | SyncExpr::Same(name) => self.read(name),
+            SyncExpr::Bool => self.read("bool"),
+            SyncExpr::Contains => self.read("in"),
+            SyncExpr::GetScale => self.read("get_scale"),
+            SyncExpr::ToList => self.read("tolist"),
+            SyncExpr::Download(name) if name != "type" => self.read(name),
             SyncExpr::Elements => self.elements(),
             SyncExpr::Move(..) | SyncExpr::Create(_) => self.moved(),
             SyncExpr::Truth => self.truth(),
@@ -132,6 +129,12 @@ impl<'c, 'a> Case<'c, 'a> {
             SyncExpr::Other => self.inside(),
             _ => self.settled(),
         }
+    }
+
+    /// A value that Python reads by that name: its use decides.
+    fn read(self, name: &str) -> Verdict {
+        let pattern = operators::read(name);
+        self.value(pattern, pattern.letter() == 'D')
     }
 
     /// The verdict of one rule, with a sentence about the expression.

@@ -6,8 +6,7 @@ use crate::verdict::source::flow::{Step, constant_step};
 use crate::verdict::source::infer::{Names, Placement, TORCH, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
 use ruff_text_size::Ranged;
 

@@ -3,11 +3,11 @@
 use super::reader::Case;
 use super::surroundings;
 use crate::rules::{grade, says};
+use crate::verdict::operators;
 use crate::verdict::source::infer::{Placement, roles};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
+use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::Expr;
 
 impl<'a> Case<'_, 'a> {
@@ -21,14 +21,7 @@ impl<'a> Case<'_, 'a> {
                 let pattern = if pattern == B02 { self.masked() } else { pattern };
                 return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
             }
-            SyncExpr::Check(op) => {
-                let pattern = match op {
-                    "normal" => E05,
-                    "cov" | "corrcoef" => E09,
-                    "istft" => E10,
-                    "inv" | "inverse" | "cholesky" | "solve" | "lu_factor" | "ldl_factor" => E01,
-                    _ => E15,
-                };
+            SyncExpr::Check(op, pattern) => {
                 let text = format!("`{op}` waits only to see whether it failed");
                 return says(grade::R11, Kind::ErrorCheck, pattern, text);
             }
@@ -194,14 +187,10 @@ impl<'a> Case<'_, 'a> {
         if fit::downward(self.site.observed) == Some(false) {
             return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
         }
-        let why = match op {
-            "repeat_interleave" => "; `output_size=` removes the wait where the total is known",
-            "one_hot" => "; `num_classes=` removes the wait",
-            "histc" => "; `min=` and `max=` remove the wait",
-            _ => "",
-        };
+        let known = operators::called(op);
+        let why = known.and_then(|known| known.spared).map_or("", |(.., how)| how);
         let text = format!("the output size of `{op}` depends on values{why}");
-        let grade = if op == "repeat_interleave" { grade::S11_REPEATS } else { grade::S11 };
+        let grade = known.map_or(grade::S11, |known| known.grades.1);
         says(grade, Kind::DynamicShape, pattern, text)
     }
 

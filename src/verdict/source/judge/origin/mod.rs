@@ -14,8 +14,7 @@ use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, tested};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, last, nodes};
-use crate::vocabulary::PatternId::{self, *};
-use crate::vocabulary::{Kind, Verdict};
+use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
 
