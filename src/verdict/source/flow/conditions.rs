@@ -1,6 +1,6 @@
 //! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
-use crate::verdict::source::infer::{Names, roles};
+use crate::verdict::source::infer::{Names, sinks};
 use crate::verdict::source::parse::{Node, Source, function_scope, last, nodes, scope, within};
 use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
@@ -23,7 +23,7 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
         Stmt::Expr(ast) => {
-            ast.value.as_call_expr().is_some_and(|call| roles::is_log(call, true) || stops(call))
+            ast.value.as_call_expr().is_some_and(|call| sinks::is_log(call, true) || stops(call))
         }
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,

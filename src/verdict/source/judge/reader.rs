@@ -9,7 +9,7 @@ use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
+use crate::verdict::source::infer::{Here, Placement, fills, is_kept, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
@@ -250,7 +250,7 @@ impl<'c, 'a> Case<'c, 'a> {
         let mut verdict = self.value(if repr { A16 } else { A15 }, false);
         // Shown by `print` itself rather than by a logger.
         let call = self.here.path.iter().rev().find_map(|node| node.expr_call());
-        if verdict.kind == Kind::Logging && repr && call.is_none_or(roles::prints) {
+        if verdict.kind == Kind::Logging && repr && call.is_none_or(sinks::prints) {
             verdict.kind = Kind::DebugPrint;
             verdict.evidence[0].text += "; printing a tensor reads its elements one by one";
         }

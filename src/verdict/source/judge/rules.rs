@@ -4,7 +4,7 @@ use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::{distinct, first_of};
 use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
-use crate::verdict::source::infer::roles::is_figure;
+use crate::verdict::source::infer::sinks::is_figure;
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 
 /// The catalogue's entry for branches that only stop or complain.

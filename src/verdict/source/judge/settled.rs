@@ -4,7 +4,7 @@ use super::reader::Case;
 use super::surroundings;
 use crate::rules::{grade, says};
 use crate::verdict::operators;
-use crate::verdict::source::infer::{Placement, roles};
+use crate::verdict::source::infer::{Placement, sinks};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
@@ -228,7 +228,7 @@ impl<'a> Case<'_, 'a> {
             _ if found(&["torch/autograd/profiler", "torch/profiler"]) || text.contains("emit_nvtx") => {
                 (grade::R17_PROFILER, Kind::Timing, F09, ": the profiler measures")
             }
-            _ if roles::is_logging_library(&file) => {
+            _ if sinks::is_logging_library(&file) => {
                 (grade::R17_CALLED, Kind::Logging, A33, ": a logger converts the tensor")
             }
             _ if found(&["torch/distributions/"]) && !matches!(function, "sample" | "rsample") => {

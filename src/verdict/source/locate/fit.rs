@@ -2,7 +2,7 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
-use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::infer::{Names, Placement, sinks};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
 
 /// How well an expression fits, worst first.
@@ -131,11 +131,7 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
     let in_file = |end: &str| file.ends_with(end);
     let name = callee.rsplit('.').next().unwrap_or("");
     let named = match sync {
-        Format => {
-            in_file("torch/_tensor_str.py")
-                || in_file("torch/_tensor.py") && matches!(function, "__format__" | "__repr__" | "__str__")
-                || file.contains("/logging/")
-        }
+        Format => sinks::formats(&file, function),
         Contains => function == "__contains__",
         Explicit => function == "synchronize",
         EmptyCache => function == "empty_cache",

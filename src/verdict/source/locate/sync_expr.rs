@@ -3,7 +3,7 @@
 use crate::catalogue;
 use crate::verdict::operators::{self, By};
 use crate::verdict::source::infer::{
-    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles,
+    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles, sinks,
 };
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
@@ -405,7 +405,7 @@ fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let above = |levels: usize| nodes::above(path, levels);
     let text_call = |levels: usize| {
         let Some(path) = path.len().checked_sub(levels).map(|end| &path[..end]) else { return false };
-        nodes::call(path).is_some_and(|call| roles::makes_text(call, nodes::is_dropped(path)))
+        nodes::call(path).is_some_and(|call| sinks::makes_text(call, nodes::is_dropped(path)))
     };
     let own = |expr: &&'a Expr| expr.range() == node.range();
     let percent = |node: Option<Node<'a>>| matches!(node, Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && string(&ast.left).is_some());
