@@ -24,6 +24,8 @@ pub struct Rule {
     pub proves: &'static str,
     /// What it does to a verdict.
     pub role: Role,
+    /// Where the trace says the same kind, its entry of the catalogue is the one that tells more.
+    pub finer: bool,
     /// A drawn timeline; of a rule of the source, lines of Python.
     pub example: &'static str,
 }
@@ -125,7 +127,11 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
 
 impl Rule {
     const fn of(id: RuleId, role: Role) -> Self {
-        Self { id, looks_at: "", proves: "", role, example: "" }
+        Self { id, looks_at: "", proves: "", role, finer: false, example: "" }
+    }
+
+    const fn finer(self) -> Self {
+        Self { finer: true, ..self }
     }
 
     const fn looks_at(self, looks_at: &'static str) -> Self {

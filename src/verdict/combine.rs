@@ -75,8 +75,7 @@ fn weigh(trace: Verdict, source: Verdict) -> Verdict {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
             let known = trace.pattern.is_some_and(|pattern| catalogue::of(pattern).library().is_some());
-            let moved = |first: &Evidence| matches!(first.rule, RuleId::S08 | RuleId::S09);
-            let pattern = match source.evidence.first().is_some_and(moved) && !known {
+            let pattern = match rule(&source).is_some_and(|rule| rule.finer) && !known {
                 true => source.pattern.or(trace.pattern),
                 false => finer(&trace, &source).or(trace.pattern).or(source.pattern),
             };
