@@ -2,8 +2,10 @@
 //!
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
+mod pattern_id;
 mod rule_id;
 
+pub use pattern_id::PatternId;
 pub use rule_id::RuleId;
 
 use schemars::JsonSchema;
@@ -331,8 +333,8 @@ pub struct Verdict {
     /// share of right verdicts, lowered for each further guess on the way. How many verdicts of the rule were right on
     /// labelled captures stands beside it in the table of rules; it is not computed from that.
     pub confidence: f64,
-    /// Id of the catalogue entry (`A01`, `C03`, `L19`, …).
-    pub pattern: Option<&'static str>,
+    /// The catalogue's entry.
+    pub pattern: Option<PatternId>,
     /// Reasons, the deciding one first.
     pub evidence: Vec<Evidence>,
 }

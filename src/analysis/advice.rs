@@ -4,7 +4,7 @@ use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, Copy, HostMemory, Kind, RuleId, ThreadRole};
+use crate::vocabulary::{Attribution, Copy, HostMemory, Kind, PatternId::*, RuleId, ThreadRole};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ impl CaptureAnalysis {
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
         let number = site.bundle.copy.is_some_and(Copy::reads_number);
-        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, number)?;
-        let entry = self.sized(site, entry)?;
+        let entry = fitting(catalogue::of(site.verdict.pattern?), kind, number);
+        let entry = self.sized(site, entry);
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
@@ -67,7 +67,7 @@ impl CaptureAnalysis {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             // A read whose value nothing is seen to take.
-            Kind::Explicit if entry.id.starts_with(['A', 'D']) => {
+            Kind::Explicit if matches!(entry.id.letter(), 'A' | 'D') => {
                 (Strategy::Remove, "leave it out, if nothing else reads the value")
             }
             Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
@@ -75,9 +75,9 @@ impl CaptureAnalysis {
                 (Strategy::Leave, "nothing to do: once, while the program starts or ends")
             }
             Kind::Upload if pinned => match entry.id {
-                "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
+                K04 => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
                 // What takes that argument; an option of a library, or a tensor made there, has its own words.
-                "C03" | "C04" | "C13" | "C15" => {
+                C03 | C04 | C13 | C15 => {
                     (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
                 }
                 _ => (entry.fix.strategy, entry.fix.title),
@@ -89,12 +89,12 @@ impl CaptureAnalysis {
 
     /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
     /// and of more only a pinned tensor is sent without blocking, also where it is made in the same line.
-    fn sized(&self, site: &Site, entry: &'static Pattern) -> Option<&'static Pattern> {
+    fn sized(&self, site: &Site, entry: &'static Pattern) -> &'static Pattern {
         let pageable = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pageable);
         match entry.id {
-            "C03" | "C15" if self.is_taken_over(site) => catalogue::by_id("C20"),
-            "C01" if pageable && !self.is_taken_over(site) => catalogue::by_id("C15"),
-            _ => Some(entry),
+            C03 | C15 if self.is_taken_over(site) => catalogue::of(C20),
+            C01 if pageable && !self.is_taken_over(site) => catalogue::of(C15),
+            _ => entry,
         }
     }
 
@@ -114,25 +114,26 @@ fn is_by_name(site: &Site) -> bool {
 
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
 /// a log. `number`: one is read, whatever the line calls: `loss.cpu().item()`.
-fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> Option<&'static Pattern> {
+fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> &'static Pattern {
     // What is timed is timed on the GPU, and a number for the log is kept there, whatever waits for it.
     match (kind, entry.id) {
-        (Kind::Timing, "F02") => return catalogue::by_id("F01"),
-        (Kind::Timing, "F03") => return catalogue::by_id("F06"),
-        (Kind::Logging, "D01" | "D02" | "D04" | "D08") if number => return catalogue::by_id("A01"),
+        (Kind::Timing, F02) => return catalogue::of(F01),
+        (Kind::Timing, F03) => return catalogue::of(F06),
+        (Kind::Logging, D01 | D02 | D04 | D08) if number => return catalogue::of(A01),
         _ => {}
     }
     // One read for many values helps whatever they are for.
-    if entry.kind.is_some() || entry.id == "A14" {
-        return Some(entry);
+    if entry.kind.is_some() || entry.id == A14 {
+        return entry;
     }
-    let (scalar, reads) = (entry.id.starts_with('A'), entry.id.starts_with(['A', 'D']));
+    let scalar = entry.id.letter() == 'A';
+    let reads = scalar || entry.id.letter() == 'D';
     match kind {
-        Kind::ControlFlow if reads => catalogue::by_id("A42"),
-        Kind::CpuCompute if scalar => catalogue::by_id("A43"),
-        Kind::DynamicShape if scalar => catalogue::by_id("A07"),
-        Kind::RoundTrip if scalar => catalogue::by_id("A37"),
-        _ => Some(entry),
+        Kind::ControlFlow if reads => catalogue::of(A42),
+        Kind::CpuCompute if scalar => catalogue::of(A43),
+        Kind::DynamicShape if scalar => catalogue::of(A07),
+        Kind::RoundTrip if scalar => catalogue::of(A37),
+        _ => entry,
     }
 }
 
@@ -145,22 +146,21 @@ mod tests {
     fn a_read_gets_the_advice_of_what_needs_it() {
         use Kind::*;
         for (pattern, kind, fits) in [
-            ("A01", Logging, "A01"),
-            ("D01", Logging, "A01"),
-            ("D08", Logging, "A01"),
-            ("A01", ControlFlow, "A42"),
-            ("A38", ControlFlow, "A38"),
-            ("D02", ControlFlow, "A42"),
-            ("A01", CpuCompute, "A43"),
-            ("D01", CpuCompute, "D01"),
-            ("A02", DynamicShape, "A07"),
-            ("A01", RoundTrip, "A37"),
-            ("A14", ControlFlow, "A14"),
-            ("A14", RoundTrip, "A14"),
-            ("F02", Timing, "F01"),
+            (A01, Logging, A01),
+            (D01, Logging, A01),
+            (D08, Logging, A01),
+            (A01, ControlFlow, A42),
+            (A38, ControlFlow, A38),
+            (D02, ControlFlow, A42),
+            (A01, CpuCompute, A43),
+            (D01, CpuCompute, D01),
+            (A02, DynamicShape, A07),
+            (A01, RoundTrip, A37),
+            (A14, ControlFlow, A14),
+            (A14, RoundTrip, A14),
+            (F02, Timing, F01),
         ] {
-            let entry = catalogue::by_id(pattern).and_then(|entry| fitting(entry, kind, true));
-            assert_eq!(entry.map(|entry| entry.id), Some(fits), "{pattern} {kind}");
+            assert_eq!(fitting(catalogue::of(pattern), kind, true).id, fits, "{pattern} {kind}");
         }
     }
 }

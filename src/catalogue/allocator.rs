@@ -1,12 +1,12 @@
 //! G01 to G08: waits of the memory allocator, on whatever line needs memory, and of memory that the program frees itself.
 
-use super::{Category, Pattern, Strategy::*};
+use super::{Category, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind;
 
 const BASE: Pattern = Pattern::BASE.kind(Kind::Allocator).op("CUDACachingAllocator").driver_api("cuMemFree");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("G01", "torch.cuda.empty_cache()")
+    BASE.entry(G01, "torch.cuda.empty_cache()")
         .triggers(&["torch.cuda.empty_cache()"])
         .op("torch.cuda.empty_cache")
         .trace("cudaEventSynchronize per outstanding event, then many cudaFree, later cudaMalloc again")
@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch CUDACachingAllocator.cpp")
         .at("torch/cuda/memory.py", "empty_cache")
         .at("torch/accelerator/memory.py", "empty_cache"),
-    BASE.entry("G02", "retry after running out of memory")
+    BASE.entry(G02, "retry after running out of memory")
         .triggers(&["any op that allocates"])
         .trace("a failing cudaMalloc, a burst of cudaEventSynchronize and cudaFree, then cudaMalloc again; any line can be the leaf")
         .why("Memory ran out, so the allocator frees its cache, which waits for the GPU, and tries again.")
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another batch size changes training.")
         .or(&["fragmented memory: expandable segments alone"])
         .sources("PyTorch CUDACachingAllocator.cpp"),
-    BASE.entry("G03", "unmapping of expandable segments")
+    BASE.entry(G03, "unmapping of expandable segments")
         .triggers(&["torch.cuda.empty_cache()"])
         .trace("a bare cudaStreamSynchronize or cudaDeviceSynchronize, then cuMemUnmap and cuMemRelease")
         .why("Before memory is unmapped the stream must be drained.")
@@ -38,7 +38,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = model(x)")
         .driver_api("cuStreamSynchronize or cuCtxSynchronize")
         .sources("PyTorch CUDACachingAllocator.cpp"),
-    BASE.entry("G04", "cudaMalloc in the steady state")
+    BASE.entry(G04, "cudaMalloc in the steady state")
         .triggers(&["inputs of changing shape"])
         .trace("cudaMalloc in iterations after the first ones")
         .why("New sizes do not fit the cached blocks. The call takes a driver lock and can wait for other work.")
@@ -49,7 +49,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["allocate the largest once and use a part of it"])
         .driver_api("cuMemAlloc")
         .sources("seen in captures"),
-    BASE.entry("G05", "PYTORCH_NO_CUDA_MEMORY_CACHING=1")
+    BASE.entry(G05, "PYTORCH_NO_CUDA_MEMORY_CACHING=1")
         .triggers(&["os.environ['PYTORCH_NO_CUDA_MEMORY_CACHING'] = '1'"])
         .trace("cudaMalloc and cudaFree for every tensor")
         .intended()
@@ -59,7 +59,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("os.environ.pop('PYTORCH_NO_CUDA_MEMORY_CACHING', None)")
         .mind("Set it for memory checkers only.")
         .sources("PyTorch CUDACachingAllocator.cpp"),
-    BASE.entry("G06", "polling by the pinned-memory cache")
+    BASE.entry(G06, "polling by the pinned-memory cache")
         .category(Category::NotAWait)
         .triggers(&["x.pin_memory()"])
         .op("CachingHostAllocator")
@@ -69,7 +69,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: does not wait")
         .driver_api("cuEventQuery")
         .sources("PyTorch CachingHostAllocator.cpp"),
-    BASE.entry("G07", "cudaFree / cudaFreeHost in the program")
+    BASE.entry(G07, "cudaFree / cudaFreeHost in the program")
         .triggers(&["cudaFree(p)", "cudaFreeHost(p)", "cuMemFree(p)", "cudaHostUnregister(p)"])
         .op("cudaFree, cudaFreeHost")
         .trace("cudaFree or cudaFreeHost that lasts until the GPU is idle, without PyTorch's allocator in the native chain")
@@ -83,7 +83,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("cudaFreeAsync: CUDA 11.2 and later")
         .driver_api("cuMemFree or cuMemFreeHost")
         .sources("CUDA runtime documentation"),
-    BASE.entry("G08", "a context or communicator is made or taken down")
+    BASE.entry(G08, "a context or communicator is made or taken down")
         .triggers(&["cudaFree(0)", "cudaDeviceReset()", "dist.destroy_process_group()", "the program's end"])
         .op("cuDevicePrimaryCtxRetain, cudaDeviceReset, ncclCommDestroy")
         .trace("frees and device synchronisations before the first kernel or after the last")

@@ -1,6 +1,6 @@
 //! E01 to E15: checks and tuning inside operators.
 
-use super::{CTX_SYNC, Category, Pattern, Strategy::*};
+use super::{CTX_SYNC, Category, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind;
 
 const BASE: Pattern = Pattern::BASE.kind(Kind::ErrorCheck).trace(
@@ -8,7 +8,7 @@ const BASE: Pattern = Pattern::BASE.kind(Kind::ErrorCheck).trace(
 );
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("E01", "torch.linalg: inv, cholesky, solve, lu_factor")
+    BASE.entry(E01, "torch.linalg: inv, cholesky, solve, lu_factor")
         .triggers(&[
             "torch.linalg.inv(a)",
             "torch.linalg.cholesky(a)",
@@ -23,7 +23,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A singular matrix gives wrong numbers until info is looked at. lu_factor_ex and ldl_factor_ex give three results.")
         .or(&["inside a distribution: pass it scale_tril of cholesky_ex"])
         .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
-    BASE.entry("E15", "torch.linalg: svd, eigh, lstsq, pinv")
+    BASE.entry(E15, "torch.linalg: svd, eigh, lstsq, pinv")
         .triggers(&[
             "torch.linalg.svd(a)",
             "torch.linalg.svdvals(a)",
@@ -40,7 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("parts = torch.linalg.svd(torch.stack(matrices))  # one check for all")
         .mind("The matrices must have one shape; parts[i] becomes the i-th of each of its tensors.")
         .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
-    BASE.of_kind("E02", "svd(driver='gesvdj')", Kind::ControlFlow)
+    BASE.of_kind(E02, "svd(driver='gesvdj')", Kind::ControlFlow)
         .triggers(&["torch.linalg.svd(a, driver='gesvdj')"])
         .op("_check_gesvdj_convergence")
         .trace("cuSOLVER kernels, a pageable copy of 4 bytes per matrix, then cudaStreamSynchronize")
@@ -50,7 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("u, s, v = torch.linalg.svd(a, driver='gesvd')")
         .mind("Speed and accuracy differ between drivers; the error check remains.")
         .sources("PyTorch BatchLinearAlgebraLib.cpp"),
-    BASE.of_kind("E03", "ldl_solve", Kind::Explicit)
+    BASE.of_kind(E03, "ldl_solve", Kind::Explicit)
         .triggers(&["torch.linalg.ldl_solve(ld, pivots, b)"])
         .op("aten::linalg_ldl_solve")
         .trace("cudaDeviceSynchronize without a copy")
@@ -61,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("LU does not use that the matrix is symmetric: twice the work. a must hold both triangles: ldl_factor reads the lower one only.")
         .driver_api(CTX_SYNC)
         .sources("pytorch#82894"),
-    BASE.of_kind("E04", "MAGMA on a stream of its own", Kind::Explicit)
+    BASE.of_kind(E04, "MAGMA on a stream of its own", Kind::Explicit)
         .triggers(&["torch.linalg.lu_factor(a)"])
         .op("MagmaStreamSyncGuard")
         .trace("cudaStreamSynchronize on the current and on the default stream, without copies")
@@ -72,7 +72,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("info says which matrices are singular: look at it before the result is used elsewhere.")
         .versions("where MAGMA is used; PyTorch 2.11 with CUDA 13 waits for the error check alone")
         .sources("PyTorch MagmaUtils.h"),
-    BASE.entry("E05", "torch.normal(mean, std) with a tensor std")
+    BASE.entry(E05, "torch.normal(mean, std) with a tensor std")
         .triggers(&["torch.normal(mean, std)"])
         .op("aten::normal")
         .why("The smallest standard deviation is read back to check that it is not negative.")
@@ -82,7 +82,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A negative std is no longer reported, and both must be tensors. The random numbers stay those of the generator, up to rounding.")
         .versions("up to 2.12; asynchronous assertion in 2.15")
         .sources("PyTorch DistributionTemplates.h"),
-    BASE.entry("E06", "device-side assertions (nll_loss, embedding, gather)")
+    BASE.entry(E06, "device-side assertions (nll_loss, embedding, gather)")
         .category(Category::NotAWait)
         .triggers(&["F.nll_loss(x, y)", "F.cross_entropy(x, y)", "F.embedding(idx, w)"])
         .op("CUDA_KERNEL_ASSERT, aten::_assert_async")
@@ -92,7 +92,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: does not wait")
         .driver_api("none")
         .sources("PyTorch sources"),
-    BASE.of_kind("E07", "cuDNN benchmark mode with changing shapes", Kind::Timing)
+    BASE.of_kind(E07, "cuDNN benchmark mode with changing shapes", Kind::Timing)
         .triggers(&["torch.backends.cudnn.benchmark = True"])
         .op("cudnn_frontend::time_sorted_plan")
         .trace("bursts of convolution kernels with event or device synchronisation on every new shape")
@@ -103,7 +103,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("torch.backends.cudnn.benchmark = False")
         .or(&["keep shapes fixed: then benchmark mode pays off after the first step"])
         .sources("PyTorch Conv_v8.cpp"),
-    BASE.of_kind("E08", "autotuning and graph warm-up of torch.compile", Kind::Timing)
+    BASE.of_kind(E08, "autotuning and graph warm-up of torch.compile", Kind::Timing)
         .triggers(&["torch.compile(model, mode='max-autotune')"])
         .op("torch._inductor benchmarking")
         .trace("bursts of cudaDeviceSynchronize between many equal kernels in the first iterations")
@@ -122,7 +122,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/_inductor/autotune_process.py", "")
         .at("torch/_inductor/cudagraph_trees.py", "")
         .at("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
-    BASE.entry("E09", "torch.cov(), torch.corrcoef()")
+    BASE.entry(E09, "torch.cov(), torch.corrcoef()")
         .triggers(&["torch.cov(x)", "torch.corrcoef(x)"])
         .op("aten::cov -> at::is_scalar_tensor_true")
         .why("The degrees of freedom, and weights if given, are read back to warn or raise where there are too few.")
@@ -131,7 +131,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("d = x - x.mean(1, keepdim=True)\nc = d @ d.mH / (x.shape[1] - 1)")
         .mind("Nothing warns any more where there is one observation only. For x of two dimensions, without weights. Of corrcoef: s = c.diagonal().sqrt(), then c / torch.outer(s, s).")
         .sources("PyTorch Correlation.cpp; seen in captures"),
-    BASE.entry("E10", "torch.istft()")
+    BASE.entry(E10, "torch.istft()")
         .triggers(&["torch.istft(spectrum, n_fft, window=w)"])
         .op("aten::istft -> at::is_scalar_tensor_true")
         .why("The smallest sum of overlapping windows is read back: a gap between them could not be inverted.")
@@ -140,7 +140,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("waves = torch.istft(torch.stack(spectra), n, window=w)  # one check for all")
         .mind("The spectra must have one shape.")
         .sources("PyTorch SpectralOps.cpp"),
-    BASE.entry("E11", "torch.fake_quantize_per_channel_affine()")
+    BASE.entry(E11, "torch.fake_quantize_per_channel_affine()")
         .triggers(&["torch.fake_quantize_per_channel_affine(x, scale, zero_point, axis, qmin, qmax)"])
         .op("aten::fake_quantize_per_channel_affine")
         .trace("two reductions, each followed by a copy of 4 bytes to pinned host memory and cudaStreamSynchronize")
@@ -150,7 +150,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = torch.fake_quantize_per_channel_affine(x, s, z.float(), 0, -128, 127)")
         .mind("Zero points out of range are no longer reported. Ties of odd zero points round the other way.")
         .sources("PyTorch FakeQuantPerChannelAffine.cpp"),
-    BASE.entry("E12", "F.gaussian_nll_loss()")
+    BASE.entry(E12, "F.gaussian_nll_loss()")
         .triggers(&["F.gaussian_nll_loss(x, y, var)", "nn.GaussianNLLLoss()"])
         .op("torch.nn.functional.gaussian_nll_loss -> aten::is_nonzero")
         .why("Python branches on `torch.any(var < 0)` to raise on a negative variance.")
@@ -160,7 +160,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A negative variance is clamped without a word. The original keeps the clamp out of the gradient. var of fewer dimensions: var.unsqueeze(-1).")
         .sources("torch/nn/functional.py")
         .at("torch/nn/functional.py", "gaussian_nll_loss"),
-    BASE.of_kind("E13", "TensorRT: an engine is built", Kind::Timing)
+    BASE.of_kind(E13, "TensorRT: an engine is built", Kind::Timing)
         .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
         .op("nvinfer1::IBuilder::buildSerializedNetwork")
         .trace("kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize")
@@ -173,7 +173,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["keep the timing cache"])
         .driver_api(super::EVENT_SYNC)
         .sources("TensorRT documentation"),
-    BASE.of_kind("E14", "Triton: autotuning", Kind::Timing)
+    BASE.of_kind(E14, "Triton: autotuning", Kind::Timing)
         .triggers(&["@triton.autotune(configs=configs, key=['n'])"])
         .op("triton.runtime.Autotuner")
         .trace("bursts of one kernel with other launch parameters, each with cudaDeviceSynchronize")

@@ -2,6 +2,7 @@
 
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
+use crate::vocabulary::PatternId::{self, *};
 
 const BASE: Pattern =
     Pattern::BASE.kind(Explicit).sources("CUDA C++ Programming Guide 13, chapter on asynchronous execution");
@@ -10,7 +11,7 @@ const BASE: Pattern =
 const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("K01", "cudaDeviceSynchronize()")
+    BASE.entry(K01, "cudaDeviceSynchronize()")
         .triggers(&["cudaDeviceSynchronize()", "cuCtxSynchronize()", "acc wait", "CUDA.synchronize()"])
         .op("cudaDeviceSynchronize")
         .trace("cudaDeviceSynchronize without a copy before it")
@@ -21,7 +22,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind(NEEDED)
         .or(&["the CPU needs one result: cudaEventSynchronize for that one", "nothing needs it: delete it"])
         .driver_api(CTX_SYNC),
-    BASE.entry("K02", "cudaStreamSynchronize()")
+    BASE.entry(K02, "cudaStreamSynchronize()")
         .triggers(&["cudaStreamSynchronize(stream)", "cuStreamSynchronize(stream)"])
         .op("cudaStreamSynchronize")
         .trace("cudaStreamSynchronize without a copy before it")
@@ -30,7 +31,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("cudaStreamSynchronize(a);\nconsume<<<grid, block, 0, b>>>(x);")
         .after("cudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED),
-    BASE.entry("K03", "cudaEventSynchronize()")
+    BASE.entry(K03, "cudaEventSynchronize()")
         .triggers(&["cudaEventSynchronize(event)", "cuEventSynchronize(event)"])
         .op("cudaEventSynchronize")
         .trace("cudaEventSynchronize without a copy before it")
@@ -40,7 +41,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED)
         .driver_api(EVENT_SYNC),
-    BASE.of_kind("K04", "blocking copy to the GPU", Upload)
+    BASE.of_kind(K04, "blocking copy to the GPU", Upload)
         .category(DeviceMovement)
         .triggers(&["cudaMemcpy(dst, src, n, cudaMemcpyHostToDevice)", "#pragma acc update device(x)"])
         .op("cudaMemcpy")
@@ -51,7 +52,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("float *x;\ncudaMallocHost(&x, n);  // once\ncudaEventSynchronize(copied);  // the copy before has read x\nfill(x);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);\ncudaEventRecord(copied, stream);")
         .mind("A pinned buffer that is written before its copy has run sends the new data: two buffers in turn wait less.")
         .driver_api("cuMemcpyHtoD"),
-    BASE.entry("K05", "blocking copy to the host")
+    BASE.entry(K05, "blocking copy to the host")
         .category(DeviceMovement)
         .triggers(&["cudaMemcpy(dst, src, n, cudaMemcpyDeviceToHost)", "#pragma acc update self(x)"])
         .op("cudaMemcpy")
@@ -63,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late")
         .mind("What depends on the value happens one step later. h_err is from cudaMallocHost.")
         .driver_api("cuMemcpyDtoH"),
-    BASE.of_kind("K06", "cuDNN: timing of algorithms", Timing)
+    BASE.of_kind(K06, "cuDNN: timing of algorithms", Timing)
         .category(super::Category::ErrorCheck)
         .category(super::Category::ErrorCheck)
         .triggers(&["cudnnFindConvolutionForwardAlgorithmEx(…)"])
@@ -78,7 +79,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["time each shape once and keep the answer"])
         .driver_api(EVENT_SYNC)
         .sources("cuDNN documentation"),
-    BASE.of_kind("K07", "synchronisation for a clock of the CPU", Kind::Timing)
+    BASE.of_kind(K07, "synchronisation for a clock of the CPU", Kind::Timing)
         .triggers(&["cudaDeviceSynchronize(); gettimeofday(&t, 0)"])
         .op("cudaDeviceSynchronize")
         .trace("a synchronisation without a copy, and a clock read next to it")
@@ -90,18 +91,16 @@ pub(super) const PATTERNS: &[Pattern] = &[
 ];
 
 /// The entry that says the same as `pattern` in CUDA's terms; the same where that is in nobody's terms but the driver's.
-pub fn in_cuda_terms(pattern: &'static str, kind: Kind) -> &'static str {
-    match (pattern, kind) {
-        (p, Timing) if p.starts_with('F') => "K07",
-        ("F02", _) => "K02",
-        ("F03", _) => "K03",
-        ("E07", _) => "K06",
-        ("E13" | "H13" | "G07" | "G08", _) => pattern,
-        (p, _) if p.starts_with('L') => pattern,
-        (p, _) if p.starts_with('C') => "K04",
-        (p, Explicit | Redundant | Idle | Barrier) if p.starts_with(['F', 'H']) => "K01",
-        (p, Kind::Allocator) if p.starts_with('G') => "G07",
-        (p, _) if p.starts_with('F') => "K01",
-        _ => "K05",
+pub fn in_cuda_terms(pattern: PatternId, kind: Kind) -> PatternId {
+    match (pattern.letter(), pattern, kind) {
+        ('F', _, Timing) => K07,
+        (_, F02, _) => K02,
+        (_, F03, _) => K03,
+        (_, E07, _) => K06,
+        ('L', ..) | (_, E13 | H13 | G07 | G08, _) => pattern,
+        ('C', ..) => K04,
+        ('G', _, Kind::Allocator) => G07,
+        ('F', ..) | ('H', _, Explicit | Redundant | Idle | Barrier) => K01,
+        _ => K05,
     }
 }

@@ -1,12 +1,12 @@
 //! H01 to H14: collectives, DDP, FSDP, pipelines.
 
-use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*};
+use super::{Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern::BASE.category(Distributed);
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("H01", "all_reduce(), work.wait() with NCCL")
+    BASE.entry(H01, "all_reduce(), work.wait() with NCCL")
         .category(NotAWait)
         .triggers(&["dist.all_reduce(t)", "work.wait()"])
         .op("ProcessGroupNCCL::WorkNCCL::wait")
@@ -15,7 +15,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: the CPU does not wait")
         .driver_api("cuStreamWaitEvent")
         .sources("PyTorch ProcessGroupNCCL.cpp; seen in captures"),
-    BASE.of_kind("H02", "blocking wait for NCCL", Explicit)
+    BASE.of_kind(H02, "blocking wait for NCCL", Explicit)
         .triggers(&["TORCH_NCCL_BLOCKING_WAIT=1", "work.wait(timeout)"])
         .op("ProcessGroupNCCL::WorkNCCL::synchronizeInternal")
         .trace("cudaEventQuery in a loop on the calling thread")
@@ -28,7 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["unset TORCH_NCCL_BLOCKING_WAIT"])
         .driver_api("cuEventQuery")
         .sources("PyTorch ProcessGroupNCCL.cpp"),
-    BASE.of_kind("H03", "dist.barrier()", Explicit)
+    BASE.of_kind(H03, "dist.barrier()", Explicit)
         .triggers(&["dist.barrier()", "torch.distributed.barrier()"])
         .op("c10d::barrier")
         .trace("a fill kernel, an NCCL all-reduce of one element, then cudaStreamSynchronize without a copy")
@@ -42,7 +42,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("older PyTorch waits for the whole device")
         .sources("PyTorch ProcessGroupNCCL.cpp")
         .at("torch/distributed/distributed_c10d.py", "barrier"),
-    BASE.entry("H04", "NCCL watchdog and heartbeat threads")
+    BASE.entry(H04, "NCCL watchdog and heartbeat threads")
         .category(NotAWait)
         .triggers(&["dist.init_process_group('nccl')"])
         .op("ProcessGroupNCCL::watchdogHandler")
@@ -51,7 +51,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: another thread polls")
         .driver_api("cuEventQuery")
         .sources("PyTorch ProcessGroupNCCL.cpp; seen in captures"),
-    BASE.of_kind("H05", "DDP's run-time statistics", Timing)
+    BASE.of_kind(H05, "DDP's run-time statistics", Timing)
         .triggers(&["DistributedDataParallel(model)(x)"])
         .op("c10d::Logger::set_runtime_stats_and_log")
         .trace("a few cudaEventSynchronize at the start of forward, in iterations 1 to 10 and then every 100th")
@@ -64,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("every iteration before 2.0")
         .driver_api(EVENT_SYNC)
         .sources("PyTorch reducer_cuda.cpp, reducer.cpp"),
-    BASE.of_kind("H06", "DDP with find_unused_parameters=True", ControlFlow)
+    BASE.of_kind(H06, "DDP with find_unused_parameters=True", ControlFlow)
         .triggers(&["DistributedDataParallel(model, find_unused_parameters=True)"])
         .op("c10d::Reducer::finalize_backward")
         .trace("an NCCL all-reduce, then a pageable copy of 4 bytes per parameter with cudaStreamSynchronize, on an autograd thread")
@@ -75,7 +75,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("static_graph needs the same parameters used in every iteration.")
         .or(&["use all parameters in each forward pass"])
         .sources("PyTorch reducer.cpp"),
-    BASE.of_kind("H07", "DDP with uneven inputs (Join)", ControlFlow)
+    BASE.of_kind(H07, "DDP with uneven inputs (Join)", ControlFlow)
         .triggers(&["with ddp.join(): train(ddp)"])
         .op("DistributedDataParallel._find_common_rank, Join")
         .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
@@ -87,7 +87,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/nn/parallel/distributed.py")
         .at("torch/nn/parallel/distributed.py", "_find_common_rank _check_global_requires_backward_grad_sync")
         .at("torch/distributed/algorithms/join.py", "_get_num_nonjoined_procs"),
-    BASE.of_kind("H08", "FSDP limit_all_gathers", Explicit)
+    BASE.of_kind(H08, "FSDP limit_all_gathers", Explicit)
         .triggers(&["FullyShardedDataParallel(model, limit_all_gathers=True)"])
         .op("FullyShardedDataParallel.rate_limiter")
         .trace("cudaEventSynchronize per all-gather once two are in flight")
@@ -101,7 +101,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(EVENT_SYNC)
         .sources("torch/distributed/fsdp/_runtime_utils.py")
         .at("torch/distributed/fsdp/_runtime_utils.py", "_unshard"),
-    BASE.of_kind("H09", "FSDP with CPU offload", CpuCompute)
+    BASE.of_kind(H09, "FSDP with CPU offload", CpuCompute)
         .triggers(&[
             "FullyShardedDataParallel(model, cpu_offload=CPUOffload(True))",
             "fully_shard(m, offload_policy=CPUOffloadPolicy())",
@@ -116,7 +116,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/distributed/fsdp")
         .at("torch/distributed/fsdp/_runtime_utils.py", "_post_backward_final_callback")
         .at("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", "finalize_backward"),
-    BASE.of_kind("H10", "FSDP: ShardedGradScaler, state_dict, optimizer state", ControlFlow)
+    BASE.of_kind(H10, "FSDP: ShardedGradScaler, state_dict, optimizer state", ControlFlow)
         .triggers(&["ShardedGradScaler().step(opt)", "FSDP.optim_state_dict(model, opt)"])
         .op("torch.distributed.fsdp")
         .trace("copies of 4 bytes with cudaStreamSynchronize; cudaDeviceSynchronize around state_dict")
@@ -130,7 +130,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/distributed/fsdp/sharded_grad_scaler.py", "")
         .at("torch/distributed/fsdp/_state_dict_utils.py", "")
         .at("torch/distributed/fsdp/_optim_utils.py", ""),
-    BASE.of_kind("H11", "nn.SyncBatchNorm in training", Kind::ErrorCheck)
+    BASE.of_kind(H11, "nn.SyncBatchNorm in training", Kind::ErrorCheck)
         .category(Distributed)
         .triggers(&["nn.SyncBatchNorm(n)(x)", "nn.SyncBatchNorm.convert_sync_batchnorm(model)"])
         .op("torch.nn.modules._functions.SyncBatchNorm.forward")
@@ -143,7 +143,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["capture the step with CUDA graphs: the check is skipped then"])
         .sources("pytorch#78549, pytorch#78666")
         .at("torch/nn/modules/_functions.py", "forward"),
-    BASE.of_kind("H12", "gloo collectives on CUDA tensors", CpuCompute)
+    BASE.of_kind(H12, "gloo collectives on CUDA tensors", CpuCompute)
         .triggers(&["dist.init_process_group('gloo')"])
         .op("ProcessGroupGloo")
         .trace("copies to and from pinned host memory with cudaStreamSynchronize or cudaEventSynchronize")
@@ -152,7 +152,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("dist.init_process_group('gloo')")
         .after("dist.init_process_group('cpu:gloo,cuda:nccl')")
         .sources("general knowledge"),
-    BASE.of_kind("H13", "first collective on a new communicator", Barrier)
+    BASE.of_kind(H13, "first collective on a new communicator", Barrier)
         .triggers(&["dist.new_group(ranks)", "dist.all_reduce(t)"])
         .op("ncclCommInitRank")
         .trace("cudaMalloc and synchronisation inside ncclCommInit, once per communicator")
@@ -161,7 +161,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.cuda.profiler.start()\ndist.all_reduce(t)")
         .after("dist.all_reduce(torch.zeros(1, device='cuda'))\ntorch.cuda.profiler.start()\ndist.all_reduce(t)")
         .sources("general knowledge"),
-    BASE.of_kind("H14", "shape exchange between pipeline stages", DynamicShape)
+    BASE.of_kind(H14, "shape exchange between pipeline stages", DynamicShape)
         .triggers(&["recv_prev_shape.tolist()"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 24 bytes with cudaStreamSynchronize, and cudaDeviceSynchronize")

@@ -1,13 +1,13 @@
 //! F01 to F12: synchronisation that the code asks for by name.
 
-use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern =
     Pattern::BASE.kind(Explicit).driver_api(CTX_SYNC).trace("cudaDeviceSynchronize without a copy before it");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("F01", "torch.cuda.synchronize()")
+    BASE.entry(F01, "torch.cuda.synchronize()")
         .triggers(&["torch.cuda.synchronize()", "torch.accelerator.synchronize()"])
         .op("torch.cuda.synchronize")
         .why("The CPU waits for all streams of the device, but receives nothing.")
@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch cuda/Module.cpp; seen in captures")
         .at("torch/cuda/__init__.py", "synchronize")
         .at("torch/accelerator/__init__.py", "synchronize"),
-    BASE.entry("F02", "stream.synchronize()")
+    BASE.entry(F02, "stream.synchronize()")
         .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
         .op("torch.cuda.Stream.synchronize")
         .trace("cudaStreamSynchronize without a copy before it")
@@ -32,7 +32,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch CUDAStream.h; seen in captures")
         .at("torch/cuda/streams.py", "synchronize Stream.synchronize"),
-    BASE.entry("F03", "event.synchronize()")
+    BASE.entry(F03, "event.synchronize()")
         .triggers(&["event.synchronize()", "ev.synchronize()"])
         .op("torch.cuda.Event.synchronize")
         .trace("cudaEventSynchronize without a copy before it")
@@ -45,7 +45,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.
         .at("torch/cuda/streams.py", "Event.synchronize"),
-    BASE.entry("F04", "polling with event.query() or stream.query()")
+    BASE.entry(F04, "polling with event.query() or stream.query()")
         .triggers(&["while not ev.query(): pass", "stream.query()"])
         .op("cudaEventQuery, cudaStreamQuery")
         .trace("many cudaEventQuery calls in a row on one thread; exports may label them as event synchronisation")
@@ -58,7 +58,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A loop that does useful work between the queries is fine.")
         .driver_api("cuEventQuery")
         .sources("seen in captures"),
-    BASE.entry("F05", "wait_stream(), wait_event(), record_stream()")
+    BASE.entry(F05, "wait_stream(), wait_event(), record_stream()")
         .category(NotAWait)
         .triggers(&[
             "event.wait()",
@@ -73,7 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: the CPU does not wait")
         .driver_api("cuStreamWaitEvent")
         .sources("seen in captures"),
-    BASE.entry("F06", "start.elapsed_time(end)")
+    BASE.entry(F06, "start.elapsed_time(end)")
         .category(NotAWait)
         .triggers(&["start.elapsed_time(end)"])
         .op("cudaEventElapsedTime")
@@ -86,7 +86,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Each step needs events of its own: one that is recorded again forgets its time.")
         .driver_api("cuEventElapsedTime")
         .sources("PyTorch CUDAEvent.h"),
-    BASE.entry("F07", "entering torch.cuda.graph()")
+    BASE.entry(F07, "entering torch.cuda.graph()")
         .triggers(&["torch.cuda.graph(g)", "torch.cuda.make_graphed_callables(model, args)"])
         .op("torch.cuda.graph.__enter__")
         .trace("cudaDeviceSynchronize and a row of cudaFree before the capture")
@@ -96,7 +96,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["captured again and again: keep the graph"])
         .sources("torch/cuda/graphs.py")
         .at("torch/cuda/graphs.py", "__enter__ __exit__ capture_begin capture_end make_graphed_callables"),
-    BASE.entry("F08", "CUDAGraph.replay() on an old driver")
+    BASE.entry(F08, "CUDAGraph.replay() on an old driver")
         .triggers(&["graph.replay()"])
         .op("CUDAGraph::replay")
         .trace("cudaGraphLaunch followed by cudaDeviceSynchronize at each replay")
@@ -107,7 +107,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("drivers before CUDA 11.4")
         .sources("PyTorch CUDAGraph.cpp")
         .at("torch/cuda/graphs.py", "replay"),
-    BASE.of_kind("F09", "starting and stopping a profiler", Timing)
+    BASE.of_kind(F09, "starting and stopping a profiler", Timing)
         .triggers(&[
             "torch.profiler.profile()",
             "torch.autograd.profiler.emit_nvtx()",
@@ -124,7 +124,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/autograd/profiler.py", "")
         .at("torch/profiler/profiler.py", "")
         .at("torch/cuda/profiler.py", "start stop"),
-    BASE.of_kind("F10", "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
+    BASE.of_kind(F10, "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
         .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
         .op("torch.utils.benchmark, triton.testing.do_bench")
         .trace("cudaDeviceSynchronize around each measured block")
@@ -137,7 +137,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("triton/testing.py", "do_bench do_bench_cudagraph")
         .at("torch/utils/benchmark/utils/timer.py", "")
         .package("torch"),
-    BASE.entry("F11", "CUDA tensors through multiprocessing queues")
+    BASE.entry(F11, "CUDA tensors through multiprocessing queues")
         .triggers(&["queue.put(cuda_tensor)"])
         .op("StorageSharing")
         .trace("cudaStreamSynchronize without a copy")
@@ -150,7 +150,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch StorageSharing.cpp")
         .at("torch/multiprocessing/reductions.py", "reduce_tensor"),
-    BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
+    BASE.entry(F12, "numba, CuPy, PyCUDA: synchronize() and get()")
         .triggers(&["cupy.asnumpy(a)", "a.get()"])
         .op("library calls outside PyTorch")
         .trace("cudaStreamSynchronize, cudaDeviceSynchronize or cudaMemcpy without PyTorch frames")

@@ -1,7 +1,7 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
 //! program's own; A41: an optimizer.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str =
@@ -9,7 +9,7 @@ const BOOL_READ: &str =
 const BASE: Pattern = Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("A15", "formatting a scalar tensor (f-string, format, %)")
+    BASE.entry(A15, "formatting a scalar tensor (f-string, format, %)")
         .triggers(&["f\"{t}\"", "format(t)", "\"%f\" % t"])
         .op("Tensor.__format__ -> aten::item")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize")
@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 50 == 0:\n    bar.set_description(f'loss {loss:.3f}')")
         .sources("torch/_tensor.py")
         .at("torch/_tensor.py", "__format__"),
-    BASE.of_kind("A16", "print(), repr() or str() of a CUDA tensor", DebugPrint)
+    BASE.of_kind(A16, "print(), repr() or str() of a CUDA tensor", DebugPrint)
         .triggers(&["print(t)", "repr(t)", "str(t)", "logging.info(\"%s\", t)"])
         .op("torch._tensor_str")
         .trace("a burst: a selection with its count, one scalar copy and cudaStreamSynchronize per printed element (up to 1000), then a pageable copy")
@@ -31,7 +31,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/_tensor_str.py")
         .at("torch/_tensor_str.py", "")
         .at("torch/_tensor.py", "__repr__ __str__"),
-    BASE.entry("A17", "torch.equal()")
+    BASE.entry(A17, "torch.equal()")
         .triggers(&["torch.equal(a, b)", "a.equal(b)"])
         .op("aten::equal")
         .why("It returns a Python bool, so the comparison must be finished.")
@@ -40,7 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("same = (a == b).all()  # a CUDA tensor")
         .mind("Shapes must agree beforehand. Branching on the tensor waits again; for an assertion use torch._assert_async.")
         .sources("PyTorch Equal.cpp"),
-    BASE.entry("A18", "torch.allclose()")
+    BASE.entry(A18, "torch.allclose()")
         .triggers(&["torch.allclose(a, b)", "a.allclose(b)"])
         .op("aten::allclose")
         .why("It returns a Python bool, so several kernels must finish first.")
@@ -50,7 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("ok is a tensor: an if waits for it all the same.")
         .or(&["an assertion: torch._assert_async(ok), whose failure shows at a later CUDA call and leaves the context unusable"])
         .sources("PyTorch TensorCompare.cpp"),
-    BASE.of_kind("A19", "clip_grad_norm_(error_if_nonfinite=True)", ControlFlow)
+    BASE.of_kind(A19, "clip_grad_norm_(error_if_nonfinite=True)", ControlFlow)
         .triggers(&["clip_grad_norm_(params, max_norm, error_if_nonfinite=True)"])
         .op("torch.nn.utils.clip_grad_norm_")
         .trace("norm kernels over all gradients, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
@@ -62,7 +62,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A bad step is applied before you notice: keep the check where that is not acceptable.")
         .sources("torch/nn/utils/clip_grad.py")
         .at("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm"),
-    BASE.of_kind("A20", "GradScaler.step()", ControlFlow)
+    BASE.of_kind(A20, "GradScaler.step()", ControlFlow)
         .triggers(&["scaler.step(optimizer)"])
         .op("GradScaler._maybe_opt_step")
         .trace("the unscale kernel, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per device, then the optimizer's kernels or none")
@@ -75,7 +75,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4")
         .at("torch/amp/grad_scaler.py", "_maybe_opt_step step")
         .at("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
-    BASE.entry("A21", "GradScaler.get_scale()")
+    BASE.entry(A21, "GradScaler.get_scale()")
         .triggers(&["scaler.get_scale()"])
         .op("GradScaler.get_scale -> aten::item")
         .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
@@ -87,7 +87,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/amp/grad_scaler.py")
         .at("torch/amp/grad_scaler.py", "get_scale")
         .at("torch/cuda/amp/grad_scaler.py", "get_scale"),
-    BASE.of_kind("A22", "optimizer state 'step' on the GPU", RoundTrip)
+    BASE.of_kind(A22, "optimizer state 'step' on the GPU", RoundTrip)
         .triggers(&["optimizer.step()"])
         .op("torch.optim.optimizer._get_value -> aten::item")
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize for each parameter")
@@ -100,7 +100,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["fused=True or capturable=True, with the counters left on the GPU"])
         .sources("pytorch#128208, pytorch#74424, Lightning#19955")
         .at("torch/optim/optimizer.py", "_get_value"),
-    BASE.of_kind("A23", "torch.optim.LBFGS", ControlFlow)
+    BASE.of_kind(A23, "torch.optim.LBFGS", ControlFlow)
         .triggers(&["torch.optim.LBFGS(params)"])
         .op("LBFGS.step")
         .trace("many scalar copies with cudaStreamSynchronize per step")
@@ -111,7 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another optimizer converges differently.")
         .sources("torch/optim/lbfgs.py")
         .at("torch/optim/lbfgs.py", ""),
-    BASE.of_kind("A24", "ReduceLROnPlateau.step(metric)", CpuCompute)
+    BASE.of_kind(A24, "ReduceLROnPlateau.step(metric)", CpuCompute)
         .triggers(&["scheduler.step(metric)"])
         .op("ReduceLROnPlateau.step -> aten::item")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize")
@@ -122,7 +122,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["call the scheduler once per epoch"])
         .sources("torch/optim/lr_scheduler.py")
         .at("torch/optim/lr_scheduler.py", "step is_better"),
-    BASE.of_kind("A25", "autograd anomaly detection", Kind::ErrorCheck)
+    BASE.of_kind(A25, "autograd anomaly detection", Kind::ErrorCheck)
         .category(DataDependentControlFlow)
         .triggers(&["torch.autograd.set_detect_anomaly(True)", "torch.autograd.detect_anomaly()"])
         .op("aten::_is_any_true after each backward op")
@@ -133,7 +133,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.autograd.set_detect_anomaly(True)")
         .after("torch.autograd.set_detect_anomaly(args.debug)")
         .sources("PyTorch autograd engine.cpp"),
-    BASE.of_kind("A26", "argument checks of torch.distributions", Kind::ErrorCheck)
+    BASE.of_kind(A26, "argument checks of torch.distributions", Kind::ErrorCheck)
         .triggers(&["torch.distributions.Normal(loc, scale)", "dist.log_prob(value)"])
         .op("Distribution.__init__, Distribution._validate_sample")
         .trace("constraint kernels and a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per parameter and per log_prob")
@@ -145,7 +145,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/distributions/distribution.py; pytorch#48743")
         .at("torch/distributions/distribution.py", "__init__ _validate_sample")
         .at("torch/distributions/distribution.py", ""),
-    BASE.of_kind("A27", "TransformerEncoder/Decoder without is_causal", Kind::ErrorCheck)
+    BASE.of_kind(A27, "TransformerEncoder/Decoder without is_causal", Kind::ErrorCheck)
         .triggers(&[
             "nn.TransformerEncoder(layer, n)(x, mask=m)",
             "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)",
@@ -158,7 +158,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("is_causal=True with a mask that is not causal gives wrong results: False for those. Of nn.TransformerDecoder it is tgt_is_causal=.")
         .sources("torch/nn/modules/transformer.py")
         .at("torch/nn/modules/transformer.py", "_detect_is_causal_mask"),
-    BASE.of_kind("A28", "TransformerEncoder fast path with a padding mask", DynamicShape)
+    BASE.of_kind(A28, "TransformerEncoder fast path with a padding mask", DynamicShape)
         .triggers(&["nn.TransformerEncoder(layer, n)(x, src_key_padding_mask=m)"])
         .op("aten::_nested_tensor_from_mask_left_aligned")
         .trace("mask kernels, a copy of 1 byte and cudaStreamSynchronize, then a pageable copy of the sequence lengths")
@@ -169,7 +169,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Padding is then computed too: slower if much of the batch is padding. Padded places are no longer zeros: mask them before you pool.")
         .sources("torch/nn/modules/transformer.py")
         .at("torch/nn/modules/transformer.py", "forward"),
-    BASE.of_kind("A29", "backward of prod or cumprod", ControlFlow)
+    BASE.of_kind(A29, "backward of prod or cumprod", ControlFlow)
         .triggers(&["x.prod()", "x.cumprod(0)"])
         .op("prod_backward, cumprod_backward -> aten::item")
         .trace("a reduction, a copy of 8 bytes (1 for cumprod) to pinned host memory and cudaStreamSynchronize on an autograd thread")
@@ -180,7 +180,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Only for positive x, and rounding differs.")
         .or(&["cumprod: x.log().cumsum(0).exp()"])
         .sources("PyTorch FunctionsManual.cpp"),
-    BASE.of_kind("A30", "second derivative of scatter_reduce('prod')", ControlFlow)
+    BASE.of_kind(A30, "second derivative of scatter_reduce('prod')", ControlFlow)
         .triggers(&["x.scatter_reduce(0, idx, src, 'prod')"])
         .op("scatter_reduce_backward -> aten::item")
         .why("The formula branches on zeros in the input, which only the GPU knows.")
@@ -189,7 +189,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = base.log().scatter_add(0, idx, src.log()).exp()")
         .mind("Only for positive values.")
         .sources("PyTorch FunctionsManual.cpp"),
-    BASE.of_kind("A31", "torch.searchsorted(sorter=...)", Kind::ErrorCheck)
+    BASE.of_kind(A31, "torch.searchsorted(sorter=...)", Kind::ErrorCheck)
         .triggers(&["torch.searchsorted(seq, v, sorter=idx)"])
         .op("aten::searchsorted")
         .trace("two reductions, each with a copy of 8 bytes to pinned host memory and cudaStreamSynchronize")
@@ -199,14 +199,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("pos = torch.searchsorted(seq.gather(-1, order), v)")
         .mind("Costs a copy of the sequence.")
         .sources("PyTorch BucketizationUtils.h"),
-    BASE.entry("A32", "first use of a cuDNN RNN with dropout")
+    BASE.entry(A32, "first use of a cuDNN RNN with dropout")
         .triggers(&["nn.LSTM(n, m, dropout=0.1)"])
         .op("aten::_cudnn_init_dropout_state")
         .trace("one copy of 8 bytes to pinned host memory, then cudaStreamSynchronize, once")
         .why("The dropout seed is drawn as a tensor and handed to cuDNN as a number, once per process.")
         .fix(Leave, "nothing to do: once at start-up")
         .sources("PyTorch cudnn RNN.cpp"),
-    BASE.of_kind("A33", "TensorBoard add_scalar() with a CUDA tensor", Logging)
+    BASE.of_kind(A33, "TensorBoard add_scalar() with a CUDA tensor", Logging)
         .triggers(&["writer.add_scalar(tag, t)"])
         .op("torch.utils.tensorboard._convert_np")
         .trace("a copy of one value to pageable host memory, then cudaStreamSynchronize")
@@ -217,7 +217,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["collect on the GPU, and log what was collected"])
         .sources("torch/utils/tensorboard/_convert_np.py")
         .at("torch/utils/tensorboard/_convert_np.py", ""),
-    BASE.of_kind("A34", "torch.equal() on a DTensor", ControlFlow)
+    BASE.of_kind(A34, "torch.equal() on a DTensor", ControlFlow)
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])
         .op("aten::equal in the DTensor dispatcher")
@@ -229,7 +229,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Every rank must take the same branch, or the collective hangs.")
         .sources("torch/distributed/tensor/_dispatch.py")
         .at("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail"),
-    BASE.of_kind("A35", "NaN/inf or limit guard on a GPU value", ControlFlow)
+    BASE.of_kind(A35, "NaN/inf or limit guard on a GPU value", ControlFlow)
         .triggers(&[
             "if not torch.isfinite(loss): raise RuntimeError()",
             "if torch.isnan(x).any(): sys.exit(1)",
@@ -243,7 +243,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The failure shows up to N steps late. A guard that skips the step needs its answer at once.")
         .or(&["torch._assert_async(torch.isfinite(loss).all()) never waits; a failure ends the process's use of the GPU"])
         .sources("PyTorch TensorCompare.cu; seen in captures"),
-    BASE.of_kind("A41", "torch.optim.Adafactor", CpuCompute)
+    BASE.of_kind(A41, "torch.optim.Adafactor", CpuCompute)
         .triggers(&["torch.optim.Adafactor(params)"])
         .op("Adafactor.step -> aten::item")
         .trace("two norms for each parameter, each with a copy of 4 bytes to pinned host memory and cudaStreamSynchronize")

@@ -1,12 +1,12 @@
 //! L31 to L36, L55, L57, L59 to L64: accelerate, timm, training scripts, TRL, loggers, inference engines.
 
-use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, Strategy::*};
+use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const OPERATIONS: &str = "accelerate/utils/operations.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.of_kind("L31", "accelerate: batches moved to the GPU", Upload)
+    BASE.of_kind(L31, "accelerate: batches moved to the GPU", Upload)
         .triggers(&["accelerator.prepare(loader)", "send_to_device(batch, device)"])
         .op("aten::to")
         .trace("per tensor: a copy from pageable or pinned host memory to the GPU, then cudaStreamSynchronize")
@@ -18,7 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(OPERATIONS, "send_to_device _send_to_device")
         .at("accelerate/data_loader.py", "__iter__")
         .often("every batch"),
-    BASE.of_kind("L32", "accelerate: check_trigger()", ControlFlow)
+    BASE.of_kind(L32, "accelerate: check_trigger()", ControlFlow)
         .triggers(&["accelerator.check_trigger()"])
         .trace("a collective, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
         .why("All ranks decide together whether to stop.")
@@ -28,7 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Training stops a little later.")
         .at("accelerate/accelerator.py", "check_trigger")
         .often("every call"),
-    BASE.of_kind("L33", "accelerate: gather_object, pad_across_processes", DynamicShape)
+    BASE.of_kind(L33, "accelerate: gather_object, pad_across_processes", DynamicShape)
         .triggers(&["accelerator.pad_across_processes(x)", "accelerator.gather_for_metrics(x)"])
         .trace("copies of sizes to the host, each with cudaStreamSynchronize")
         .why("The sizes of the other ranks decide the padding.")
@@ -38,7 +38,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("All predictions of a rank must fit in GPU memory, with equal shapes. Samples that pad the last batch are no longer dropped, and come rank by rank: cut to the data set's length.")
         .at(OPERATIONS, "_pad_across_processes pad_across_processes _gpu_gather_object gather_object gather_tensor_shape")
         .often("every call"),
-    BASE.entry("L34", "timm: training loss meter")
+    BASE.entry(L34, "timm: training loss meter")
         .triggers(&["losses_m.update(loss.item() * accum_steps, batch_size)"])
         .fix(Delay, "add up on the GPU, read at log_interval")
         .before("losses_m.update(loss.item() * accum_steps, n)")
@@ -48,7 +48,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("timm")
         .line("losses_m.update(loss.item()")
         .often("every micro-step"),
-    BASE.of_kind("L35", "timm: synchronize per step", Timing)
+    BASE.of_kind(L35, "timm: synchronize per step", Timing)
         .triggers(&["torch.cuda.synchronize()"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize without a copy")
@@ -64,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("timm")
         .line("torch.cuda.synchronize()")
         .often("every step"),
-    BASE.entry("L36", "timm: validation meters")
+    BASE.entry(L36, "timm: validation meters")
         .triggers(&["losses_m.update(reduced_loss.item(), n)", "acc1.item()"])
         .trace("three copies of 4 bytes to pinned host memory, each with cudaStreamSynchronize")
         .fix(Coalesce, "stack loss, acc1, acc5 and read once")
@@ -76,7 +76,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("timm")
         .line(".item(), ")
         .often("every validation batch"),
-    BASE.entry("L55", "diffusers: training examples")
+    BASE.entry(L55, "diffusers: training examples")
         .triggers(&["train_loss += avg_loss.item()", "logs = {'step_loss': loss.detach().item()}"])
         .trace("two copies of 4 bytes to pinned host memory, each with cudaStreamSynchronize")
         .fix(Delay, "add up on the GPU; log every N steps")
@@ -93,7 +93,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("diffusers")
         .line("loss")
         .often("every step"),
-    BASE.entry("L57", "TRL: metrics of GRPO and DPO")
+    BASE.entry(L57, "TRL: metrics of GRPO and DPO")
         .triggers(&["self._metrics[mode]['reward'].append(x.mean().item())"])
         .trace("8 to 12 copies of 4 bytes in a row, each with cudaStreamSynchronize, small reductions between")
         .why("Each metric is read by itself; they could be read together when they are logged.")
@@ -105,7 +105,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("trl/trainer/dpo_trainer.py", "_compute_loss get_batch_loss_metrics")
         .line(".item()")
         .often("every step"),
-    BASE.entry("L59", "nanoGPT: loss for the log")
+    BASE.entry(L59, "nanoGPT: loss for the log")
         .triggers(&["lossf = loss.item() * gradient_accumulation_steps"])
         .fix(Delay, "raise log_interval")
         .before("log_interval = 1")
@@ -115,7 +115,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("nanogpt")
         .line("loss.item() * gradient_accumulation_steps")
         .often("every log_interval"),
-    BASE.entry("L60", "tqdm: set_postfix() with tensors")
+    BASE.entry(L60, "tqdm: set_postfix() with tensors")
         .triggers(&["bar.set_postfix(loss=loss)"])
         .op("torch._tensor_str")
         .trace("a burst of small copies, each with cudaStreamSynchronize, as for printing a tensor")
@@ -126,7 +126,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("tqdm 4.70.1")
         .at("tqdm/std.py", "set_postfix format_dict")
         .often("every step"),
-    BASE.entry("L61", "vLLM: sampled tokens to the host")
+    BASE.entry(L61, "vLLM: sampled tokens to the host")
         .category(DeviceMovement)
         .triggers(&["sampled_token_ids.tolist()"])
         .op("Tensor.tolist, aten::copy_")
@@ -140,7 +140,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("vllm#22760, vllm#41429, vllm#51458, vllm#43107, vLLM 0.33.0")
         .at("vllm/v1/worker/gpu_model_runner.py", "_to_list _bookkeeping_sync")
         .often("every token"),
-    BASE.of_kind("L62", "TensorRT-LLM, SGLang: lists uploaded per step", Upload)
+    BASE.of_kind(L62, "TensorRT-LLM, SGLang: lists uploaded per step", Upload)
         .category(TensorCreation)
         .triggers(&["torch.tensor(list, device=\"cuda\")", "n_valid_blocks.to(device)"])
         .op("torch.tensor, aten::to")
@@ -154,7 +154,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("TensorRT-LLM#16680, sglang#35106, SGLang 0.5.10")
         .at("sglang/srt/managers/schedule_batch.py", "prepare_for_extend prepare_for_decode")
         .often("every step"),
-    BASE.of_kind("L63", "torchvision: nms and detection heads", DynamicShape)
+    BASE.of_kind(L63, "torchvision: nms and detection heads", DynamicShape)
         .triggers(&["torchvision.ops.nms(boxes, scores, iou)"])
         .op("torchvision::nms, aten::nonzero")
         .trace("counts of nonzero (4 bytes) and copies to the host, each with cudaStreamSynchronize")
@@ -167,7 +167,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torchvision/models/detection/roi_heads.py", "postprocess_detections")
         .at("torchvision/models/detection/rpn.py", "filter_proposals")
         .often("every image"),
-    BASE.entry("L64", "wandb, MLflow: tensors logged directly")
+    BASE.entry(L64, "wandb, MLflow: tensors logged directly")
         .triggers(&["wandb.log({'loss': loss})", "mlflow.log_metric('loss', loss)"])
         .op("aten::item or aten::to")
         .trace("a copy of one value to host memory, then cudaStreamSynchronize")

@@ -1,7 +1,7 @@
 //! L80 to L92, L94: engines of training and inference, with the option that the user can turn.
 
 use super::library_knobs::entry;
-use super::{CTX_SYNC, Pattern, Strategy::*};
+use super::{CTX_SYNC, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind;
 
 const CHECKPOINTING: &str = "deepspeed/runtime/activation_checkpointing/checkpointing.py";
@@ -11,7 +11,7 @@ const SGLANG_BATCH_RESULTS: &str = "sglang/srt/managers/scheduler_components/bat
 const MEGATRON_TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    entry("L80", "DeepSpeed: activation checkpointing", Kind::Explicit)
+    entry(L80, "DeepSpeed: activation checkpointing", Kind::Explicit)
         .driver_api(CTX_SYNC)
         .triggers(&["'synchronize_checkpoint_boundary': True"])
         .at(CHECKPOINTING, "forward backward non_reentrant_checkpoint checkpoint_unpack after_backward_hook")
@@ -21,7 +21,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "synchronize_checkpoint_boundary: false")
         .before("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': True}}")
         .after("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': False}}"),
-    entry("L81", "DeepSpeed: communication logger", Kind::Timing)
+    entry(L81, "DeepSpeed: communication logger", Kind::Timing)
         .driver_api(CTX_SYNC)
         .triggers(&["'comms_logger': {'enabled': True}"])
         .at("deepspeed/comm/comm.py", "log_wrapper")
@@ -30,7 +30,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "comms_logger: enabled false")
         .before("config = {'comms_logger': {'enabled': True}}")
         .after("config = {'comms_logger': {'enabled': False}}"),
-    entry("L82", "DeepSpeed: shapes between pipeline stages", Kind::DynamicShape)
+    entry(L82, "DeepSpeed: shapes between pipeline stages", Kind::DynamicShape)
         .triggers(&["PipelineModule(layers, dynamic_shape=True)"])
         .at("deepspeed/runtime/pipe/engine.py", "_recv_tensor_meta")
         .often("every microbatch")
@@ -39,13 +39,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = PipelineModule(layers, num_stages=4, dynamic_shape=True)")
         .after("model = PipelineModule(layers, num_stages=4)")
         .mind("Then shapes are exchanged once: all microbatches must have the same."),
-    entry("L83", "DeepSpeed: norm of gradients in Python", Kind::RoundTrip)
+    entry(L83, "DeepSpeed: norm of gradients in Python", Kind::RoundTrip)
         .triggers(&["total_norm_cuda[0].item()"])
         .at("deepspeed/runtime/utils.py", "get_flattened_grad_norm get_weight_norm get_norm_with_moe_layers get_norm_with_moe_layers_fast")
         .often("every step")
         .why("The norm is read to compute a factor by which gradients on the GPU are scaled.")
         .fix(Leave, "no option leaves the norm on the GPU"),
-    entry("L84", "Megatron-LM: rotary embedding of packed sequences", Kind::DynamicShape)
+    entry(L84, "Megatron-LM: rotary embedding of packed sequences", Kind::DynamicShape)
         .triggers(&["_apply_rotary_pos_emb_thd(t, cu_seqlens, freqs)"])
         .at("megatron/core/models/common/embeddings/rope_utils.py", "_apply_rotary_pos_emb_thd")
         .often("every layer")
@@ -54,7 +54,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("config = TransformerConfig(apply_rope_fusion=False)")
         .after("config = TransformerConfig(apply_rope_fusion=True)")
         .mind("Needs Transformer Engine or Apex; not for every kind of rotary embedding."),
-    entry("L85", "Megatron-LM: exit by the clock", Kind::ControlFlow)
+    entry(L85, "Megatron-LM: exit by the clock", Kind::ControlFlow)
         .triggers(&["args.exit_duration_in_mins"])
         .at(MEGATRON_TRAINING, "checkpoint_and_decide_exit")
         .line("done_cuda.item()")
@@ -64,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = ['--exit-duration-in-mins', '230']")
         .after("args = ['--exit-interval', '20000']")
         .mind("It counts iterations. --exit-signal-handler asks all ranks in every step as well."),
-    entry("L86", "Megatron-LM: synchronisation of training", Kind::Explicit)
+    entry(L86, "Megatron-LM: synchronisation of training", Kind::Explicit)
         .driver_api(CTX_SYNC)
         .triggers(&["args.train_sync_interval"])
         .at(MEGATRON_TRAINING, "post_training_step_callbacks")
@@ -75,7 +75,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = ['--train-sync-interval', '1']")
         .after("args = []")
         .or(&["raise it"]),
-    entry("L87", "Megatron-LM: norm of parameters for the log", Kind::Logging)
+    entry(L87, "Megatron-LM: norm of parameters for the log", Kind::Logging)
         .triggers(&["norm_2.item() ** 0.5"])
         .at("megatron/training/utils/common_utils.py", "calc_params_l2_norm calc_dtensor_params_l2_norm")
         .often("every step with --log-params-norm")
@@ -83,7 +83,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "leave --log-params-norm out")
         .before("args = ['--log-params-norm']")
         .after("args = []"),
-    entry("L88", "torchtitan: losses and norm for the log", Kind::Logging)
+    entry(L88, "torchtitan: losses and norm for the log", Kind::Logging)
         .triggers(&["float(accumulated_loss.item())", "float(grad_norm.item())"])
         .at("torchtitan/trainer.py", "train_step")
         .at("torchtitan/distributed/utils.py", "_dist_reduce")
@@ -95,14 +95,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = ['--metrics.log-freq', '50']")
         .mind("A loss that is not finite is noticed where it is logged.")
         .sources("torchtitan 0.3.0"),
-    entry("L89", "vLLM: results of a step", Kind::CpuCompute)
+    entry(L89, "vLLM: results of a step", Kind::CpuCompute)
         .triggers(&["LLM(name).generate(prompts)"])
         .at(RUNNER, "get_output")
         .at("vllm/v1/worker/gpu/async_utils.py", "get_output")
         .often("every step")
         .why("The scheduler needs the tokens; with async_scheduling it waits while the next step runs.")
         .fix(Leave, "nothing to do: the next step runs meanwhile"),
-    entry("L90", "vLLM: count of NaN in the logits", Kind::ErrorCheck)
+    entry(L90, "vLLM: count of NaN in the logits", Kind::ErrorCheck)
         .triggers(&["VLLM_COMPUTE_NANS_IN_LOGITS=1"])
         .at(RUNNER, "_get_nans_in_logits")
         .often("every step")
@@ -110,7 +110,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "unset VLLM_COMPUTE_NANS_IN_LOGITS")
         .before("os.environ['VLLM_COMPUTE_NANS_IN_LOGITS'] = '1'")
         .after("os.environ.pop('VLLM_COMPUTE_NANS_IN_LOGITS', None)"),
-    entry("L91", "vLLM: start-up and recording of graphs", Kind::Explicit)
+    entry(L91, "vLLM: start-up and recording of graphs", Kind::Explicit)
         .driver_api(CTX_SYNC)
         .triggers(&["LLM(name)"])
         .at(RUNNER, "capture_model _capture_cudagraphs _warmup_and_capture profile_cudagraph_memory _dummy_sampler_run")
@@ -122,7 +122,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.cuda.profiler.start()\nllm = LLM(name)")
         .after("llm = LLM(name)\ntorch.cuda.profiler.start()")
         .mind("enforce_eager=True records no graphs, and slows each step."),
-    entry("L92", "SGLang, TensorRT-LLM: tokens of a step to the host", Kind::CpuCompute)
+    entry(L92, "SGLang, TensorRT-LLM: tokens of a step to the host", Kind::CpuCompute)
         .triggers(&["result.copy_done.synchronize()", "state.sampler_event.synchronize()"])
         .at(SGLANG_RESULTS, "process_batch_result_decode process_batch_result_prefill")
         .at(SGLANG_BATCH_RESULTS, "process_batch_result_decode process_batch_result_prefill")
@@ -134,7 +134,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("engine = sglang.Engine(model_path=name)")
         .mind("In TensorRT-LLM the option is disable_overlap_scheduler.")
         .sources("SGLang 0.5.10, TensorRT-LLM main of 2026.11"),
-    entry("L94", "DeepSpeed: loss of every microbatch", Kind::Logging)
+    entry(L94, "DeepSpeed: loss of every microbatch", Kind::Logging)
         .triggers(&["self.losses += loss.mean().item()"])
         .at("deepspeed/runtime/engine.py", "backward")
         .line("loss.mean().item()")

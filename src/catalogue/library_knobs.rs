@@ -3,10 +3,10 @@
 //! Each was read in the version that it names, and so was its option.
 
 use super::{Category, LOGGED, Pattern, Strategy::*};
-use crate::vocabulary::Kind;
+use crate::vocabulary::{Kind, PatternId, PatternId::*};
 
 /// An entry whose trace follows from its kind.
-pub(super) const fn entry(id: &'static str, title: &'static str, kind: Kind) -> Pattern {
+pub(super) const fn entry(id: PatternId, title: &'static str, kind: Kind) -> Pattern {
     let base = match kind {
         Kind::Upload => {
             LOGGED.op("aten::to").trace("a copy from pageable memory to the GPU, then cudaStreamSynchronize")
@@ -35,7 +35,7 @@ const BANK: &str = "lightly/models/modules/memory_bank.py";
 const DETECTION: &str = "torchvision/models/detection/";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    entry("L65", "Lightning: batches moved to the GPU", Kind::Upload)
+    entry(L65, "Lightning: batches moved to the GPU", Kind::Upload)
         .triggers(&["Trainer().fit(model, loader)"])
         .at("lightning/fabric/utilities/apply_func.py", "batch_to")
         .often("every batch")
@@ -43,7 +43,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(NonBlocking, "DataLoader(pin_memory=True): the rest is done already")
         .before("loader = DataLoader(ds, batch_size=64)")
         .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)"),
-    entry("L66", "Lightning: table of results", Kind::Logging)
+    entry(L66, "Lightning: table of results", Kind::Logging)
         .triggers(&["trainer.validate(model)", "trainer.test(model)"])
         .at("lightning/pytorch/loops/evaluation_loop.py", "_print_results")
         .often("every validate or test")
@@ -51,7 +51,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "pass verbose=False")
         .before("trainer.validate(model)")
         .after("trainer.validate(model, verbose=False)"),
-    entry("L67", "Lightning: tensors given to a logger", Kind::Logging)
+    entry(L67, "Lightning: tensors given to a logger", Kind::Logging)
         .triggers(&["logger.log_metrics({'loss': loss})"])
         .at("lightning/fabric/loggers/tensorboard.py", "log_metrics")
         .at("lightning/fabric/loggers/csv_logs.py", "_handle_value")
@@ -61,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "log every N steps")
         .before("logger.log_metrics({'loss': loss})")
         .after("if step % 100 == 0:\n    logger.log_metrics({'loss': loss}, step=step)"),
-    entry("L68", "Trainer: learning rate for the log", Kind::Logging)
+    entry(L68, "Trainer: learning rate for the log", Kind::Logging)
         .triggers(&["last_lr.item()"])
         .at("transformers/trainer.py", "_get_learning_rate")
         .often("every optimizer step")
@@ -70,7 +70,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("optimizer = torch.optim.AdamW(params, lr=torch.tensor(1e-4, device='cuda'))")
         .after("optimizer = torch.optim.AdamW(params, lr=1e-4)")
         .mind("Graphs recorded by torch.compile or CUDA keep a rate that is a number."),
-    entry("L69", "Trainer: predictions of an evaluation to the host", Kind::CpuCompute)
+    entry(L69, "Trainer: predictions of an evaluation to the host", Kind::CpuCompute)
         .triggers(&["trainer.evaluate()", "trainer.predict(ds)"])
         .at("transformers/trainer_pt_utils.py", "nested_numpify")
         .often("every evaluation, or every eval_accumulation_steps")
@@ -79,14 +79,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before(TRAINER_ARGS)
         .after("args = TrainingArguments(output_dir='out', prediction_loss_only=True)")
         .mind("compute_metrics is then not called, predict() gives no predictions, and metric_for_best_model can only be the loss."),
-    entry("L70", "generate(): stop flag read a token late", Kind::ControlFlow)
+    entry(L70, "generate(): stop flag read a token late", Kind::ControlFlow)
         .triggers(&["copy_done.synchronize()"])
         .at("transformers/generation/utils.py", "__call__ finish")
         .line("copy_done")
         .often("every token; not on CUDA as of transformers 5.23")
         .why("Whether to stop is read from a pinned copy of the token before: most of the wait is hidden.")
         .fix(Leave, "nothing to do: it is read a token late already"),
-    entry("L71", "generate(): candidates looked up in the prompt", Kind::DynamicShape)
+    entry(L71, "generate(): candidates looked up in the prompt", Kind::DynamicShape)
         .triggers(&[
             "model.generate(x, prompt_lookup_num_tokens=10)",
             "model.generate(x, assistant_model=small)",
@@ -98,14 +98,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model.generate(x, prompt_lookup_num_tokens=10)")
         .after("out = model.generate(x)")
         .mind("Measure: accepted candidates save whole forward passes."),
-    entry("L72", "detection losses: matching on the CPU", Kind::CpuCompute)
+    entry(L72, "detection losses: matching on the CPU", Kind::CpuCompute)
         .triggers(&["DetrForObjectDetection(config)(pixels, labels=labels)"])
         .at("transformers/loss/", "forward")
         .line("cost_matrix.view(")
         .often("every loss")
         .why("SciPy solves the assignment on the CPU.")
         .fix(Leave, "nothing to do: SciPy needs the costs on the CPU"),
-    entry("L73", "diffusers: images to the host", Kind::CpuCompute)
+    entry(L73, "diffusers: images to the host", Kind::CpuCompute)
         .triggers(&["pipe(prompt).images"])
         .at("diffusers/image_processor.py", "pt_to_numpy")
         .often("every call of a pipeline")
@@ -114,7 +114,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("images = pipe(prompt).images")
         .after("images = pipe(prompt, output_type='pt').images")
         .mind("Only where GPU code goes on with them."),
-    entry("L74", "diffusers: prompts cut to their length", Kind::DynamicShape)
+    entry(L74, "diffusers: prompts cut to their length", Kind::DynamicShape)
         .triggers(&["pipe(prompt)"])
         .at("diffusers/pipelines/", "_get_t5_prompt_embeds _extract_masked_hidden")
         .often("every call of a pipeline")
@@ -123,7 +123,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("images = [pipe(prompt).images for seed in seeds]")
         .after("with torch.no_grad():\n    embeds, negative = pipe.encode_prompt(prompt)\nimages = [pipe(prompt_embeds=embeds, negative_prompt_embeds=negative).images for seed in seeds]")
         .mind("What encode_prompt returns differs between pipelines."),
-    entry("L75", "diffusers: safety checker", Kind::CpuCompute)
+    entry(L75, "diffusers: safety checker", Kind::CpuCompute)
         .triggers(&["StableDiffusionPipeline.from_pretrained(name)"])
         .at("diffusers/pipelines/stable_diffusion/safety_checker.py", "forward")
         .often("every call of a pipeline")
@@ -132,7 +132,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("pipe = StableDiffusionPipeline.from_pretrained(name)")
         .after("pipe = StableDiffusionPipeline.from_pretrained(name, safety_checker=None, requires_safety_checker=False)")
         .mind("Keep it in services that the public uses."),
-    entry("L76", "PyG: self-loops of a graph", Kind::DynamicShape)
+    entry(L76, "PyG: self-loops of a graph", Kind::DynamicShape)
         .triggers(&["GCNConv(16, 16)", "add_remaining_self_loops(edge_index)"])
         .at("torch_geometric/utils/loop.py", "add_remaining_self_loops remove_self_loops segregate_self_loops get_self_loop_attr")
         .often("every layer and forward")
@@ -142,7 +142,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("conv = GCNConv(16, 16, cached=True)  # one graph for all steps")
         .mind("cached=True keeps the first graph for ever: only for transductive training. GATConv and others have no cached.")
         .or(&["else T.AddRemainingSelfLoops() in the data set, and add_self_loops=False"]),
-    entry("L77", "PyG: parts of a graph", Kind::DynamicShape)
+    entry(L77, "PyG: parts of a graph", Kind::DynamicShape)
         .triggers(&["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"])
         .at("torch_geometric/utils/_subgraph.py", "subgraph")
         .at("torch_geometric/utils/_unbatch.py", "unbatch unbatch_edge_index")
@@ -154,14 +154,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("edge_index, _ = subgraph(nodes, data.edge_index)  # on the GPU, every step")
         .after("class Parts(Dataset):\n    def __getitem__(self, i):\n        return cut(graphs[i])  # calls subgraph on the CPU, anew each time")
         .mind("Only where the part does not depend on what the model computes."),
-    entry("L78", "torchvision: boxes without an area", Kind::ErrorCheck)
+    entry(L78, "torchvision: boxes without an area", Kind::ErrorCheck)
         .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
         .at(DETECTION, "forward")
         .line("degenerate_boxes.any()")
         .often("every image in training")
         .why("Targets are checked image by image.")
         .fix(Leave, "no option turns it off"),
-    entry("L79", "torchvision: anchors and proposals by score", Kind::DynamicShape)
+    entry(L79, "torchvision: anchors and proposals by score", Kind::DynamicShape)
         .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
         .at("torchvision/models/detection/_utils.py", "__call__ set_low_quality_matches_")
         .at("torchvision/ops/poolers.py", "_multiscale_roi_align")
@@ -169,7 +169,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every image")
         .why("How many anchors match depends on the boxes.")
         .fix(Leave, "no option: the numbers of boxes depend on values"),
-    entry("L93", "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute)
+    entry(L93, "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute)
         .triggers(&["MeanAveragePrecision().compute()", "MulticlassAUROC(10)(preds, target)"])
         .at("torchmetrics/detection/", "")
         .at("torchmetrics/functional/classification/auroc.py", "_reduce_auroc")
@@ -180,7 +180,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("value = metric(preds, target)  # computes too")
         .after("metric.update(preds, target)\n# after the loop\nvalue = metric.compute()")
         .mind("MeanAveragePrecision(backend='faster_coco_eval') computes faster."),
-    entry("L96", "Pyro: warnings of NaN and infinity", Kind::ErrorCheck)
+    entry(L96, "Pyro: warnings of NaN and infinity", Kind::ErrorCheck)
         .triggers(&["warn_if_nan(log_p)", "warn_if_inf(log_p)", "svi.step(batch)"])
         .at("pyro/util.py", "warn_if_nan warn_if_inf")
         .often("every sample statement, forward and backward")
@@ -189,7 +189,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("svi = SVI(model, guide, optim, loss=Trace_ELBO())")
         .after("pyro.enable_validation(False)  # once the model is right\nsvi = SVI(model, guide, optim, loss=Trace_ELBO())")
         .mind("It also turns off the checks of distributions. The surrogate loss is tested once a step all the same."),
-    entry("L97", "Pyro: terms of the ELBO", Kind::Logging)
+    entry(L97, "Pyro: terms of the ELBO", Kind::Logging)
         .triggers(&["Trace_ELBO()", "torch_item(site['log_prob_sum'])"])
         .at("pyro/infer/util.py", "torch_item")
         .often("every sample statement of model and guide; once a step with other estimators")
@@ -198,7 +198,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("svi = SVI(model, guide, optim, loss=Trace_ELBO())")
         .after("svi = SVI(model, guide, optim, loss=TraceMeanField_ELBO())")
         .mind("TraceMeanField_ELBO needs a guide that is fully reparametrised and independent, JitTrace_ELBO a model of static structure."),
-    entry("L98", "skorch: loss of every batch", Kind::Logging)
+    entry(L98, "skorch: loss of every batch", Kind::Logging)
         .triggers(&["net.fit(X, y)", "self.history.record_batch(prefix + '_loss', step['loss'].item())"])
         .at("skorch/net.py", "run_single_epoch")
         .line("history.record_batch")
@@ -206,7 +206,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The history keeps a number for every batch; means and tables are made of it at the end of the epoch.")
         .fix(Leave, "no option: override run_single_epoch to read once an epoch")
         .sources("skorch 1.4.0"),
-    entry("L99", "fastai: losses and metrics of every batch", Kind::Logging)
+    entry(L99, "fastai: losses and metrics of every batch", Kind::Logging)
         .triggers(&["learn.fit_one_cycle(3)", "to_detach(learn.loss.mean())"])
         .at("fastai/learner.py", "accumulate")
         .often("every batch of training, twice and more of validation")
@@ -216,7 +216,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("learn.remove_cbs([ProgressCallback, Recorder])\nlearn.fit(10)")
         .mind("Bar, table and what asks for learn.recorder (lr_find, SaveModelCallback) go with it.")
         .sources("fastai 2.8.12"),
-    entry("L100", "lightly: memory bank on the CPU", Kind::RoundTrip)
+    entry(L100, "lightly: memory bank on the CPU", Kind::RoundTrip)
         .triggers(&["NTXentLoss(memory_bank_size=(4096, 128))"])
         .at(BANK, "_dequeue_and_enqueue")
         .line("self.bank[ptr")
@@ -225,7 +225,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Offload, "criterion.to(device)")
         .before("criterion = NTXentLoss(memory_bank_size=(4096, 128))")
         .after("criterion = NTXentLoss(memory_bank_size=(4096, 128)).to(device)"),
-    entry("L101", "lightly: place in the memory bank", Kind::HostKnown)
+    entry(L101, "lightly: place in the memory bank", Kind::HostKnown)
         .triggers(&["int(self.bank_ptr)"])
         .at(BANK, "_dequeue_and_enqueue")
         .line("int(self.bank_ptr)")
@@ -234,7 +234,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Offload, "keep the counter on the CPU")
         .before("criterion = criterion.to(device)")
         .after("criterion = criterion.to(device)\nbank = criterion.memory_bank\nbank.bank_ptr = bank.bank_ptr.cpu()"),
-    entry("L102", "ignite: loss of every batch", Kind::Logging)
+    entry(L102, "ignite: loss of every batch", Kind::Logging)
         .triggers(&["create_supervised_trainer(model, optimizer, loss_fn)"])
         .at("ignite/engine/__init__.py", "<lambda>")
         .line("loss.item()")
@@ -245,7 +245,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("keep = lambda x, y, y_pred, loss: loss.detach()\ntrainer = create_supervised_trainer(model, optimizer, loss_fn, output_transform=keep)")
         .mind("Handlers and loggers then get a tensor, and read it where they show it: every N iterations.")
         .sources("ignite 0.5.5"),
-    entry("L103", "PyG: a batch moved to the GPU", Kind::Upload)
+    entry(L103, "PyG: a batch moved to the GPU", Kind::Upload)
         .triggers(&["data.to(device)", "batch.cuda()"])
         .at("torch_geometric/data/data.py", "to cuda <lambda>")
         .often("every batch")

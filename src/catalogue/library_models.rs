@@ -1,6 +1,6 @@
 //! L06 to L18, L54, L56, L58, L95: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern::BASE
@@ -15,7 +15,7 @@ const ROPE: &str = "transformers/modeling_rope_utils.py";
 const PROCESSORS: &str = "transformers/generation/logits_process.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.of_kind("L06", "generate(): have all sequences finished?", ControlFlow)
+    BASE.of_kind(L06, "generate(): have all sequences finished?", ControlFlow)
         .triggers(&["unfinished_sequences.max() == 0", "model.generate(x)"])
         .trace("a reduction and a comparison, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .why("After each token the loop asks whether to stop.")
@@ -24,7 +24,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(GENERATE, "__call__ _sample _beam_search _assisted_decoding")
         .line("unfinished_sequences")
         .often("every token"),
-    BASE.entry("L07", "generate(): finished flag over all ranks")
+    BASE.entry(L07, "generate(): finished flag over all ranks")
         .category(Distributed)
         .triggers(&["if this_peer_finished_flag.item() == 0.0"])
         .trace("an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize")
@@ -35,7 +35,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.")
         .at(GENERATE, "_has_unfinished_sequences")
         .often("every token with ZeRO-3"),
-    BASE.of_kind("L08", "generate(): streaming of tokens", CpuCompute)
+    BASE.of_kind(L08, "generate(): streaming of tokens", CpuCompute)
         .category(DeviceMovement)
         .triggers(&["streamer.put(tokens.cpu())"])
         .op("aten::to")
@@ -49,14 +49,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("transformers/generation/streamers.py", "put")
         .line("streamer.put")
         .often("every token"),
-    BASE.of_kind("L09", "generate(): checks of the inputs", Kind::ErrorCheck)
+    BASE.of_kind(L09, "generate(): checks of the inputs", Kind::ErrorCheck)
         .triggers(&["torch.any(attention_mask[:, -1] == 0).item()"])
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .why("Padding and special tokens are looked at once, to warn.")
         .fix(Leave, "little to gain: once per call")
         .at(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")
         .often("once per call"),
-    BASE.of_kind("L10", "generate(): n-gram tables on the CPU", CpuCompute)
+    BASE.of_kind(L10, "generate(): n-gram tables on the CPU", CpuCompute)
         .category(DeviceMovement)
         .triggers(&["prev_input_ids[idx].tolist()", "model.generate(x, encoder_no_repeat_ngram_size=3)"])
         .op("Tensor.tolist")
@@ -70,7 +70,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.17.0")
         .at(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")
         .often("every token and sequence"),
-    BASE.of_kind("L11", "flash attention: unpadding by the attention mask", DynamicShape)
+    BASE.of_kind(L11, "flash attention: unpadding by the attention mask", DynamicShape)
         .triggers(&["torch.nonzero(attention_mask.flatten())", "seqlens_in_batch.max().item()"])
         .op("aten::nonzero, aten::item")
         .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")
@@ -82,7 +82,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("VeOmni#136, transformers 5.23.0")
         .at(FLASH, "_get_unpad_data _unpad_input _upad_input")
         .often("every layer with padding"),
-    BASE.of_kind("L12", "flash attention: is the sequence packed?", ControlFlow)
+    BASE.of_kind(L12, "flash attention: is the sequence packed?", ControlFlow)
         .triggers(&["_is_packed_sequence(position_ids, batch_size)"])
         .trace("a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .why("position_ids are inspected in every layer to choose a kernel.")
@@ -92,7 +92,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("longest must be a Python int.")
         .at(FLASH, "_is_packed_sequence _flash_attention_forward")
         .often("every layer with batch size 1"),
-    BASE.of_kind("L13", "flash attention: lengths from position_ids", DynamicShape)
+    BASE.of_kind(L13, "flash attention: lengths from position_ids", DynamicShape)
         .triggers(&["prepare_fa_kwargs_from_position_ids(position_ids)"])
         .op("aten::nonzero")
         .trace("the count of nonzero (4 bytes), an upload of 4 bytes and a copy of 4 bytes back, each with cudaStreamSynchronize")
@@ -103,7 +103,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("longest must be a Python int.")
         .at(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")
         .often("every layer"),
-    BASE.of_kind("L14", "attention masks: can the mask be skipped?", ControlFlow)
+    BASE.of_kind(L14, "attention masks: can the mask be skipped?", ControlFlow)
         .triggers(&[
             "attention_mask.all()",
             "(packed_sequence_mask[:, -1] == 0).all()",
@@ -119,7 +119,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask")
         .at(OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa")
         .often("every forward"),
-    BASE.of_kind("L15", "rotary embeddings: dynamic scaling", ControlFlow)
+    BASE.of_kind(L15, "rotary embeddings: dynamic scaling", ControlFlow)
         .triggers(&["if seq_len > max_seq_len_cached"])
         .trace("a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per comparison")
         .why("The longest position decides whether frequencies are recomputed.")
@@ -130,7 +130,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("longrope too before transformers 5.23: upgrade")
         .at(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")
         .often("every forward"),
-    BASE.of_kind("L16", "mixture of experts: loop over the experts hit", DynamicShape)
+    BASE.of_kind(L16, "mixture of experts: loop over the experts hit", DynamicShape)
         .triggers(&["for expert_idx in expert_hit", "torch.where(expert_mask[expert_idx])"])
         .op("aten::nonzero, aten::item, aten::where")
         .trace("the count of nonzero (4 bytes), then five waits per expert: a copy of 1 byte, three of 8 bytes and another count")
@@ -147,7 +147,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("transformers")
         .line("expert")
         .often("every mixture-of-experts layer"),
-    BASE.of_kind("L17", "mixture of experts: offsets as a list", DynamicShape)
+    BASE.of_kind(L17, "mixture of experts: offsets as a list", DynamicShape)
         .triggers(&["for i, end in enumerate(offs.tolist())"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize: one wait for all experts")
@@ -158,7 +158,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A private function with its own limits on dtype and alignment.")
         .at("transformers/integrations/moe.py", "")
         .often("every mixture-of-experts layer"),
-    BASE.of_kind("L18", "vision-language models: split by lengths", DynamicShape)
+    BASE.of_kind(L18, "vision-language models: split by lengths", DynamicShape)
         .triggers(&["torch.split(tensor, lengths.tolist(), dim=2)"])
         .op("Tensor.tolist")
         .trace("a pageable copy of the lengths, then cudaStreamSynchronize")
@@ -173,7 +173,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .package("transformers")
         .line("lengths.tolist()")
         .often("every vision layer"),
-    BASE.of_kind("L54", "diffusers: index of a timestep", RoundTrip)
+    BASE.of_kind(L54, "diffusers: index of a timestep", RoundTrip)
         .triggers(&["(schedule_timesteps == timestep).nonzero()"])
         .op("aten::nonzero, aten::item")
         .trace("the count of nonzero (4 bytes) and a copy of 8 bytes, each with cudaStreamSynchronize")
@@ -184,7 +184,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("In a sampling loop of one's own, after set_timesteps; the index must be the true first step. Never where add_noise() serves training: all samples would get the noise of that step. A pipeline sets it anew.")
         .at("diffusers/schedulers/", "index_for_timestep _init_step_index")
         .often("first step of a call"),
-    BASE.of_kind("L56", "PyG: sizes from the largest index", HostKnown)
+    BASE.of_kind(L56, "PyG: sizes from the largest index", HostKnown)
         .category(DynamicShapes)
         .triggers(&["int(index.max()) + 1", "global_mean_pool(x, batch)"])
         .trace("a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
@@ -207,7 +207,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch_geometric/utils/sparse.py", "")
         .at("torch_geometric/utils/mask.py", "index_to_mask")
         .often("every layer"),
-    BASE.of_kind("L95", "tokenizers: tokens become text", CpuCompute)
+    BASE.of_kind(L95, "tokenizers: tokens become text", CpuCompute)
         .category(DeviceMovement)
         .triggers(&["tokenizer.batch_decode(tokens)", "tokenizer.decode(tokens)"])
         .op("aten::_to_copy")
@@ -217,7 +217,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.17.0")
         .at("transformers/tokenization_utils_base.py", "batch_decode decode")
         .often("every text"),
-    BASE.of_kind("L58", "flash-attn: unpad_input()", DynamicShape)
+    BASE.of_kind(L58, "flash-attn: unpad_input()", DynamicShape)
         .triggers(&["unpad_input(x, mask)"])
         .op("aten::nonzero, aten::item")
         .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")

@@ -1,6 +1,6 @@
 //! L37 to L53: Megatron-LM and DeepSpeed.
 
-use super::{CTX_SYNC, Category::*, EVENT_SYNC, LOGGED as BASE, Pattern, Strategy::*};
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, LOGGED as BASE, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const ZERO: &str = "deepspeed/runtime/zero/stage_1_and_2.py";
@@ -9,7 +9,7 @@ const DISPATCHER: &str = "megatron/core/transformer/moe/token_dispatcher.py";
 const TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.of_kind("L37", "Megatron-LM: did a gradient overflow?", ControlFlow)
+    BASE.of_kind(L37, "Megatron-LM: did a gradient overflow?", ControlFlow)
         .triggers(&["self.found_inf.item() > 0"])
         .trace("an NCCL all-reduce, a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
         .why("With loss scaling the step is skipped if a gradient overflowed.")
@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("bfloat16 has fewer digits than float16.")
         .at("megatron/core/optimizer/optimizer.py", "_unscale_main_grads_and_check_for_nan")
         .often("every step with fp16"),
-    BASE.entry("L38", "Megatron-LM: gradient norm and zero count")
+    BASE.entry(L38, "Megatron-LM: gradient norm and zero count")
         .triggers(&["total_norm.item() ** (1.0 / norm_type)", "total_num_zeros.item()"])
         .fix(SyncFreeApi, "install Transformer Engine: the norm stays on the GPU")
         .before("norm = total_norm.item() ** 0.5\nclip = max_norm / (norm + 1e-6)")
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Megatron-LM#836, Megatron core 0.19.2")
         .at("megatron/core/optimizer/clip_grads.py", "get_grad_norm_fp32 count_zeros_fp32 clip_grad_by_total_norm_fp32")
         .often("every step"),
-    BASE.entry("L39", "Megatron-LM: logical and over all ranks")
+    BASE.entry(L39, "Megatron-LM: logical and over all ranks")
         .category(Distributed)
         .triggers(&["logical_and_across_model_parallel_group(flag)"])
         .trace("an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize")
@@ -43,7 +43,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("megatron/training/utils/common_utils.py", "logical_and_across_model_parallel_group")
         .at("megatron/training/utils.py", "logical_and_across_model_parallel_group")
         .often("2 to 4 per step"),
-    BASE.of_kind("L40", "Megatron-LM: validation of results (rerun machine)", Kind::ErrorCheck)
+    BASE.of_kind(L40, "Megatron-LM: validation of results (rerun machine)", Kind::ErrorCheck)
         .triggers(&["rerun_state_machine.validate_result(result)"])
         .trace("a copy of 1 byte to pinned host memory and cudaStreamSynchronize, also on the autograd thread")
         .intended()
@@ -55,7 +55,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Megatron-LM#7076: 74 of 142 waits per iteration, Megatron core 0.19.2")
         .at("megatron/core/rerun_state_machine.py", "")
         .often("every gradient bucket"),
-    BASE.entry("L41", "Megatron-LM: loss scale for the log")
+    BASE.entry(L41, "Megatron-LM: loss scale for the log")
         .triggers(&["optimizer.get_loss_scale().item()"])
         .why("The first read after the step, for the log: it drains the whole queue.")
         .fix(Delay, "read the loss scale at log intervals only")
@@ -65,7 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(TRAINING, "train")
         .line("get_loss_scale().item()")
         .often("every step"),
-    BASE.entry("L42", "Megatron-LM: losses for the log")
+    BASE.entry(L42, "Megatron-LM: losses for the log")
         .triggers(&["total_loss_dict[key].item()"])
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per loss")
         .fix(Coalesce, "stack the losses and read them once")
@@ -73,7 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("values = torch.stack(list(losses.values())).tolist()\navg = {k: v / n for k, v in zip(losses, values)}")
         .at(TRAINING, "training_log")
         .often("every log_interval"),
-    BASE.of_kind("L43", "Megatron-LM: timers", Timing)
+    BASE.of_kind(L43, "Megatron-LM: timers", Timing)
         .triggers(&["timers('forward').start()"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize at start and stop")
@@ -85,7 +85,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(CTX_SYNC)
         .at("megatron/core/timers.py", "start stop")
         .often("every timer at the chosen level"),
-    BASE.entry("L44", "Megatron-LM: point-to-point exchange of stages")
+    BASE.entry(L44, "Megatron-LM: point-to-point exchange of stages")
         .category(Distributed)
         .triggers(&["recv_prev_shape_tensor.tolist()"])
         .op("torch.cuda.synchronize, Tensor.tolist")
@@ -100,7 +100,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api("cuCtxSynchronize or cuStreamSynchronize")
         .at("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate_shapes _communicate")
         .often("every microbatch"),
-    BASE.of_kind("L45", "Megatron-LM: token counts of the dispatcher", DynamicShape)
+    BASE.of_kind(L45, "Megatron-LM: token counts of the dispatcher", DynamicShape)
         .triggers(&["self.d2h_event.synchronize()"])
         .op("torch.cuda.Event.synchronize")
         .trace("a copy to pinned host memory on a side stream, then cudaEventSynchronize")
@@ -112,7 +112,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(EVENT_SYNC)
         .at(DISPATCHER, "_maybe_dtoh_and_synchronize")
         .often("every mixture-of-experts layer"),
-    BASE.of_kind("L46", "Megatron-LM: number of routed tokens", DynamicShape)
+    BASE.of_kind(L46, "Megatron-LM: number of routed tokens", DynamicShape)
         .triggers(&["tokens_per_expert.sum().item()"])
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
         .why("The number of tokens sizes the next buffer.")
@@ -123,7 +123,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(DISPATCHER, "")
         .line("tokens_per_expert.sum().item()")
         .often("every mixture-of-experts layer"),
-    BASE.of_kind("L47", "DeepSpeed ZeRO: did a gradient overflow?", ControlFlow)
+    BASE.of_kind(L47, "DeepSpeed ZeRO: did a gradient overflow?", ControlFlow)
         .triggers(&["overflow = overflow_gpu[0].item()"])
         .trace("an NCCL all-reduce, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .why("With loss scaling the step is skipped if a gradient overflowed.")
@@ -140,7 +140,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(ZERO3, "_has_inf_or_nan")
         .at("deepspeed/runtime/utils.py", "_has_inf_or_nan")
         .often("every step with fp16"),
-    BASE.of_kind("L48", "DeepSpeed ZeRO: gradient norm with CPU offload", RoundTrip)
+    BASE.of_kind(L48, "DeepSpeed ZeRO: gradient norm with CPU offload", RoundTrip)
         .triggers(&["total_norm += param_norm.item()**2"])
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per parameter")
         .why("Norms are summed in Python one by one, and the sum is uploaded again.")
@@ -149,7 +149,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(ZERO, "complete_grad_norm_calculation_for_cpu_offload")
         .at(ZERO3, "complete_grad_norm_calculation_for_cpu_offload")
         .often("every step with CPU offload"),
-    BASE.of_kind("L49", "DeepSpeed ZeRO: device wait with overlap_comm", Explicit)
+    BASE.of_kind(L49, "DeepSpeed ZeRO: device wait with overlap_comm", Explicit)
         .triggers(&["get_accelerator().synchronize()"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize without a copy, in backward")
@@ -165,7 +165,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(ZERO, "reduce_independent_p_g_buckets_and_remove_grads independent_gradient_partition_epilogue reduce_ipg_grads allreduce_and_copy average_tensor _allreduce_noncontiguous_bucket_preserving_fp32")
         .at(ZERO3, "independent_gradient_partition_epilogue")
         .often("every reduced bucket"),
-    BASE.of_kind("L50", "DeepSpeed ZeRO-3: limit of buckets in flight", Explicit)
+    BASE.of_kind(L50, "DeepSpeed ZeRO-3: limit of buckets in flight", Explicit)
         .triggers(&["self.param_reduce_events.popleft().synchronize()"])
         .op("torch.cuda.Event.synchronize")
         .trace("cudaEventQuery polls, then cudaEventSynchronize")
@@ -179,7 +179,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(ZERO3, "__reduce_and_partition_ipg_grads")
         .at("deepspeed/runtime/zero/partitioned_param_coordinator.py", "_fetch_sub_module_impl fetch_sub_module")
         .often("every bucket or fetch"),
-    BASE.of_kind("L51", "DeepSpeed: timers", Timing)
+    BASE.of_kind(L51, "DeepSpeed: timers", Timing)
         .triggers(&["ThroughputTimer", "SynchronizedWallClockTimer"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize or cudaEventSynchronize per step")
@@ -192,7 +192,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api("cuCtxSynchronize or cuEventSynchronize")
         .at("deepspeed/utils/timer.py", "")
         .often("every step"),
-    BASE.of_kind("L52", "DeepSpeed: tokens per expert as a list", DynamicShape)
+    BASE.of_kind(L52, "DeepSpeed: tokens per expert as a list", DynamicShape)
         .triggers(&["num_tokens_per_expert.tolist()"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize")
@@ -203,7 +203,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Needs a GPU and dtype that torch's grouped matrix product supports.")
         .at("deepspeed/moe/ep_experts.py", "")
         .often("every mixture-of-experts layer"),
-    BASE.entry("L53", "DeepSpeed: pipeline loss and point-to-point waits")
+    BASE.entry(L53, "DeepSpeed: pipeline loss and point-to-point waits")
         .triggers(&["loss_value.item()"])
         .trace("a copy of 4 bytes with cudaStreamSynchronize for the log; cudaDeviceSynchronize after sends")
         .fix(Delay, "raise steps_per_print")

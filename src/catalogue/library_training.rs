@@ -1,12 +1,12 @@
 //! L01 to L05 and L19 to L30: Hugging Face Trainer, Lightning, torchmetrics.
 
-use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, Strategy::*};
+use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const TRAINER: &str = "transformers/trainer.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("L01", "Trainer: NaN and infinity filter of the loss")
+    BASE.entry(L01, "Trainer: NaN and infinity filter of the loss")
         .triggers(&["torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)"])
         .trace("two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
         .why("Every micro-step is tested for NaN, only to keep the logged average clean. On by default.")
@@ -18,7 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(TRAINER, "_inner_training_loop _run_epoch train")
         .line("torch.isnan(tr_loss_step)")
         .often("every micro-step"),
-    BASE.entry("L02", "Trainer: average loss for the log")
+    BASE.entry(L02, "Trainer: average loss for the log")
         .triggers(&["nested_gather(tr_loss).mean().item()"])
         .fix(Delay, "raise logging_steps")
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
@@ -27,7 +27,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(TRAINER, "_maybe_log_save_evaluate")
         .line("tr_loss_scalar")
         .often("every logging_steps"),
-    BASE.entry("L03", "Trainer: gradient norm for the log")
+    BASE.entry(L03, "Trainer: gradient norm for the log")
         .triggers(&["grad_norm.item()"])
         .fix(Delay, "raise logging_steps")
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
@@ -36,7 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(TRAINER, "_maybe_log_save_evaluate _get_grad_norm _inner_training_loop")
         .line("grad_norm.item()")
         .often("every logging_steps; every step with DeepSpeed"),
-    BASE.entry("L04", "Trainer: count of input tokens")
+    BASE.entry(L04, "Trainer: count of input tokens")
         .triggers(&["accelerator.gather(input_tokens).sum().item()"])
         .trace("an upload of 8 bytes, an NCCL gather, a copy of 8 bytes back, each with cudaStreamSynchronize")
         .why("The token counter is uploaded, gathered over all ranks and read back.")
@@ -47,14 +47,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(TRAINER, "_inner_training_loop _track_num_input_tokens _run_epoch")
         .line("gather(input_tokens)")
         .often("every step with include_num_input_tokens_seen"),
-    BASE.entry("L05", "Trainer: final training loss")
+    BASE.entry(L05, "Trainer: final training loss")
         .triggers(&["self._tr_loss.item()"])
         .why("The total loss is read once, at the end.")
         .fix(Leave, "nothing to do: once at the end")
         .at(TRAINER, "_finalize_training _inner_training_loop train")
         .line("tr_loss.item()")
         .often("once"),
-    BASE.entry("L19", "Lightning: metric in the progress bar")
+    BASE.entry(L19, "Lightning: metric in the progress bar")
         .triggers(&["self.log('loss', loss, prog_bar=True)"])
         .why("A metric with prog_bar=True is read every step to print it, even when the bar is switched off.")
         .fix(Remove, "log with prog_bar=False")
@@ -65,7 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics update_metrics")
         .line("convert_tensors_to_scalars")
         .often("every step and metric with prog_bar=True"),
-    BASE.entry("L20", "Lightning: metrics sent to the logger")
+    BASE.entry(L20, "Lightning: metrics sent to the logger")
         .triggers(&["self.log('loss', loss)", "convert_tensors_to_scalars(metrics)"])
         .fix(Delay, "raise log_every_n_steps")
         .before("trainer = Trainer(log_every_n_steps=1)")
@@ -73,7 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py", "log_metrics")
         .at("lightning/fabric/utilities/apply_func.py", "to_item convert_tensors_to_scalars")
         .often("every log_every_n_steps"),
-    BASE.of_kind("L21", "Lightning: SIGTERM broadcast", Kind::ErrorCheck)
+    BASE.of_kind(L21, "Lightning: SIGTERM broadcast", Kind::ErrorCheck)
         .category(Distributed)
         .triggers(&["if sigterm_tensor.item() == 1"])
         .trace("an upload of 8 bytes with cudaStreamSynchronize, an NCCL broadcast, a copy of 8 bytes back with cudaStreamSynchronize")
@@ -86,7 +86,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Lightning#21640, Lightning#21487, Lightning 2.6.6")
         .at("lightning/pytorch/loops/training_epoch_loop.py", "_broadcast_sigterm_tensor broadcast_sigterm_tensor")
         .often("every step with several ranks"),
-    BASE.of_kind("L22", "Lightning: EarlyStopping", ControlFlow)
+    BASE.of_kind(L22, "Lightning: EarlyStopping", ControlFlow)
         .triggers(&["EarlyStopping(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
         .why("Whether training stops is decided on the CPU.")
@@ -96,7 +96,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Patience then counts epochs. Not with check_val_every_n_epoch above 1; with one validation an epoch it changes nothing.")
         .at("lightning/pytorch/callbacks/early_stopping.py", "_evaluate_stopping_criteria _run_early_stopping_check")
         .often("every validation"),
-    BASE.of_kind("L23", "Lightning: ModelCheckpoint", ControlFlow)
+    BASE.of_kind(L23, "Lightning: ModelCheckpoint", ControlFlow)
         .triggers(&["ModelCheckpoint(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize, after a collective")
         .why("Whether a checkpoint is written is decided on the CPU.")
@@ -106,7 +106,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Other checkpoints are kept, and a resumed run does not take over which were best.")
         .at("lightning/pytorch/callbacks/model_checkpoint.py", "check_monitor_top_k _update_best_and_save")
         .often("every checkpoint check"),
-    BASE.of_kind("L24", "Lightning: detect_anomaly", Kind::ErrorCheck)
+    BASE.of_kind(L24, "Lightning: detect_anomaly", Kind::ErrorCheck)
         .triggers(&["Trainer(detect_anomaly=True)"])
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .intended()
@@ -117,7 +117,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("the loss as well in older versions")
         .at("lightning/pytorch/loops/utilities.py", "check_finite_loss")
         .often("every step with detect_anomaly"),
-    BASE.of_kind("L25", "Lightning: ThroughputMonitor", Timing)
+    BASE.of_kind(L25, "Lightning: ThroughputMonitor", Timing)
         .triggers(&["ThroughputMonitor(batch_size_fn)"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize without a copy")
@@ -129,7 +129,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(CTX_SYNC)
         .at("lightning/pytorch/callbacks/throughput_monitor.py", "")
         .often("every step"),
-    BASE.entry("L26", "Lightning: rich progress bar")
+    BASE.entry(L26, "Lightning: rich progress bar")
         .triggers(&["RichProgressBar()"])
         .why("Metrics are read to print them, in every batch: refresh_rate of this bar is of its drawing only.")
         .fix(Delay, "TQDMProgressBar(refresh_rate=50)")
@@ -139,7 +139,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["enable_progress_bar=False"])
         .at("lightning/pytorch/callbacks/progress/rich_progress.py", "")
         .often("every refresh"),
-    BASE.of_kind("L27", "torchmetrics: validation of classification targets", Kind::ErrorCheck)
+    BASE.of_kind(L27, "torchmetrics: validation of classification targets", Kind::ErrorCheck)
         .triggers(&["MulticlassAccuracy(num_classes=10)", "torch.unique(target)"])
         .op("aten::_unique2, aten::is_nonzero")
         .trace("unique with its count (8 bytes) and a copy of 1 byte, each with cudaStreamSynchronize")
@@ -150,7 +150,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Wrong labels are no longer reported.")
         .at("torchmetrics/functional/classification/", "*_tensor_validation")
         .often("every update"),
-    BASE.of_kind("L28", "torchmetrics: NaN check of MeanMetric, SumMetric", Kind::ErrorCheck)
+    BASE.of_kind(L28, "torchmetrics: NaN check of MeanMetric, SumMetric", Kind::ErrorCheck)
         .triggers(&["MeanMetric()", "SumMetric()"])
         .trace("one or two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
         .why("Every update tests for NaN and branches on the answer.")
@@ -161,7 +161,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchmetrics#2943, torchmetrics 1.9.0")
         .at("torchmetrics/aggregation.py", "_cast_and_nan_check_input")
         .often("every update"),
-    BASE.of_kind("L29", "torchmetrics: bincount", DynamicShape)
+    BASE.of_kind(L29, "torchmetrics: bincount", DynamicShape)
         .triggers(&["torchmetrics.utilities.data._bincount(x)"])
         .op("aten::bincount, aten::_unique2")
         .trace("the waits of unique and of bincount, one after the other")
@@ -173,7 +173,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchmetrics#1413, torchmetrics#2638, torchmetrics 1.9.0")
         .at("torchmetrics/utilities/data.py", "_bincount")
         .often("every update"),
-    BASE.of_kind("L30", "torchmetrics: gathering tensors of unequal shape", DynamicShape)
+    BASE.of_kind(L30, "torchmetrics: gathering tensors of unequal shape", DynamicShape)
         .triggers(&["gather_all_tensors(x)"])
         .trace("a copy of 8 bytes to pinned host memory and cudaStreamSynchronize per dimension")
         .why("The other ranks' shapes decide the padding.")

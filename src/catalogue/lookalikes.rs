@@ -1,6 +1,6 @@
 //! N01 to N07: calls that look like waits and are none. They must not be reported.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 
 const BASE: Pattern = Pattern::BASE
     .category(NotAWait)
@@ -10,7 +10,7 @@ const BASE: Pattern = Pattern::BASE
     .fix(Leave, "nothing to do: does not wait");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("N01", "tensors created on the GPU")
+    BASE.entry(N01, "tensors created on the GPU")
         .triggers(&[
             "torch.zeros(n, device='cuda')",
             "torch.ones(n, device='cuda')",
@@ -22,7 +22,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::fill_, aten::arange")
         .trace("a fill kernel")
         .why("The values are computed on the GPU; nothing is uploaded."),
-    BASE.entry("N02", "indexing with GPU tensors, slices and numbers")
+    BASE.entry(N02, "indexing with GPU tensors, slices and numbers")
         .triggers(&[
             "x[idx_gpu]",
             "x.index_select(0, idx)",
@@ -33,7 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("aten::index, aten::scatter_, aten::masked_fill_")
         .why("Indices are on the GPU already and the result's size is known."),
-    BASE.entry("N03", "selection and reduction that stay on the GPU")
+    BASE.entry(N03, "selection and reduction that stay on the GPU")
         .triggers(&[
             "torch.where(cond, x, 0)",
             "t.any()",
@@ -44,7 +44,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("aten::where, aten::any, aten::max")
         .why("The result is a tensor; only turning it into a Python value waits."),
-    BASE.entry("N04", "ops with a size known beforehand")
+    BASE.entry(N04, "ops with a size known beforehand")
         .triggers(&[
             "torch.topk(x, k)",
             "torch.sort(x)",
@@ -57,11 +57,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("aten::topk, aten::sort, aten::multinomial")
         .why("The output's size is an argument or follows from the input's shape."),
-    BASE.entry("N05", "a CPU scalar tensor in arithmetic with a CUDA tensor")
+    BASE.entry(N05, "a CPU scalar tensor in arithmetic with a CUDA tensor")
         .triggers(&["x_gpu * cpu_scalar"])
         .op("TensorIterator")
         .why("The value is on the CPU already and is passed as a kernel argument."),
-    BASE.entry("N06", "gradient clipping and fused optimizers")
+    BASE.entry(N06, "gradient clipping and fused optimizers")
         .triggers(&[
             "clip_grad_norm_(params, 1.0)",
             "clip_grad_value_(params, 1.0)",
@@ -69,7 +69,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("aten::_foreach_norm, aten::_fused_adamw_")
         .why("Norm, scale and update stay on the GPU."),
-    BASE.entry("N07", "queries, stream ordering, full launch queue")
+    BASE.entry(N07, "queries, stream ordering, full launch queue")
         .triggers(&["cudaStreamWaitEvent", "cudaEventQuery", "cudaEventRecord", "cudaLaunchKernel"])
         .op("CUDA runtime calls")
         .trace("short calls; a long cudaLaunchKernel means that the queue is full")

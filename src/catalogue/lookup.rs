@@ -1,6 +1,7 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::*;
+use PatternId::*;
 
 /// The subjects in the order of their ids.
 const SUBJECTS: [&[Pattern]; 19] = [
@@ -26,7 +27,7 @@ const SUBJECTS: [&[Pattern]; 19] = [
 ];
 
 /// Rows that say of a helper's code what it does (wait, format, convert) but not why: a caller inside a library says more.
-const WRAPPERS: [&str; 7] = ["A15", "A16", "F01", "F02", "F03", "F10", "L20"];
+const WRAPPERS: [PatternId; 7] = [A15, A16, F01, F02, F03, F10, L20];
 
 /// Code of libraries that moves or converts what it is given.
 const CONVERTERS: [&str; 4] = [
@@ -45,9 +46,32 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
     SUBJECTS.into_iter().flatten()
 }
 
-/// The entry of that id, in any case.
+/// The entries by their ids. One that no entry has, or two, fails the build.
+static BY_ID: [&Pattern; PatternId::ALL.len()] = {
+    let (mut table, mut entries, mut subject, mut at) = ([&SUBJECTS[0][0]; PatternId::ALL.len()], 0, 0, 0);
+    while subject < SUBJECTS.len() {
+        let mut rest = SUBJECTS[subject];
+        while let [entry, more @ ..] = rest {
+            (table[entry.id as usize], entries, rest) = (entry, entries + 1, more);
+        }
+        subject += 1;
+    }
+    while at < table.len() {
+        assert!(table[at].id as usize == at, "an id has no entry");
+        at += 1;
+    }
+    assert!(entries == at, "two entries have one id");
+    table
+};
+
+/// The entry of an id.
+pub fn of(id: PatternId) -> &'static Pattern {
+    BY_ID[id as usize]
+}
+
+/// The entry of an id that was typed or read, in any case.
 pub fn by_id(id: &str) -> Option<&'static Pattern> {
-    all().find(|p| p.id.eq_ignore_ascii_case(id))
+    PatternId::parse(&id.to_ascii_uppercase()).map(of)
 }
 
 /// Entries for what a person types: an id, a trigger such as `.cpu()`, or words of the title.
@@ -77,8 +101,8 @@ pub fn near(query: &str, more: impl Iterator<Item = &'static str>) -> Vec<&'stat
     let wanted = plain(query);
     // Shorter ones cannot be mistyped recognisably.
     let identifiers = |text: &'static str| identifiers(text).filter(|name| name.len() > 2);
-    let own =
-        all().flat_map(|p| std::iter::once(p.id).chain(p.triggers.iter().copied().flat_map(identifiers)));
+    let own = all()
+        .flat_map(|p| std::iter::once(p.id.as_str()).chain(p.triggers.iter().copied().flat_map(identifiers)));
     let mut near: Vec<(usize, &str)> = own
         .chain(more)
         .map(|name| (strsim::levenshtein(&wanted, &name.to_lowercase()), name))

@@ -2,7 +2,7 @@
 //!
 //! One file per subject holds the entries; `lookup` finds them.
 
-use crate::vocabulary::{Kind, words};
+use crate::vocabulary::{Kind, PatternId, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,14 +31,14 @@ mod tests;
 mod upload;
 
 pub use cuda::in_cuda_terms;
-pub use lookup::{Known, all, by_id, is_helper, library_site, near, script_site, search};
+pub use lookup::{Known, all, by_id, is_helper, library_site, near, of, script_site, search};
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Stable id: `A01`..`H14` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
-    pub id: &'static str,
+    /// Stable id.
+    pub id: PatternId,
     /// Which of the nine categories it belongs to.
     pub category: Category,
     /// Short name, e.g. "Tensor.item()".
@@ -51,6 +51,8 @@ pub struct Pattern {
     pub trace: &'static str,
     /// What the wait is where the pattern alone decides; `None` where only the use of the value does.
     pub kind: Option<Kind>,
+    /// Entries that it is a case of: what only the line of Python tells apart.
+    pub case_of: &'static [PatternId],
     /// True where the wait is wanted for its own sake (timing, debugging, memory throttle): report, do not delete blindly.
     pub intended: bool,
     /// Why the CPU waits, in one or two sentences.
@@ -102,13 +104,14 @@ impl Pattern {
 
     /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
     const BASE: Pattern = Pattern {
-        id: "",
+        id: PatternId::A01,
         category: Category::DataDependentControlFlow,
         title: "",
         triggers: &[],
         op: "",
         trace: "",
         kind: None,
+        case_of: &[],
         intended: false,
         why: "",
         fix: Fix {
@@ -272,6 +275,7 @@ says! {
     before(&'static str) => fix.before;
     after(&'static str) => fix.after;
     mind(&'static str) => fix.caveat;
+    case_of(&'static [PatternId]) => case_of;
     or(&'static [&'static str]) => fix.alternatives;
     package(&'static str) => library.package;
     line(&'static str) => library.line_text;
@@ -280,12 +284,12 @@ says! {
 
 impl Pattern {
     /// An entry that starts from this one.
-    const fn entry(self, id: &'static str, title: &'static str) -> Self {
+    const fn entry(self, id: PatternId, title: &'static str) -> Self {
         Self { id, title, ..self }
     }
 
     /// The same of what is of one kind, whatever the value is used for.
-    const fn of_kind(self, id: &'static str, title: &'static str, kind: Kind) -> Self {
+    const fn of_kind(self, id: PatternId, title: &'static str, kind: Kind) -> Self {
         self.kind(kind).entry(id, title)
     }
 

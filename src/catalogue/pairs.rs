@@ -1,6 +1,6 @@
 //! What came of running the entries' before/after pairs: `scripts/run_pairs.py` writes the table beside this file.
 
-use crate::vocabulary::words;
+use crate::vocabulary::{PatternId, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -82,6 +82,6 @@ static RUNS: LazyLock<Vec<Run>> = LazyLock::new(|| {
 });
 
 /// What came of running the pair of an entry; `None` for entries without a pair.
-pub fn run_of(id: &str) -> Option<&'static Run> {
-    RUNS.iter().find(|run| run.id == id)
+pub fn run_of(id: PatternId) -> Option<&'static Run> {
+    RUNS.iter().find(|run| run.id == id.as_str())
 }

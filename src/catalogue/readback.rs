@@ -1,6 +1,6 @@
 //! D01 to D09: whole tensors on their way to the CPU.
 
-use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*};
+use super::{Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE
@@ -9,7 +9,7 @@ const BASE: Pattern = Pattern::BASE
     .trace("a copy from the GPU to pageable host memory, then cudaStreamSynchronize");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("D01", ".cpu(), .to('cpu'), .numpy() of a CUDA tensor")
+    BASE.entry(D01, ".cpu(), .to('cpu'), .numpy() of a CUDA tensor")
         .triggers(&[".cpu()", ".to('cpu')", ".cpu().numpy()"])
         .op("aten::to, aten::_to_copy")
         .why("The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.")
@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Reading y before the event is done gives garbage without any error.")
         .or(&["many results: collect them on the GPU, copy once after the loop"])
         .sources("PyTorch Copy.cu, TensorConversions.cpp"),
-    BASE.entry("D02", "Tensor.tolist()")
+    BASE.entry(D02, "Tensor.tolist()")
         .triggers(&[".tolist()"])
         .op("Tensor.tolist")
         .why("All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.")
@@ -28,7 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()")
         .mind("Do not read host before the event is done.")
         .sources("PyTorch tensor_list.cpp; vllm#22760"),
-    BASE.of_kind("D03", ".type(torch.LongTensor)", RoundTrip)
+    BASE.of_kind(D03, ".type(torch.LongTensor)", RoundTrip)
         .triggers(&[".type(torch.LongTensor)", ".type('torch.FloatTensor')"])
         .op("aten::to")
         .why("torch.LongTensor names a CPU tensor type: a cast was meant, but the data moves to the CPU.")
@@ -37,7 +37,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("idx = idx.to(torch.long)")
         .mind("Where the CPU goes on with it (.numpy(), a library), the copy is needed.")
         .sources("NVIDIA sync-free guide, category 2"),
-    BASE.entry("D04", "copy_(gpu, non_blocking=True) into pageable memory")
+    BASE.entry(D04, "copy_(gpu, non_blocking=True) into pageable memory")
         .triggers(&["cpu.copy_(gpu, non_blocking=True)"])
         .trace("a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks")
         .why("A copy to pageable memory is staged by the driver, so non_blocking has no effect.")
@@ -47,7 +47,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage.")
         .driver_api("cuMemcpyDtoHAsync")
         .sources("CUDA API synchronisation behaviour"),
-    BASE.of_kind("D05", "pinned copy, then event.synchronize() before reading", Barrier)
+    BASE.of_kind(D05, "pinned copy, then event.synchronize() before reading", Barrier)
         .triggers(&["pinned.copy_(gpu, non_blocking=True)"])
         .trace("a copy to pinned host memory, work in between, then cudaEventSynchronize")
         .why("The wait guards the CPU's read or write of the buffer. This is the right form; only its place can be better.")
@@ -58,7 +58,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["one step late, with two buffers and an event for each"])
         .driver_api(EVENT_SYNC)
         .sources("vllm#22760; Megatron-LM MoE dispatcher"),
-    BASE.of_kind("D06", "a CPU function between two GPU steps", CpuCompute)
+    BASE.of_kind(D06, "a CPU function between two GPU steps", CpuCompute)
         .triggers(&["f(x.cpu()).to('cuda')", "torch.from_numpy(f(x.cpu().numpy())).cuda()"])
         .trace("a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload")
         .why("The middle step runs on the CPU, so the data goes there and back.")
@@ -66,7 +66,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()")
         .after("mask = torch.cumsum(x, dim=0)")
         .sources(""),
-    BASE.of_kind("D07", "torch.save() of CUDA tensors, checkpoints", CpuCompute)
+    BASE.of_kind(D07, "torch.save() of CUDA tensors, checkpoints", CpuCompute)
         .triggers(&["torch.save(state, path)", "dcp.save(state)"])
         .op("torch.serialization._save")
         .trace("a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize")
@@ -80,7 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/serialization.py", "save _save _legacy_save persistent_id")
         .at("torch/distributed/checkpoint/filesystem.py", "")
         .at("torch/distributed/checkpoint/staging.py", ""),
-    BASE.of_kind("D08", "collecting predictions batch by batch", Logging)
+    BASE.of_kind(D08, "collecting predictions batch by batch", Logging)
         .triggers(&["preds.append(p.cpu())"])
         .op("aten::to")
         .why("The results are only used after the loop, yet every batch waits for its own.")
@@ -90,7 +90,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("All results must fit in GPU memory. clone() what is written again in place, as the output of a CUDA graph; single numbers take torch.stack.")
         .or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"])
         .sources(""),
-    BASE.of_kind("D09", "torch.linalg.eig(), eigvals()", CpuCompute)
+    BASE.of_kind(D09, "torch.linalg.eig(), eigvals()", CpuCompute)
         .triggers(&["torch.linalg.eig(a)", "torch.linalg.eigvals(a)"])
         .op("aten::linalg_eig")
         .trace("a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload")

@@ -1,6 +1,6 @@
 //! A01 to A14: reads of single values that the user's own line asks for.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const READ: &str = "copy of one value (1 to 16 bytes) to pinned host memory, then cudaStreamSynchronize; no kernel of its own";
@@ -10,7 +10,7 @@ const BASE: Pattern = Pattern::BASE
     .versions("the host side of the copy is pageable memory before PyTorch 2.3");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("A01", "Tensor.item()")
+    BASE.entry(A01, "Tensor.item()")
         .triggers(&[".item()"])
         .op("aten::item, aten::_local_scalar_dense")
         .why("One value goes to the CPU, which waits until the GPU has computed it. Whether that is needed depends on \
@@ -21,7 +21,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A value that steers the program (if, size, learning rate) cannot be read late.")
         .or(&["the mean of an epoch: leave zero_() out, and count on"])
         .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
-    BASE.entry("A02", "float(), int(), complex() of a tensor")
+    BASE.entry(A02, "float(), int(), complex() of a tensor")
         .triggers(&["float(t)", "int(t)", "complex(t)"])
         .why("Python's conversion functions call item(): the same wait under another name.")
         .fix(Delay, "collect tensors; make numbers of them after the loop")
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()")
         .mind("Until then history holds GPU tensors, which NumPy does not take. clone() what is written again in place, such as the output of a CUDA graph.")
         .sources("PyTorch python_variable_methods.cpp"),
-    BASE.of_kind("A03", "truth value of a tensor (if, while, not, and, assert)", ControlFlow)
+    BASE.of_kind(A03, "truth value of a tensor (if, while, not, and, assert)", ControlFlow)
         .triggers(&["if t:", "while t:", "not t", "t and u", "assert t", "bool(t)", "a < t < b"])
         .op("aten::is_nonzero")
         .trace("a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize")
@@ -40,7 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.")
         .or(&["else, or where one side costs much: ask every N steps"])
         .sources("PyTorch test_sync_warning"),
-    BASE.of_kind("A04", "torch.is_nonzero()", ControlFlow)
+    BASE.of_kind(A04, "torch.is_nonzero()", ControlFlow)
         .triggers(&["torch.is_nonzero(t)"])
         .op("aten::is_nonzero")
         .why("The answer is a Python bool, so the CPU waits for it.")
@@ -49,7 +49,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = torch.where(flag != 0, a, b)")
         .mind("Both a and b are computed, and must have shapes that broadcast.")
         .sources("PyTorch native_functions"),
-    BASE.of_kind("A05", "Python builtins over tensors (max, min, sorted, math.*)", ControlFlow)
+    BASE.of_kind(A05, "Python builtins over tensors (max, min, sorted, math.*)", ControlFlow)
         .triggers(&["max(a, b)", "min(a, b)", "sorted(tensors)", "math.sqrt(t)"])
         .op("aten::is_nonzero or aten::item")
         .trace("a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison")
@@ -60,7 +60,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The results are tensors, not Python numbers, and both operands must be. NaN stays NaN, and the root of a negative number is NaN, no error.")
         .or(&["the elements of one tensor: t.max(), one operation in place of a wait for each", "many tensors: torch.stack(ts).max()"])
         .sources("NVIDIA sync-free guide, category 4"),
-    BASE.of_kind("A06", "value in tensor", ControlFlow)
+    BASE.of_kind(A06, "value in tensor", ControlFlow)
         .triggers(&["x in t"])
         .op("Tensor.__contains__")
         .trace("an equality kernel and a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
@@ -71,7 +71,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A Python branch on the mask waits again.")
         .sources("torch/_tensor.py")
         .at("torch/_tensor.py", "__contains__"),
-    BASE.of_kind("A07", "a CUDA tensor used as a size, a range or a list index", DynamicShape)
+    BASE.of_kind(A07, "a CUDA tensor used as a size, a range or a list index", DynamicShape)
         .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "torch.arange(t)", "x.view(t, -1)", "x.repeat(t)"])
         .op("Tensor.__index__")
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
@@ -81,7 +81,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("n = max(host_lengths)  # the data loader knows them\nbuf = torch.zeros(n, device='cuda')")
         .or(&["pad to a fixed maximum"])
         .sources("PyTorch python_arg_parser.h"),
-    BASE.of_kind("A08", "slice with CUDA tensors as bounds", DynamicShape)
+    BASE.of_kind(A08, "slice with CUDA tensors as bounds", DynamicShape)
         .category(Slicing)
         .triggers(&["x[i:j]"])
         .op("Tensor.__index__")
@@ -94,7 +94,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
              torch.arange(i, j) with CUDA bounds would wait as well.")
         .or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"])
         .sources("PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6"),
-    BASE.of_kind("A45", "x[i:] = v with CUDA tensors as bounds", DynamicShape)
+    BASE.of_kind(A45, "x[i:] = v with CUDA tensors as bounds", DynamicShape)
+        .case_of(&[A08])
         .category(Slicing)
         .triggers(&["x[i:] = v", "x[i:j] = v"])
         .op("Tensor.__index__")
@@ -106,7 +107,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The mask stands for the dimension that is sliced: here the first of two. Of x[i:j] it is (p >= i) & (p < j), with p the arange; bounds must not be negative. For another value than a number: x = torch.where(mask, v, x).")
         .or(&["carry the bounds as Python ints: then the slice costs nothing"])
         .sources("PyTorch python_variable_indexing.h; seen in captures"),
-    BASE.of_kind("A09", "x[i] with an integer CUDA scalar", RoundTrip)
+    BASE.of_kind(A09, "x[i] with an integer CUDA scalar", RoundTrip)
         .category(Indexing)
         .triggers(&["x[i]", "x[i] = value"])
         .op("aten::select after aten::item")
@@ -119,7 +120,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["an index for each row: gather", "writing: index_fill_ or index_copy_"])
         .versions("assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits")
         .sources("PyTorch TensorIndexing.h"),
-    BASE.of_kind("A10", "x[flag] with a boolean CUDA scalar", DynamicShape)
+    BASE.of_kind(A10, "x[flag] with a boolean CUDA scalar", DynamicShape)
         .triggers(&["x[flag]"])
         .op("aten::item in TensorIndexing")
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
@@ -129,7 +130,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = torch.where(flag, x, torch.zeros_like(x))")
         .mind("The shape no longer depends on the flag: what follows must accept zeros instead of nothing, and a dimension less: y[None] has it.")
         .sources("PyTorch TensorIndexing.h"),
-    BASE.of_kind("A11", "a CUDA scalar tensor where an op takes a number", RoundTrip)
+    BASE.of_kind(A11, "a CUDA scalar tensor where an op takes a number", RoundTrip)
         .triggers(&[
             "torch.add(x, y, alpha=t)",
             "torch.full(size, t)",
@@ -145,7 +146,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A dtype wider than x in t may promote the result.")
         .or(&["a limit: x.clamp(min=t) takes a tensor", "torch.full(size, t): t.expand(size)", "torch.linspace(a, b, n): a + (b - a) * torch.linspace(0, 1, n)", "x.narrow(0, t, n): x.index_select(0, torch.arange(n) + t)"])
         .sources("PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5"),
-    BASE.of_kind("A37", "a value that is read and given back to the GPU", RoundTrip)
+    BASE.of_kind(A37, "a value that is read and given back to the GPU", RoundTrip)
         .triggers(&["y = y / x.norm().item()", "total_gpu += loss.item()"])
         .op("aten::_local_scalar_dense")
         .trace("a copy of one value to pinned host memory and cudaStreamSynchronize, then a kernel with the value as its argument")
@@ -155,7 +156,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("scale = x.norm().detach()\ny = y / scale")
         .mind("detach() because the number took no part in autograd; clone() what is changed in place afterwards.")
         .sources("torchtitan#206, DeepSpeed#5115"),
-    BASE.of_kind("A38", "a value read to decide when a loop ends", ControlFlow)
+    BASE.of_kind(A38, "a value read to decide when a loop ends", ControlFlow)
         .triggers(&["if loss.item() < target: break", "while gap.item() > tol:"])
         .op("aten::_local_scalar_dense")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")
@@ -169,7 +170,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "where both sides can run: torch.where needs no answer",
         ])
         .sources("NVIDIA sync-free guide, step 4"),
-    BASE.of_kind("A42", "a value that a branch needs", ControlFlow)
+    BASE.of_kind(A42, "a value that a branch needs", ControlFlow)
         .triggers(&["if acc > best: save(model)", "sorted(scores, key=scores.get)"])
         .op("aten::_local_scalar_dense, aten::is_nonzero")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")
@@ -183,7 +184,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "GPU work that does not depend on the answer: launch it before the read",
         ])
         .sources("NVIDIA sync-free guide, step 5"),
-    BASE.of_kind("A43", "a value that the CPU computes with", CpuCompute)
+    BASE.of_kind(A43, "a value that the CPU computes with", CpuCompute)
         .triggers(&["counts[label.item()] += 1", "f.write(f'{score.item()}')", "group['lr'] = rate.item()"])
         .why("Code on the CPU takes the number, so it must have come from the GPU by then.")
         .fix(Delay, "the CPU needs it: launch other GPU work before the read")
@@ -195,7 +196,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "needed only after the loop: collect tensors, read them once there",
         ])
         .sources("vllm#22760"),
-    BASE.of_kind("A44", "a value that is read now and then already", Logging)
+    BASE.of_kind(A44, "a value that is read now and then already", Logging)
         .triggers(&["if step % 100 == 0: print(loss.item())"])
         .why("The condition around it lets the CPU wait in few turns of the loop: it costs little, unless the interval is short.")
         .fix(Delay, "rare already: raise its interval, if it still costs")
@@ -203,7 +204,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    log(loss.item())")
         .mind("The log has fewer lines.")
         .sources("seen in captures"),
-    BASE.of_kind("A12", "masked_fill or index_fill with a CUDA scalar", RoundTrip)
+    BASE.of_kind(A12, "masked_fill or index_fill with a CUDA scalar", RoundTrip)
         .triggers(&["x.masked_fill(mask, t)", "x.index_fill_(0, idx, t)"])
         .op("aten::masked_fill_, aten::index_fill_")
         .trace("a copy of one value to pinned host memory and cudaStreamSynchronize, then the fill kernel")
@@ -214,7 +215,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("torch.where promotes dtypes, masked_fill keeps that of x: cast t first. It makes a new tensor: other names of x keep the old one.")
         .or(&["index_fill_: x.index_copy_(0, idx, t.expand(len(idx), *x.shape[1:]))"])
         .sources("PyTorch Indexing.cu"),
-    BASE.of_kind("A13", "torch.tensor() of CUDA scalars", RoundTrip)
+    BASE.of_kind(A13, "torch.tensor() of CUDA scalars", RoundTrip)
         .category(TensorCreation)
         .triggers(&["torch.tensor([t, u])", "torch.tensor(t)", "np.array([t, u])"])
         .op("aten::item per element")
@@ -226,7 +227,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("torch.stack keeps the autograd graph; call detach() where torch.tensor cut it. The elements must share dtype and shape.")
         .or(&["of one tensor: t.detach().clone()", "wanted on the CPU: torch.stack([t, u]).cpu(), one wait"])
         .sources("PyTorch tensor_new.cpp"),
-    BASE.entry("A14", "item() in a loop over tensors")
+    BASE.entry(A14, "item() in a loop over tensors")
         .triggers(&["[x.item() for x in tensors]", "for v in t: float(v)"])
         .op("aten::item per element")
         .trace("many equal scalar copies with cudaStreamSynchronize and no kernels between them")

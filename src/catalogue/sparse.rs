@@ -1,6 +1,6 @@
 //! B16 to B29: sizes in sparse, nested, ragged and segmented data, in the backward of embeddings, in adaptive softmax.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern::BASE
@@ -8,7 +8,7 @@ const BASE: Pattern = Pattern::BASE
     .why("A size depends on the values, so the CPU must read it before it can allocate.");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("B16", "sparse tensors: coalesce(), to_sparse(), SparseAdam")
+    BASE.entry(B16, "sparse tensors: coalesce(), to_sparse(), SparseAdam")
         .triggers(&["x.coalesce()", "x.to_sparse()", "torch.optim.SparseAdam(params)"])
         .op("aten::_coalesce, aten::_to_sparse")
         .trace("thrust kernels with bare cudaStreamSynchronize calls, and the count of nonzero")
@@ -18,7 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("emb = nn.Embedding(n, d).to('cuda')  # once\nopt = torch.optim.AdamW(emb.parameters(), fused=True)  # once\nemb(idx).sum().backward()\nopt.step()")
         .mind("Dense gradients of a large table take memory and time. AdamW moves every row in each step, SparseAdam those of the batch only.")
         .sources("PyTorch SparseCUDATensor.cu"),
-    BASE.entry("B17", "torch.sparse_coo_tensor() without a size")
+    BASE.entry(B17, "torch.sparse_coo_tensor() without a size")
         .triggers(&["torch.sparse_coo_tensor(i, v)"])
         .op("aten::sparse_coo_tensor")
         .trace("two pageable copies of 8 bytes per dimension, each with cudaStreamSynchronize")
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("s = torch.sparse_coo_tensor(i, v, size=(n, m), check_invariants=False)")
         .mind("Indices out of range are no longer found. Dense dimensions of the values are part of size.")
         .sources("PyTorch SparseTensor.cpp"),
-    BASE.entry("B18", "sparse CSR construction and arithmetic")
+    BASE.entry(B18, "sparse CSR construction and arithmetic")
         .triggers(&["torch.sparse_csr_tensor(crow, col, v)", "x.to_sparse_csr()"])
         .op("aten::sparse_csr_tensor")
         .trace("copies of 4 or 8 bytes to pinned host memory, each with cudaStreamSynchronize")
@@ -39,7 +39,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("a = dense.to_sparse_csr()\nfor x in batches:\n    y = a @ x")
         .mind("Only if the matrix does not change.")
         .sources("PyTorch SparseCsrTensorMath.cu"),
-    BASE.entry("B19", "nested and jagged tensors")
+    BASE.entry(B19, "nested and jagged tensors")
         .triggers(&["torch.nested.nested_tensor_from_jagged(v, offsets)"])
         .op("aten::_nested_*")
         .trace("many copies of 8 bytes to pinned host memory, each with cudaStreamSynchronize")
@@ -49,7 +49,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("nt = torch.nested.nested_tensor_from_jagged(v, offsets, min_seqlen=1, max_seqlen=longest)")
         .mind("The values must be true bounds of the batch.")
         .sources("PyTorch NestedTensorTransformerFunctions.cpp"),
-    BASE.of_kind("B20", "pack_padded_sequence()", Upload)
+    BASE.of_kind(B20, "pack_padded_sequence()", Upload)
         .category(DeviceMovement)
         .triggers(&["pack_padded_sequence(x, lengths)"])
         .op("torch.nn.utils.rnn.pack_padded_sequence")
@@ -62,7 +62,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py")
         .at("torch/nn/utils/rnn.py", "pack_padded_sequence"),
-    BASE.of_kind("B28", "pad_packed_sequence()", HostKnown)
+    BASE.of_kind(B28, "pad_packed_sequence()", HostKnown)
         .category(DeviceMovement)
         .triggers(&["pad_packed_sequence(packed)"])
         .op("torch.nn.utils.rnn.pad_packed_sequence")
@@ -74,7 +74,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py; seen in captures")
         .at("torch/nn/utils/rnn.py", "pad_packed_sequence"),
-    BASE.of_kind("B21", "F.ctc_loss() with CUDA lengths", RoundTrip)
+    BASE.of_kind(B21, "F.ctc_loss() with CUDA lengths", RoundTrip)
         .category(DeviceMovement)
         .triggers(&["F.ctc_loss(log_probs, targets, input_lengths, target_lengths)"])
         .op("aten::_ctc_loss")
@@ -85,7 +85,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loss = F.ctc_loss(lp, targets, in_len, tgt_len)  # lengths on the CPU")
         .mind("The small uploads stay.")
         .sources("PyTorch LossCTC.cpp, LossCTC.cu"),
-    BASE.of_kind("B22", "cuDNN's eligibility check for ctc_loss", Kind::ErrorCheck)
+    BASE.of_kind(B22, "cuDNN's eligibility check for ctc_loss", Kind::ErrorCheck)
         .triggers(&["F.ctc_loss(log_probs, int32_targets, in_len, tgt_len, blank=0)"])
         .op("aten::_use_cudnn_ctc_loss")
         .trace("up to two pageable copies of the lengths per sample, inside a loop")
@@ -95,7 +95,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loss = F.ctc_loss(lp, targets.int(), in_len, tgt_len)  # from the data loader")
         .mind("Lengths that are on the GPU already need .cpu(), which waits as well.")
         .sources("PyTorch cudnn LossCTC.cpp"),
-    BASE.of_kind("B23", "torch.matrix_exp()", ControlFlow)
+    BASE.of_kind(B23, "torch.matrix_exp()", ControlFlow)
         .category(DataDependentControlFlow)
         .triggers(&["torch.matrix_exp(a)", "torch.linalg.matrix_exp(a)"])
         .op("aten::linalg_matrix_exp")
@@ -107,7 +107,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A fixed degree is only right for matrices of small norm.")
         .or(&["compute it less often"])
         .sources("PyTorch LinearAlgebra.cpp"),
-    BASE.entry("B24", "split by lengths that lie on the GPU")
+    BASE.entry(B24, "split by lengths that lie on the GPU")
         .triggers(&["torch.split(x, lengths.tolist())"])
         .op("aten::split_with_sizes after tolist")
         .trace("a pageable copy of 8 bytes per length, then cudaStreamSynchronize")
@@ -116,7 +116,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("parts = torch.split(x, lengths.tolist())")
         .after("parts = torch.split(x, batch.lengths)  # a list of ints")
         .sources("PyTorch tensor_list.cpp"),
-    BASE.of_kind("B25", "torch.mode() over long rows", CpuCompute)
+    BASE.of_kind(B25, "torch.mode() over long rows", CpuCompute)
         .triggers(&["torch.mode(x)", "x.mode()"])
         .op("aten::mode")
         .trace("per row: thrust kernels with cudaStreamSynchronize, and two small uploads with cudaStreamSynchronize")
@@ -126,7 +126,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("counts = torch.zeros(len(x), C, device='cuda')\nm = counts.scatter_add_(1, x, torch.ones_like(x, dtype=counts.dtype)).argmax(1)")
         .mind("For integer values in 0..C-1; ties may go to another value.")
         .sources("PyTorch TensorModeKernel.cu"),
-    BASE.of_kind("B26", "torch.segment_reduce()", Kind::ErrorCheck)
+    BASE.of_kind(B26, "torch.segment_reduce()", Kind::ErrorCheck)
         .triggers(&["torch.segment_reduce(x, 'sum', lengths=lengths)"])
         .op("aten::segment_reduce")
         .trace("copies of 8 bytes and 1 byte to pinned host memory, each with cudaStreamSynchronize")
@@ -136,7 +136,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = torch.segment_reduce(x, 'sum', lengths=lengths, unsafe=True)")
         .mind("Wrong lengths then read outside the tensor.")
         .sources("PyTorch SegmentReduce.cpp"),
-    BASE.entry("B27", "backward of nn.Embedding with many indices")
+    BASE.entry(B27, "backward of nn.Embedding with many indices")
         .category(EmbeddingBackward)
         .triggers(&["nn.Embedding(n, d)(idx).sum().backward()"])
         .op("aten::embedding_dense_backward")
@@ -147,7 +147,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# PyTorch built with CUDA 11.6 or later\nout = nn.Embedding(n, d).cuda()(idx)")
         .versions("builds with CUB before 1.16 only")
         .sources("PyTorch EmbeddingBackwardKernel.cu; NVIDIA sync-free guide, category 8"),
-    BASE.entry("B29", "nn.AdaptiveLogSoftmaxWithLoss")
+    BASE.entry(B29, "nn.AdaptiveLogSoftmaxWithLoss")
         .triggers(&["nn.AdaptiveLogSoftmaxWithLoss(d, n, cutoffs)(x, y)", "adaptive.predict(x)"])
         .op("torch.nn.AdaptiveLogSoftmaxWithLoss.forward -> aten::nonzero")
         .trace("for each cluster nonzero's kernels, a copy of its count to pinned host memory and cudaStreamSynchronize")

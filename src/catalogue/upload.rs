@@ -1,6 +1,6 @@
 //! C01 to C19: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
-use super::{Category::*, Pattern, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE
@@ -11,7 +11,7 @@ const BASE: Pattern = Pattern::BASE
     .why("The copy is followed by an unconditional wait for the stream, and with it for all work queued before.");
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("C01", "a tensor made from Python or NumPy data on the GPU")
+    BASE.entry(C01, "a tensor made from Python or NumPy data on the GPU")
         .category(TensorCreation)
         .triggers(&[
             "torch.tensor(obj, device='cuda')",
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A list costs the CPU 0.2 µs an element, with or without the wait. FloatTensor, BoolTensor and new_tensor set the dtype: pass it. requires_grad_() comes after the move.")
         .or(&["a constant: make it once, before the loop, and keep it"])
         .sources("PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures"),
-    BASE.entry("C02", "torch.tensor(number, device='cuda')")
+    BASE.entry(C02, "torch.tensor(number, device='cuda')")
         .category(TensorCreation)
         .triggers(&[
             "torch.tensor(3.14, device='cuda')",
@@ -43,7 +43,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("scale = torch.full((), 3.14, device='cuda')")
         .mind("Give dtype= where the default for the number is not the one you want.")
         .sources("pytorch#120996"),
-    BASE.entry("C03", ".cuda(), .to('cuda') of a CPU tensor")
+    BASE.entry(C03, ".cuda(), .to('cuda') of a CPU tensor")
         .triggers(&[".cuda()", ".to('cuda')", ".to(device)"])
         .op("aten::to, aten::_to_copy")
         .trace("a copy from pageable (or pinned) host memory to the GPU, then cudaStreamSynchronize")
@@ -52,7 +52,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x, y in loader:\n    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)")
         .mind("Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.")
         .sources("PyTorch Copy.cu; seen in captures"),
-    BASE.entry("C15", "a CPU tensor moved where no data loader pins it")
+    BASE.entry(C15, "a CPU tensor moved where no data loader pins it")
         .triggers(&["x_cpu.to('cuda')", "pad(mel).to(device)"])
         .op("aten::to, aten::_to_copy")
         .trace("a copy from pageable host memory to the GPU, then cudaStreamSynchronize")
@@ -63,7 +63,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["the same data in each call: move it once and keep it", "data from a DataLoader: let that pin it, pin_memory=True"])
         .pins()
         .sources("PyTorch Copy.cu; seen in captures"),
-    BASE.entry("C20", "a small CPU tensor moved to the GPU")
+    BASE.entry(C20, "a small CPU tensor moved to the GPU")
         .triggers(&["x_cpu.to('cuda')", "torch.tensor(ids, device='cuda')"])
         .op("aten::to, aten::_to_copy")
         .trace("a copy of at most 64 KiB from pageable host memory to the GPU, then cudaStreamSynchronize")
@@ -73,7 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Up to 64 KiB the driver takes the data over before the call returns, from pageable memory too. pin_memory() costs the CPU more than such a wait.")
         .or(&["the same data in each call: move it once and keep it"])
         .sources("CUDA API synchronisation behaviour; measured"),
-    BASE.entry("C19", "a field of a module, moved in each call")
+    BASE.entry(C19, "a field of a module, moved in each call")
         .triggers(&["self.table.to(x.device)", "self.table.expand(b, -1).type_as(x)"])
         .op("aten::to, aten::_to_copy")
         .trace("the same copy from host memory to the GPU in each call, then cudaStreamSynchronize")
@@ -84,7 +84,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("In place of the assignment, after super().__init__(), without .to(device): model.to(device) moves it. type_as(x) stays as .to(x.dtype). An expand() then gives a view, not to be written to. DDP sends buffers round in each forward pass: broadcast_buffers=False.")
         .or(&["an object that is no module: self.table = table.to(device), once"])
         .sources("torch.nn.Module.register_buffer; seen in captures"),
-    BASE.entry("C16", "torch.load() onto the GPU")
+    BASE.entry(C16, "torch.load() onto the GPU")
         .triggers(&["torch.load(path)", "torch.load(path, map_location='cuda')"])
         .op("torch.serialization._load")
         .trace("an upload from pageable memory for each storage of the file, each with cudaStreamSynchronize")
@@ -95,7 +95,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch/serialization.py",
             "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
         ),
-    BASE.entry("C04", "gpu.copy_(cpu), load_state_dict()")
+    BASE.entry(C04, "gpu.copy_(cpu), load_state_dict()")
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])
         .trace("a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor")
         .fix(NonBlocking, "non_blocking=True from a batch that the loader pinned")
@@ -103,7 +103,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("static_x.copy_(x_cpu, non_blocking=True)  # x_cpu: from DataLoader(pin_memory=True)")
         .mind("Only where the source is not written again before the copy has run: a buffer of your own needs an event recorded after the copy, and waited for before the next write. Loading a checkpoint once needs no fix.")
         .sources("PyTorch Copy.cu"),
-    BASE.entry("C05", "x[idx] = number with an index tensor or list")
+    BASE.entry(C05, "x[idx] = number with an index tensor or list")
         .category(Indexing)
         .triggers(&["x[idx] = 0", "x[[0, 2]] = 1.0"])
         .op("aten::index_put_")
@@ -116,7 +116,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["another value: keep index and value on the GPU, x[idx] = t"])
         .versions("up to 2.12; gone in 2.15")
         .sources("PyTorch TensorAdvancedIndexing.cpp; pytorch#188330"),
-    BASE.entry("C06", "x[3] = number, where one element is addressed")
+    BASE.entry(C06, "x[3] = number, where one element is addressed")
         .category(Indexing)
         .triggers(&["x[3] = 1.0", "x[0, 0] = 1.5"])
         .op("aten::copy_ in TensorIndexing")
@@ -128,7 +128,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Only where each dimension is addressed by a number: a mask, a list or an index tensor makes a copy, and fill_ then writes nothing into x.")
         .versions("up to 2.12; gone in 2.15")
         .sources("PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures"),
-    BASE.entry("C07", "indexing a CUDA tensor with a list or CPU tensor")
+    BASE.entry(C07, "indexing a CUDA tensor with a list or CPU tensor")
         .category(Indexing)
         .triggers(&["x[idx_cpu]", "x[idx_list]", "x[[0, 2, 5]]"])
         .op("aten::index")
@@ -139,7 +139,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]")
         .or(&["a constant range needs no index: a slice is free", "another index each time: .to('cuda', non_blocking=True) of a pinned one"])
         .sources("PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning"),
-    BASE.entry("C17", "x[idx] = t with a list or CPU tensor as index or value")
+    BASE.entry(C17, "x[idx] = t with a list or CPU tensor as index or value")
+        .case_of(&[C05, C06])
         .category(Indexing)
         .triggers(&["x[idx_cpu] = t", "x[rows, columns] = t"])
         .op("aten::index_put_")
@@ -150,7 +151,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\nx[idx] = t")
         .or(&["another index each time: .to('cuda', non_blocking=True) of a pinned one"])
         .sources("PyTorch TensorAdvancedIndexing.cpp"),
-    BASE.entry("C18", "an index list that is a range: x[:, [0]]")
+    BASE.entry(C18, "an index list that is a range: x[:, [0]]")
+        .case_of(&[C07])
         .category(Indexing)
         .triggers(&["x[:, [0]]", "x[..., [2, 3]]"])
         .op("aten::index")
@@ -161,7 +163,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("y = x[:, 0:2]")
         .mind("A slice is a view: what is then written into it in place is written into x.")
         .sources("PyTorch TensorAdvancedIndexingUtils.h; seen in captures"),
-    BASE.entry("C08", "indexing a CUDA tensor with a CPU mask")
+    BASE.entry(C08, "indexing a CUDA tensor with a CPU mask")
         .category(Indexing)
         .triggers(&["x[mask_cpu]"])
         .op("aten::index")
@@ -173,7 +175,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("For a one-dimensional mask. PyTorch 2.10 does it by itself.")
         .versions("up to 2.8; gone in 2.10")
         .sources("pytorch#156384"),
-    BASE.entry("C09", "torch.where() with a CPU scalar tensor")
+    BASE.entry(C09, "torch.where() with a CPU scalar tensor")
         .triggers(&["torch.where(cond, x, cpu_scalar)"])
         .op("aten::where")
         .trace("an upload of one value from pageable memory, then cudaStreamSynchronize")
@@ -182,7 +184,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("y = torch.where(m, x, torch.tensor(0.0))")
         .after("y = torch.where(m, x, 0.0)")
         .sources("PyTorch TensorCompare.cpp"),
-    BASE.entry("C10", "collectives of Python objects")
+    BASE.entry(C10, "collectives of Python objects")
         .category(Distributed)
         .triggers(&[
             "dist.broadcast_object_list(objs)",
@@ -204,7 +206,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch/distributed/distributed_c10d.py",
             "_object_to_tensor _tensor_to_object all_gather_object gather_object broadcast_object_list scatter_object_list send_object_list recv_object_list",
         ),
-    BASE.entry("C11", "moving a model to the GPU")
+    BASE.entry(C11, "moving a model to the GPU")
         .triggers(&["model.to('cuda')", "model.cuda()"])
         .trace("hundreds of uploads from pageable memory, each with cudaStreamSynchronize, at start-up")
         .why("Each parameter is uploaded with its own blocking copy, once.")
@@ -213,7 +215,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("with torch.device('cuda'):\n    model = Net()  # parameters are made on the GPU")
         .mind("Random initialisation draws other numbers on the GPU.")
         .sources("seen in captures"),
-    BASE.entry("C14", "a tensor filled on the CPU, then moved")
+    BASE.entry(C14, "a tensor filled on the CPU, then moved")
         .category(TensorCreation)
         .triggers(&["torch.randn(64, 20).to(device)", "torch.zeros(n).cuda()"])
         .op("aten::to, aten::_to_copy")
@@ -227,7 +229,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch.FloatTensor(64, 20).zero_(), np.zeros((64, 20)): torch.zeros(64, 20, device=device)",
         ])
         .sources("NVIDIA sync-free guide"),
-    BASE.entry("C12", "pinning in the data loader's thread")
+    BASE.entry(C12, "pinning in the data loader's thread")
         .category(NotAWait)
         .triggers(&["DataLoader(ds, pin_memory=True)", "x.pin_memory()"])
         .op("aten::_pin_memory")
@@ -237,7 +239,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: a background thread")
         .driver_api("cuMemHostAlloc, off the main thread")
         .sources("torch/utils/data/_utils/pin_memory.py"),
-    BASE.entry("C13", "non_blocking upload from pageable memory")
+    BASE.entry(C13, "non_blocking upload from pageable memory")
         .triggers(&[".to('cuda', non_blocking=True)"])
         .trace("a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync")
         .why("The driver stages pageable memory itself: small copies return at once, large ones block inside the call.")

@@ -18,9 +18,8 @@
 //! ```
 
 use super::duration;
-use crate::catalogue;
 use crate::model::Site;
-use crate::vocabulary::{Measure, Per};
+use crate::vocabulary::{Measure, PatternId, Per};
 use chrono::NaiveDate;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer};
@@ -256,7 +255,7 @@ impl Allow {
         if self.path.is_none() && self.function.is_none() && self.pattern.is_none() && self.key.is_none() {
             return Some("would allow everything; give it path, function, pattern or key".to_owned());
         }
-        let unknown = self.pattern.as_ref().filter(|p| !catalogue::all().any(|known| known.id == **p))?;
+        let unknown = self.pattern.as_ref().filter(|p| PatternId::parse(p).is_none())?;
         Some(format!("allows pattern `{unknown}`, which there is not; `sync-report explain` lists all"))
     }
 

@@ -43,7 +43,7 @@ pub fn text(found: &Entries, style: Style) -> String {
     }
     let mut parts: Vec<String> = found.rules.iter().map(|r| rule(r, style)).collect();
     parts.extend(found.patterns.iter().take(SHOWN).map(|p| pattern(p, style)));
-    let more: Vec<&str> = found.patterns.iter().skip(SHOWN).map(|p| p.id).collect();
+    let more: Vec<&str> = found.patterns.iter().skip(SHOWN).map(|p| p.id.as_str()).collect();
     parts.extend((!more.is_empty()).then(|| format!("Also: {}\n", more.join(", "))));
     parts.extend(found.warnings.iter().map(|&code| warning(code, style)));
     parts.join("\n")
@@ -121,7 +121,7 @@ fn warning(code: Code, style: Style) -> String {
 /// One entry of the catalogue whole.
 fn pattern(p: &Pattern, style: Style) -> String {
     let mut page = Page::new(style);
-    page.title(p.id, p.title);
+    page.title(p.id.as_str(), p.title);
     page.field("category", p.category.help());
     page.field("class", &class_sentence(p));
     page.items("written as", p.triggers);

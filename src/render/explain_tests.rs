@@ -55,7 +55,7 @@ fn the_lists_have_every_entry() {
     let style = Style { width: Some(120), color: false };
     let text = list(style);
     for p in catalogue::all() {
-        assert!(text.contains(p.id) && text.contains(p.title), "{}", p.id);
+        assert!(text.contains(p.id.as_str()) && text.contains(p.title), "{}", p.id);
     }
     assert!(text.starts_with("1. Explicit synchronisation"));
     let text = list_rules(style);

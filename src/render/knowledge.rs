@@ -154,7 +154,7 @@ fn pattern(p: &'static catalogue::Pattern) -> Pattern {
         frequency: site.frequency,
     });
     Pattern {
-        id: p.id,
+        id: p.id.as_str(),
         title: p.title,
         category: p.category.help(),
         waits: p.category != Category::NotAWait,

@@ -10,7 +10,7 @@ mod source;
 mod trace;
 pub mod weak;
 
-use crate::vocabulary::{Evidence, Kind, RuleId, Verdict, words};
+use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
 
 /// One rule of evidence.
@@ -24,6 +24,8 @@ pub struct Rule {
     pub proves: &'static str,
     /// What it does to a verdict.
     pub role: Role,
+    /// Where the trace says the same kind, its entry of the catalogue is the one that tells more.
+    pub finer: bool,
     /// A drawn timeline; of a rule of the source, lines of Python.
     pub example: &'static str,
 }
@@ -125,7 +127,11 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
 
 impl Rule {
     const fn of(id: RuleId, role: Role) -> Self {
-        Self { id, looks_at: "", proves: "", role, example: "" }
+        Self { id, looks_at: "", proves: "", role, finer: false, example: "" }
+    }
+
+    const fn finer(self) -> Self {
+        Self { finer: true, ..self }
     }
 
     const fn looks_at(self, looks_at: &'static str) -> Self {
@@ -152,14 +158,19 @@ impl Rule {
 }
 
 /// The verdict of one rule; below [`DECIDED`] its class is left open.
-pub fn says(grade: Grade, kind: Kind, pattern: &'static str, text: impl Into<String>) -> Verdict {
+pub fn says(
+    grade: Grade,
+    kind: Kind,
+    pattern: impl Into<Option<PatternId>>,
+    text: impl Into<String>,
+) -> Verdict {
     let open = grade.confidence < DECIDED && kind.class() != Kind::ValueRead.class();
     let kind = if open { Kind::ValueRead } else { kind };
     Verdict {
         class: kind.class(),
         kind,
         confidence: grade.confidence,
-        pattern: Some(pattern).filter(|pattern| !pattern.is_empty()),
+        pattern: pattern.into(),
         evidence: vec![Evidence::new(grade.rule, text)],
     }
 }

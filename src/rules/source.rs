@@ -37,10 +37,12 @@ pub(super) const RULES: &[Rule] = &[
         .proves("The CPU only carries it: the tensor could stay where it was.")
         .example("norm = x.norm().item()\nx = x / norm"),
     rule(RuleId::S08)
+        .finer()
         .looks_at("torch.tensor, as_tensor and the like with a device argument.")
         .proves("It is built on the CPU and uploaded: no value of the GPU is read.")
         .example("weights = torch.tensor([0.1, 0.9], device='cuda')"),
     rule(RuleId::S09)
+        .finer()
         .looks_at(".to(), .cuda(), copy_() and the direction that the trace or the device argument tells.")
         .proves("Towards the GPU, no value reaches the CPU.")
         .example("images = images.to('cuda')"),

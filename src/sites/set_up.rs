@@ -2,6 +2,7 @@
 //! called them is innocent.
 
 use crate::text::Names;
+use crate::vocabulary::PatternId::{self, *};
 
 /// One sort of set-up.
 #[derive(Debug)]
@@ -9,7 +10,7 @@ pub struct SetUp {
     /// Parts of names of functions or ranges.
     names: Names,
     /// Catalogue entry.
-    pub pattern: &'static str,
+    pub pattern: PatternId,
     /// What happens, as a clause.
     pub what: &'static str,
 }
@@ -19,17 +20,17 @@ pub struct SetUp {
 const ALL: &[SetUp] = &[
     SetUp {
         names: Names("cudnnFind cudnn_frontend::time_sorted_plan get_plans_from_find"),
-        pattern: "E07",
+        pattern: E07,
         what: "cuDNN times its algorithms for a shape that it has not met yet",
     },
     SetUp {
         names: Names("nvinfer1::builder nvinfer1::IBuilder buildSerializedNetwork buildEngineWithConfig"),
-        pattern: "E13",
+        pattern: E13,
         what: "TensorRT times its tactics while it builds an engine",
     },
     SetUp {
         names: Names("ncclCommInit ncclCommSplit initNCCLComm ncclTransportP2pSetup ncclGetUniqueId"),
-        pattern: "H13",
+        pattern: H13,
         what: "NCCL makes a communicator: ranks meet and connect",
     },
     SetUp {
@@ -38,7 +39,7 @@ const ALL: &[SetUp] = &[
              cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuCtxDestroy ncclCommDestroy ncclCommAbort \
              ncclCommFinalize __cudaUnregisterFatBinary __run_exit_handlers",
         ),
-        pattern: "G08",
+        pattern: G08,
         what: "a context or a communicator is made or taken down, which happens once",
     },
 ];
@@ -51,6 +52,6 @@ pub fn find<'a, S: AsRef<str>>(chain: &'a [S], ranges: &'a [S]) -> Option<(&'sta
 }
 
 /// Whether a catalogue entry is that of a set-up.
-pub fn is(pattern: &str) -> bool {
+pub fn is(pattern: PatternId) -> bool {
     ALL.iter().any(|set_up| set_up.pattern == pattern)
 }

@@ -20,7 +20,7 @@ use super::source::{Finding, Reading};
 use crate::catalogue;
 use crate::rules::grade::DECIDED;
 use crate::rules::{self, Role, Rule, To};
-use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, PatternId, RuleId, Verdict};
 
 /// What is known of a bundle after both were asked.
 pub struct Combined {
@@ -74,9 +74,8 @@ fn weigh(trace: Verdict, source: Verdict) -> Verdict {
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
-            let known = trace.pattern.and_then(catalogue::by_id).is_some_and(|one| one.library().is_some());
-            let moved = |first: &Evidence| matches!(first.rule, RuleId::S08 | RuleId::S09);
-            let pattern = match source.evidence.first().is_some_and(moved) && !known {
+            let known = trace.pattern.is_some_and(|pattern| catalogue::of(pattern).library().is_some());
+            let pattern = match rule(&source).is_some_and(|rule| rule.finer) && !known {
                 true => source.pattern.or(trace.pattern),
                 false => finer(&trace, &source).or(trace.pattern).or(source.pattern),
             };
@@ -94,17 +93,9 @@ fn weigh(trace: Verdict, source: Verdict) -> Verdict {
 
 /// The entry of the source where it is a case of the trace's: what is stored by an index, what becomes of what a mask selects,
 /// only the line tells.
-fn finer(trace: &Verdict, source: &Verdict) -> Option<&'static str> {
+fn finer(trace: &Verdict, source: &Verdict) -> Option<PatternId> {
     let (of, case) = (trace.pattern?, source.pattern?);
-    let finer = match case {
-        "C17" => matches!(of, "C05" | "C06"),
-        "C18" => of == "C07",
-        "A45" => of == "A08",
-        "B31" => matches!(of, "B02" | "B03"),
-        "B32" => of == "B02",
-        _ => false,
-    };
-    (finer && trace.kind == source.kind).then_some(case)
+    (catalogue::of(case).case_of.contains(&of) && trace.kind == source.kind).then_some(case)
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.

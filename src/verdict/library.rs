@@ -7,7 +7,7 @@ use crate::catalogue::{self, Known};
 use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
-use crate::vocabulary::{Attribution, Direction, Evidence, RuleId, Verdict};
+use crate::vocabulary::{Attribution, Direction, Evidence, PatternId, PatternId::*, RuleId, Verdict};
 
 /// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
 /// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.
@@ -17,7 +17,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     let kind = first.kind?;
     let upload = s.bundle.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
     // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
-    if upload || matches!(first.id, "F01" | "F02" | "F03") {
+    if upload || matches!(first.id, F01 | F02 | F03) {
         return None;
     }
     let frame = s.bundle.inside().get(known.depth)?;
@@ -81,7 +81,7 @@ pub struct Inside {
 }
 
 /// Where in a library a wait is; `None` where it is the user's own line that waits.
-pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
+pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
     let frames = s.bundle.inside();
     if frames.is_empty() {
         return None;

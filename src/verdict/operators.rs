@@ -1,74 +1,211 @@
-//! What the operation behind a wait says: operators and methods that the native chain or the NVTX ranges name.
+//! PyTorch's operations that wait, in one table: by which names each is met in native chains, NVTX ranges, Python and kernels
+//! around a copy, and which entry of the catalogue it is. What the wait is of, a size, a check or a value, that entry says.
 //!
 //! Sources: PyTorch 2.6 and 2.15 (the catalogue's entries cite files), chains of real captures.
 
-/// Operators that decide, or that name the pattern without deciding.
-pub struct Operators {
-    /// Names as in `at::_ops::NAME` and `aten::NAME`, with blanks between them; overloads (`_Tensor`, `_self_Tensor`)
-    /// match too where `overloads`.
-    names: &'static str,
-    overloads: bool,
+use super::kernels::*;
+use crate::rules::{self, grade, grade::Grade};
+use crate::sites::neighbours::Neighbours;
+use crate::text::Names;
+use crate::vocabulary::{Copy, Direction, PatternId, PatternId::*};
+
+/// An operation that waits.
+pub struct Operation {
     /// Entry of the catalogue: it says of which kind such a wait is, or that the use of the value decides.
-    pub pattern: &'static str,
-    /// Why they wait, for the evidence.
+    pub pattern: PatternId,
+    /// Why it waits, for the evidence.
     pub because: &'static str,
+    /// How sure a chain or a range is that names it, and a line that calls it.
+    pub grades: (Grade, Grade),
+    /// Methods of Python under which it is another entry, and how that is said.
+    pub under: &'static [(&'static str, PatternId, &'static str)],
+    /// The argument, by name and place, with which it does not wait, and how that is said.
+    pub spared: Option<(&'static str, usize, &'static str)>,
+    /// Names as in `at::_ops::NAME` and `aten::NAME`; with a `*`, overloads (`_Tensor`, `_self_Tensor`) match too.
+    native: Names,
+    /// Methods as in `THPVariable_NAME` that copy this way, with a function below them whose name has a part of `below`.
+    methods: Names,
+    way: Option<Direction>,
+    below: Names,
+    /// What Python calls, and how plainly a call shows that it waits, as in `Guess`.
+    pub call: (By, Names, u8),
+    /// What light captures show of it.
+    kernels: &'static [Signature],
 }
 
-/// Named as they are.
-const fn op(names: &'static str, pattern: &'static str, because: &'static str) -> Operators {
-    Operators { names, overloads: false, pattern, because }
+/// What stands before the name of a function or method that waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Anything, or nothing.
+    Any,
+    /// A module or a tensor.
+    Dot,
+    /// A module of torch's, or one of linear algebra.
+    Linalg,
+    /// A module of torch's.
+    Torch,
+    /// Anything: a value is read by that method, builtin or operator.
+    Read,
 }
 
-/// Named with their overloads.
-const fn ops(names: &'static str, pattern: &'static str, because: &'static str) -> Operators {
-    Operators { overloads: true, ..op(names, pattern, because) }
+impl Operation {
+    const NONE: Self = Self {
+        pattern: A01,
+        because: "",
+        grades: (grade::R18, grade::S11),
+        under: &[],
+        spared: None,
+        native: Names(""),
+        methods: Names(""),
+        way: None,
+        below: Names(""),
+        call: (By::Any, Names(""), 0),
+        kernels: &[],
+    };
+
+    const fn called(self, by: By, names: &'static str, plainly: u8) -> Self {
+        Self { call: (by, Names(names), plainly), ..self }
+    }
+
+    const fn kernels(self, kernels: &'static [Signature]) -> Self {
+        Self { kernels, ..self }
+    }
+
+    const fn graded(self, native: Grade, line: Grade) -> Self {
+        Self { grades: (native, line), ..self }
+    }
+
+    const fn spared(self, argument: &'static str, place: usize, how: &'static str) -> Self {
+        Self { spared: Some((argument, place, how)), ..self }
+    }
+
+    /// Methods that read a value, and what Python calls to do so.
+    const fn reads(self, methods: &'static str, python: &'static str) -> Self {
+        let row = self.called(By::Read, python, 0);
+        Self { methods: Names(methods), way: Some(Direction::DeviceToHost), ..row }
+    }
+}
+
+/// Named by chains and ranges.
+const fn op(native: &'static str, pattern: PatternId, because: &'static str) -> Operation {
+    Operation { native: Names(native), pattern, because, ..Operation::NONE }
+}
+
+/// Known by what else the rows say.
+const fn as_entry(pattern: PatternId) -> Operation {
+    op("", pattern, "")
+}
+
+/// Methods that upload.
+const fn uploads(pattern: PatternId, methods: &'static str) -> Operation {
+    Operation { way: Some(Direction::HostToDevice), methods: Names(methods), ..as_entry(pattern) }
 }
 
 const COMPARED: &str = "Python gets the outcome of a comparison";
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
-const OPERATORS: &[Operators] = &[
+const OPERATIONS: &[Operation] = &[
     op(
         "_linalg_svd _linalg_eigh linalg_lstsq linalg_eig _linalg_eigvals",
-        "E15",
+        E15,
         "it raises if the factorisation failed, and has no form that does not look",
+    )
+    .called(By::Linalg, "eigh eigvalsh svdvals lstsq pinv matrix_rank", 3)
+    .kernels(&[DECOMPOSED]),
+    as_entry(E15).called(By::Dot, "svd pinverse", 3),
+    op("_linalg_check_errors", E01, "it raises if the factorisation failed: a validity check")
+        .called(By::Linalg, "inv solve lu_factor ldl_factor", 3)
+        .kernels(&[FACTORISED]),
+    as_entry(E01).called(By::Dot, "inverse cholesky", 3),
+    op("repeat_interleave*", B10, "the size of its output is the sum of the repeats")
+        .called(By::Any, "repeat_interleave", 3)
+        .spared("output_size", usize::MAX, "; `output_size=` removes the wait where the total is known")
+        .graded(grade::R18_REPEATS, grade::S11_REPEATS)
+        .kernels(&[REPEATED]),
+    op("bincount", B12, "the number of bins is the largest value plus one")
+        .called(By::Any, "bincount", 3)
+        .kernels(&[COUNTED]),
+    op("histc*", B13, "the range of the bins is read from the data")
+        .called(By::Any, "histc", 3)
+        .spared("min", 2, "; `min=` and `max=` remove the wait")
+        .kernels(&[BINNED]),
+    op("one_hot", B11, "the number of classes is the largest index plus one")
+        .called(By::Any, "one_hot", 3)
+        .spared("num_classes", 1, "; `num_classes=` removes the wait"),
+    op("_unique2 _unique", B07, "how many distinct values there are decides its output's size")
+        .called(By::Any, "unique", 3)
+        .graded(grade::R18_UNSEEN, grade::S11)
+        .kernels(&[SORTED]),
+    op("unique_consecutive", B07, "how many runs there are decides its output's size")
+        .called(By::Any, "unique_consecutive", 3)
+        .graded(grade::R18_UNSEEN, grade::S11),
+    op("unique_dim*", B09, "how many distinct rows there are decides its output's size")
+        .graded(grade::R18_UNSEEN, grade::S11),
+    op("isin*", B15, "it sorts through unique, although its result has a fixed shape"),
+    op("combinations", B14, "it selects by a mask, although its size is known beforehand"),
+    op("masked_select*", B02, "how many elements the mask selects decides its output's size").called(
+        By::Any,
+        "masked_select",
+        3,
     ),
-    op("_linalg_check_errors", "E01", "it raises if the factorisation failed: a validity check"),
-    ops("repeat_interleave", "B10", "the size of its output is the sum of the repeats"),
-    op("bincount", "B12", "the number of bins is the largest value plus one"),
-    ops("histc", "B13", "the range of the bins is read from the data"),
-    op("one_hot", "B11", "the number of classes is the largest index plus one"),
-    op("_unique2 _unique", "B07", "how many distinct values there are decides its output's size"),
-    op("unique_consecutive", "B07", "how many runs there are decides its output's size"),
-    ops("unique_dim", "B09", "how many distinct rows there are decides its output's size"),
-    ops("isin", "B15", "it sorts through unique, although its result has a fixed shape"),
-    op("combinations", "B14", "it selects by a mask, although its size is known beforehand"),
-    ops("masked_select", "B02", "how many elements the mask selects decides its output's size"),
-    op("argwhere nonzero", "B01", "how many elements are nonzero decides its output's size"),
-    op("_coalesce coalesce", "B16", "how many distinct indices there are decides the sparse tensor's size"),
-    ops("segment_reduce", "B26", "it checks its lengths"),
-    ops("normal", "E05", "it checks that no standard deviation is negative"),
-    op("cov", "E09", "it checks its weights and warns where too few observations are left"),
-    op("istft", "E10", "it checks that the windows leave no gap"),
-    ops(
-        "fake_quantize_per_channel_affine",
-        "E11",
-        "it checks that the zero points lie in the quantised range",
+    Operation {
+        under: &[
+            ("getitem", B02, ", under an index with a mask"),
+            ("setitem", B03, ", under an assignment through a mask"),
+        ],
+        ..op("argwhere nonzero", B01, "how many elements are nonzero decides its output's size")
+    }
+    .called(By::Any, "nonzero argwhere where", 3)
+    .kernels(&[SELECTED]),
+    op("_coalesce coalesce", B16, "how many distinct indices there are decides the sparse tensor's size")
+        .called(By::Any, "coalesce to_sparse", 3),
+    as_entry(B24).called(By::Any, "tensor_split", 1),
+    op("segment_reduce*", B26, "it checks its lengths"),
+    op("normal*", E05, "it checks that no standard deviation is negative").called(By::Torch, "normal", 2),
+    op("cov", E09, "it checks its weights and warns where too few observations are left").called(
+        By::Dot,
+        "cov corrcoef",
+        2,
     ),
-    ops("searchsorted", "A31", "it checks the range of its sorter"),
-    op("linalg_matrix_exp matrix_exp", "B23", "the norm chooses the degree of the approximation"),
-    ops("ctc_loss", "B21", "it needs the lengths on the host, where they came from"),
-    ops("masked_fill masked_fill_ index_fill_", "A12", "the value read goes straight back to the GPU"),
-    op("allclose", "A18", COMPARED),
-    op("equal", "A17", COMPARED),
-    op("is_nonzero", "A03", "Python asks for a tensor's truth to decide where to go"),
+    op("istft", E10, "it checks that the windows leave no gap").called(By::Dot, "istft", 3),
+    op("fake_quantize_per_channel_affine*", E11, "it checks that the zero points lie in the quantised range"),
+    op("searchsorted*", A31, "it checks the range of its sorter"),
+    op("linalg_matrix_exp matrix_exp", B23, "the norm chooses the degree of the approximation")
+        .graded(grade::R19, grade::S11),
+    op("ctc_loss*", B21, "it needs the lengths on the host, where they came from"),
+    op("masked_fill* masked_fill_* index_fill_*", A12, "the value read goes straight back to the GPU"),
+    op("allclose", A18, COMPARED).reads("allclose", "allclose"),
+    op("equal", A17, COMPARED).reads("equal", "equal"),
+    op("is_nonzero", A03, "Python asks for a tensor's truth to decide where to go")
+        .graded(grade::R19_TRUTH, grade::S01),
+    as_entry(A20).kernels(&[SCALED]),
+    as_entry(A16).kernels(&[FORMATTED, ROUNDED]),
+    as_entry(H03).kernels(&[REDUCED]),
+    as_entry(A01).reads("item", "item"),
+    as_entry(A02).reads("float_scalar integral_scalar complex_scalar invert", "float int complex"),
+    as_entry(A04).reads("", "bool"),
+    as_entry(A05).reads("", "math round"),
+    as_entry(A06).reads("contains", "in"),
+    as_entry(A21).reads("", "get_scale"),
+    as_entry(D01).reads("cpu to numpy", "cpu to numpy"),
+    as_entry(D02).reads("tolist", "tolist"),
+    as_entry(D03).reads("type", ""),
+    as_entry(D04).reads("copy_", ""),
+    uploads(C01, "tensor as_tensor new_tensor asarray from_numpy pynew legacy_tensor_ctor"),
+    uploads(C04, "copy_"),
+    // Lists and tensors as indices; a single element is written by a copy.
+    Operation { below: Names("index_put applySlicing"), ..uploads(C05, "setitem") },
+    uploads(C06, "setitem"),
+    uploads(C07, "getitem"),
+    uploads(C09, "where"),
 ];
 
-/// Finds the first operator of the table among `names`.
-pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operators, &'a str)> {
-    let mut rows = OPERATORS.iter().flat_map(|row| row.names.split(' ').map(move |known| (row, known)));
+/// The first operation that one of these operators is.
+pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operation, &'a str)> {
+    let mut rows = OPERATIONS.iter().flat_map(|row| row.native.iter().map(move |known| (row, known)));
     rows.find_map(|(row, known)| {
-        let is = |name: &&&str| **name == known || row.overloads && overload(name, known);
+        let all = known.strip_suffix('*');
+        let is = |name: &&&str| **name == all.unwrap_or(known) || all.is_some_and(|of| overload(name, of));
         Some((row, *names.iter().find(is)?))
     })
 }
@@ -80,37 +217,33 @@ fn overload(name: &str, base: &str) -> bool {
         .is_some_and(|r| r.contains(|c: char| c.is_ascii_uppercase()))
 }
 
-/// Pattern of a read by its Python method, where the method alone does not decide.
-pub fn read_pattern(method: Option<&str>) -> Option<&'static str> {
-    Some(match method? {
-        "item" => "A01",
-        "float_scalar" | "integral_scalar" | "complex_scalar" | "invert" => "A02",
-        "tolist" => "D02",
-        "cpu" | "to" | "numpy" => "D01",
-        "type" => "D03",
-        "copy_" => "D04",
-        "equal" => "A17",
-        "allclose" => "A18",
-        "contains" => "A06",
-        _ => return None,
-    })
+/// The entry of a copy that way by its Python method and its native chain, where they tell.
+pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S]) -> Option<PatternId> {
+    let below = |row: &&Operation| {
+        let is = |part: &str| chain.iter().any(|symbol| symbol.as_ref().contains(part));
+        row.below.0.is_empty() || row.below.iter().any(is)
+    };
+    let mut rows =
+        OPERATIONS.iter().filter(|row| row.way == Some(way) && row.methods.has(method.unwrap_or_default()));
+    rows.find(below).map(|row| row.pattern)
 }
 
-/// Pattern of an upload by its Python method and its native chain.
-pub fn upload_pattern<S: AsRef<str>>(method: Option<&str>, chain: &[S]) -> &'static str {
-    // Lists and tensors as indices; a single element is written by a copy.
-    let indexed =
-        || chain.iter().any(|s| ["index_put", "applySlicing"].iter().any(|part| s.as_ref().contains(part)));
-    match method.unwrap_or_default() {
-        "tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" => "C01",
-        "legacy_tensor_ctor" => "C01",
-        "getitem" => "C07",
-        "setitem" if indexed() => "C05",
-        "setitem" => "C06",
-        "copy_" => "C04",
-        "where" => "C09",
-        _ => "C03",
-    }
+/// The operation that Python calls by that name, where it waits to learn a size or whether it failed.
+pub fn called(name: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|row| row.call.0 != By::Read && row.call.1.has(name))
+}
+
+/// The entry of a value that Python reads by that name.
+pub fn read(name: &str) -> PatternId {
+    let by_name = |row: &&Operation| row.call.0 == By::Read && row.call.1.has(name);
+    OPERATIONS.iter().find(by_name).map_or(A01, |row| row.pattern)
+}
+
+/// The entry that the kernels around a wait show: of several, by the rule that comes first in the table of rules.
+pub fn around(copy: Option<Copy>, around: &Neighbours) -> Option<(PatternId, &'static Signature)> {
+    let all = OPERATIONS.iter().flat_map(|row| row.kernels.iter().map(|sign| (row.pattern, sign)));
+    let place = |sign: &Signature| rules::all().position(|rule| rule.id == sign.grade.rule);
+    all.filter(|(_, sign)| sign.is(copy, around)).min_by_key(|(_, sign)| place(sign))
 }
 
 /// Operators that a native chain names, innermost first.
@@ -128,19 +261,20 @@ pub fn of_ranges<S: AsRef<str>>(ranges: &[S]) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::HostMemory;
 
     #[test]
     fn overloads_match_but_namesakes_do_not() {
         let pattern = |names: &[&str]| find(names).map(|(o, _)| o.pattern);
-        assert_eq!(pattern(&["item", "repeat_interleave_self_Tensor"]), Some("B10"));
-        assert_eq!(pattern(&["nonzero", "index_Tensor"]), Some("B01"));
+        assert_eq!(pattern(&["item", "repeat_interleave_self_Tensor"]), Some(B10));
+        assert_eq!(pattern(&["nonzero", "index_Tensor"]), Some(B01));
         assert_eq!(pattern(&["nonzero_static"]), None);
-        assert_eq!(pattern(&["masked_fill__Scalar"]), Some("A12"));
-        assert_eq!(pattern(&["item", "is_nonzero"]), Some("A03"));
-        assert_eq!(pattern(&["_local_scalar_dense", "item", "normal_Tensor_Tensor"]), Some("E05"));
-        assert_eq!(pattern(&["item", "equal", "cov"]), Some("E09"));
+        assert_eq!(pattern(&["masked_fill__Scalar"]), Some(A12));
+        assert_eq!(pattern(&["item", "is_nonzero"]), Some(A03));
+        assert_eq!(pattern(&["_local_scalar_dense", "item", "normal_Tensor_Tensor"]), Some(E05));
+        assert_eq!(pattern(&["item", "equal", "cov"]), Some(E09));
         assert_eq!(pattern(&["item", "normal_"]), None);
-        assert_eq!(pattern(&["item", "_linalg_check_errors", "_linalg_svd", "linalg_svd"]), Some("E15"));
+        assert_eq!(pattern(&["item", "_linalg_check_errors", "_linalg_svd", "linalg_svd"]), Some(E15));
         assert_eq!(pattern(&["copy_", "item"]), None);
     }
 
@@ -151,5 +285,31 @@ mod tests {
             of_ranges(&["iteration 1", "aten::is_nonzero, op_id = 3", "aten::item, op_id = 4"]),
             ["item", "is_nonzero"]
         );
+    }
+
+    fn near(before: &[&str], after: &[&str]) -> Neighbours {
+        let names = |l: &[&str]| l.iter().map(|&s| s.into()).collect();
+        Neighbours { before: names(before), after: names(after), awaited: None }
+    }
+
+    fn read(bytes: u64) -> Option<Copy> {
+        Some(Copy { direction: Direction::DeviceToHost, bytes, host_memory: HostMemory::Pinned })
+    }
+
+    #[test]
+    fn signatures_need_both_sides() {
+        let nonzero = near(
+            &["cub::DeviceReduceKernel<x>"],
+            &["cub::DeviceCompactInitKernel", "cub::DeviceSelectSweepKernel"],
+        );
+        assert_eq!(around(read(4), &nonzero).map(|(_, s)| s.grade), Some(grade::R08));
+        assert!(around(read(8), &nonzero).is_none());
+        assert!(around(read(4), &near(&["cub::DeviceReduceKernel<x>"], &["gemm"])).is_none());
+        let unique = near(
+            &["DeviceSelectSweepKernel", "DeviceCompactInitKernel", "DeviceRadixSortSingleTileKernel"],
+            &[],
+        );
+        assert_eq!(around(read(8), &unique).map(|(_, s)| s.grade), Some(grade::R09));
+        assert!(around(read(4), &near(&["gemm"], &["gemm"])).is_none());
     }
 }

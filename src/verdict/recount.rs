@@ -2,7 +2,7 @@
 
 use super::site::Site;
 use crate::rules::{grade, says};
-use crate::vocabulary::{Class, Evidence, Kind, RuleId, ThreadRole};
+use crate::vocabulary::{Class, Evidence, Kind, PatternId::*, RuleId, ThreadRole};
 
 /// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged.
 ///
@@ -30,7 +30,7 @@ pub fn follow(sites: &mut [Site]) {
         match kind {
             Kind::HostKnown => {
                 let text = "the backward pass counts again the masks of lines whose sizes the host knows";
-                *verdict = says(grade::S20, kind, "B30", text);
+                *verdict = says(grade::S20, kind, B30, text);
             }
             Kind::DynamicShape if verdict.class == Class::Unknown => {
                 (verdict.class, verdict.kind) = (kind.class(), kind);

@@ -7,7 +7,7 @@ use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
 use crate::profile::payload::PyFrame;
 use crate::sites::{Bundle, native, ranges};
-use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, Verdict};
+use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, PatternId, Verdict};
 use crate::waits::WaitId;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -257,7 +257,7 @@ fn key(site: &Site, once: bool) -> String {
             bundle.method().map(str::to_owned).or_else(range).unwrap_or_default()
         }
     };
-    let mut place = format!("{}|{}", place(site), verdict.pattern.unwrap_or_default());
+    let mut place = format!("{}|{}", place(site), verdict.pattern.map_or("", PatternId::as_str));
     place += if bundle.taken_down { "|taken down" } else { "" };
     place += if once { "|once" } else { "" };
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))

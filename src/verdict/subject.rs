@@ -3,7 +3,7 @@
 use super::operators;
 use super::source::SourceTree;
 use crate::sites::Bundle;
-use crate::vocabulary::NUMBER_BYTES;
+use crate::vocabulary::{Direction, NUMBER_BYTES, PatternId, PatternId::*};
 use crate::waits::api::Blocking;
 
 /// A bundle and what its waits add up to.
@@ -26,17 +26,17 @@ pub struct Subject<'a> {
 }
 
 /// Catalogue entry of a bare synchronisation.
-pub fn bare_pattern(b: &Bundle) -> &'static str {
+pub fn bare_pattern(b: &Bundle) -> PatternId {
     match b.blocking {
-        Blocking::Stream => "F02",
-        Blocking::Event => "F03",
-        _ => "F01",
+        Blocking::Stream => F02,
+        Blocking::Event => F03,
+        _ => F01,
     }
 }
 
 /// Catalogue entry of a wait by what it does, where nothing names the place.
-pub fn generic(b: &Bundle) -> &'static str {
+pub fn generic(b: &Bundle) -> PatternId {
     let Some(copy) = b.copy else { return bare_pattern(b) };
-    let by_size = if copy.bytes <= NUMBER_BYTES { "A01" } else { "D01" };
-    operators::read_pattern(b.method()).unwrap_or(by_size)
+    let by_size = if copy.bytes <= NUMBER_BYTES { A01 } else { D01 };
+    operators::by_method(b.method(), Direction::DeviceToHost, &b.chain).unwrap_or(by_size)
 }

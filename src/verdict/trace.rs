@@ -1,13 +1,15 @@
 //! The verdict from the trace alone: the `R` rules, in order of precedence.
 
 use super::subject::{Subject, bare_pattern, generic};
-use super::{kernels, library, operators};
+use super::{library, operators};
 use crate::catalogue;
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::sites::{Bundle, native, set_up};
-use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
+use crate::vocabulary::{
+    Attribution, Direction, Evidence, HostMemory, Kind, PatternId, PatternId::*, RuleId, ThreadRole, Verdict,
+};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
 
@@ -42,8 +44,8 @@ pub fn judge(subject: &Subject) -> Verdict {
 }
 
 /// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
-fn of_entry(grade: Grade, pattern: &'static str, text: impl Into<String>) -> Option<Verdict> {
-    Some(says(grade, catalogue::by_id(pattern)?.kind?, pattern, text))
+fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option<Verdict> {
+    Some(says(grade, catalogue::of(pattern).kind?, pattern, text))
 }
 
 /// R23: a library sets itself up.
@@ -79,9 +81,9 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         _ => return None,
     };
     let pattern = match (empty_cache, in_allocator) {
-        (true, _) => "G01",
-        (_, true) => "G02",
-        _ => "G07",
+        (true, _) => G01,
+        (_, true) => G02,
+        _ => G07,
     };
     Some(says(if drains { grade::R13 } else { grade::R13_IDLE }, Kind::Allocator, pattern, text))
 }
@@ -91,7 +93,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
     let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
     let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
-    of_entry(grade::R22, "H05", text)
+    of_entry(grade::R22, H05, text)
 }
 
 /// R18, R19: the operation named natively or by NVTX.
@@ -104,37 +106,25 @@ fn operator(s: &Subject) -> Option<Verdict> {
     // A number that becomes an element of a tensor is none of these.
     if b.method() == Some("index_scalar") && !b.chain.iter().any(|c| c.contains("store_scalar")) {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
-        return of_entry(grade::R18, "A08", text);
+        return of_entry(grade::R18, A08, text);
     }
     // Its numbers say how long the range is.
     if b.method() == Some("arange") && takes_number(b) {
         let text = "the native chain names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has";
-        return of_entry(grade::R18, "A07", text);
+        return of_entry(grade::R18, A07, text);
     }
     if takes_number(b) {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
-        return of_entry(grade::R18_ARGUMENT, "A11", text);
+        return of_entry(grade::R18_ARGUMENT, A11, text);
     }
     let native = operators::of_chain(&b.chain);
     let ranges = operators::of_ranges(&b.ranges);
     let (names, source) =
         if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
     let (op, name) = operators::find(&names)?;
-    let (pattern, under) = match b.method() {
-        Some("getitem") if op.pattern == "B01" => ("B02", ", under an index with a mask"),
-        Some("setitem") if op.pattern == "B01" => ("B03", ", under an assignment through a mask"),
-        _ => (op.pattern, ""),
-    };
-    let grade = match op.pattern {
-        // A truth test proves that Python has the answer, not that it branches on it.
-        "A03" => grade::R19_TRUTH,
-        "B23" => grade::R19,
-        "B10" => grade::R18_REPEATS,
-        // Often only how many there are is asked for.
-        "B07" | "B09" => grade::R18_UNSEEN,
-        _ => grade::R18,
-    };
-    of_entry(grade, pattern, format!("the {source} names {name}{under}: {}", op.because))
+    let under = op.under.iter().find(|under| Some(under.0) == b.method());
+    let (pattern, under) = under.map_or((op.pattern, ""), |&(_, pattern, under)| (pattern, under));
+    of_entry(op.grades.0, pattern, format!("the {source} names {name}{under}: {}", op.because))
 }
 
 /// Whether an operator converts a tensor into the number that it wants.
@@ -148,8 +138,8 @@ fn around(s: &Subject) -> Option<Verdict> {
     if !b.chain.is_empty() || !operators::of_ranges(&b.ranges).is_empty() {
         return None;
     }
-    let sign = kernels::find(b.copy, &b.neighbours)?;
-    of_entry(sign.grade, sign.pattern, sign.because)
+    let (pattern, sign) = operators::around(b.copy, &b.neighbours)?;
+    of_entry(sign.grade, pattern, sign.because)
 }
 
 /// R01: the copy goes to the GPU: no value reaches the CPU.
@@ -167,7 +157,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
         _ => ": nothing is read back, the host only waits until the source is copied",
     };
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
-    let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);
+    let own = || operators::by_method(s.bundle.method(), copy.direction, &s.bundle.chain).unwrap_or(C03);
     let pattern = known.map_or_else(own, |known| known.entries[0].id);
     Some(says(grade::R01, Kind::Upload, pattern, format!("an upload from {from}{text}")))
 }
@@ -217,7 +207,7 @@ fn idle(s: &Subject) -> Option<Verdict> {
 /// R03: it completes an earlier copy to the host: a data barrier, whose reader only the source shows.
 fn pending_copy(s: &Subject) -> Option<Verdict> {
     let text = "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace";
-    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, "D05", text))
+    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, D05, text))
 }
 
 /// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU, without
@@ -231,7 +221,7 @@ fn collective(s: &Subject) -> Option<Verdict> {
     let text = format!(
         "{awaited} of its {blocked} passed while {name} ran, in which ranks wait for each other: without this wait the GPU would have waited there all the same"
     );
-    Some(says(grade::COLLECTIVE, Kind::Barrier, "H03", text))
+    Some(says(grade::COLLECTIVE, Kind::Barrier, H03, text))
 }
 
 fn awaited_collective(b: &Bundle) -> Option<&str> {
@@ -318,7 +308,7 @@ fn unattributed(s: &Subject) -> Verdict {
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };
-    says(grade::R21, Kind::Unattributed, "", text)
+    says(grade::R21, Kind::Unattributed, None, text)
 }
 
 #[cfg(test)]

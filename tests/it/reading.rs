@@ -136,7 +136,7 @@ fn option_fits(name: &str, text: &str, reading: &Reading) -> bool {
         "text" => first.text == text,
         "says" => first.text.contains(text),
         "silent" => !first.text.contains(text),
-        "pattern" => verdict.pattern == Some(text),
+        "pattern" => verdict.pattern.is_some_and(|pattern| pattern.as_str() == text),
         "expression" => reading.expression == text,
         "fix" => reading.rewritten.as_deref() == Some(text),
         "nofix" => reading.rewritten.is_none(),

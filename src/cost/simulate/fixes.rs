@@ -1,12 +1,12 @@
 //! Which change is simulated for a site.
 
 use crate::catalogue::{self, Strategy};
-use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, Verdict};
+use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, Verdict};
 
 /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
 /// avoidable wait it may be; a needed one cannot go. `taken_over`: of each of its copies ([`Copy::is_taken_over`]).
 pub fn advised(verdict: &Verdict, copy: Option<Copy>, taken_over: bool) -> Change {
-    let strategy = verdict.pattern.and_then(catalogue::by_id).map(|p| p.fix.strategy);
+    let strategy = verdict.pattern.map(|pattern| catalogue::of(pattern).fix.strategy);
     // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
     let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
     match verdict.kind {
@@ -22,7 +22,7 @@ pub fn advised(verdict: &Verdict, copy: Option<Copy>, taken_over: bool) -> Chang
             _ => Change::NonBlocking,
         },
         // The catalogue's advice there: let the GPU wait.
-        Kind::Explicit if matches!(verdict.pattern, Some("F02" | "F03")) => Change::GpuWait,
+        Kind::Explicit if matches!(verdict.pattern, Some(F02 | F03)) => Change::GpuWait,
         Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
         Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
         Kind::Logging => match strategy {

@@ -4,6 +4,7 @@ use super::observe::Observed;
 use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
 use crate::text::Names;
+use crate::verdict::source::sinks;
 use crate::vocabulary::{Attribution, Direction, NUMBER_BYTES, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ pub const RULES: &[(RuleId, Says)] = &[
         (o.run >= FEW).then(|| format!("{} reads follow one another: metrics, and one read would do", o.run))
     }),
     (RuleId::X11, |b, _| {
-        let name = code_names(b).find(|n| has_word(n, REPORTING) && !has_word(n, MATHS))?;
+        let name = code_names(b).find(|n| has_word(n, sinks::REPORTING) && !has_word(n, sinks::MATHS))?;
         Some(format!("it happens in {name}, by its name code that reports"))
     }),
     (RuleId::X13, |b, o| {
@@ -124,16 +125,6 @@ fn one_line(b: &Bundle) -> bool {
     b.attribution == Attribution::PythonBacktrace
 }
 
-/// Words of code that reports.
-const REPORTING: Names = Names(
-    "log logs logger logging metric metrics meter meters progress report print display summary \
-    postfix tensorboard wandb mlflow show",
-);
-/// Words beside which `log` is the logarithm.
-const MATHS: Names = Names(
-    "softmax prob probs probability sum exp likelihood det sigmoid normal odds scale space ratio var \
-    std mean",
-);
 /// User frames whose names are heard, from the innermost.
 const HEARD: usize = 4;
 

@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::profile::ops::OpKind;
 use crate::rules::grade;
 use crate::sites::{Bundle, neighbours};
-use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, PatternId::*, RuleId, Verdict};
 use crate::waits::Waits;
 use crate::waits::device::Devices;
 
@@ -79,7 +79,7 @@ impl Sizes {
             "no size is seen to change with it: whether the host knows the number, the trace does not tell";
         let (grade, text) = match (self, verdict.pattern) {
             (Self::Repeat, _) => (grade::R18_SAME, repeat),
-            (Self::Unseen, Some("A07" | "A08")) => (grade::R18_NUMBER, unseen),
+            (Self::Unseen, Some(A07 | A08)) => (grade::R18_NUMBER, unseen),
             (Self::Unseen, _) => {
                 verdict.confidence = grade::R18_UNSEEN.confidence;
                 return;
@@ -94,7 +94,7 @@ impl Sizes {
 
 /// Whether a verdict says by the operator's name alone that a count of elements, or a number as an index or bound, is needed.
 pub fn asked(verdict: &Verdict) -> bool {
-    matches!(verdict.pattern, Some("B01" | "B02" | "B03" | "A07" | "A08"))
+    matches!(verdict.pattern, Some(B01 | B02 | B03 | A07 | A08))
         && verdict.evidence.first().is_some_and(|first| first.rule == RuleId::R18)
 }
 

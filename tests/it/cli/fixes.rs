@@ -156,7 +156,8 @@ fn files_outside_are_not_edited() {
     assert!(ran.stderr.contains("1 edit written"), "{}", ran.stderr);
 }
 
-const STEP: &str = "from torch.cuda import synchronize\n\n\ndef step(x):\n    y = model(x)\n    synchronize()\n    return y\n";
+/// Of which line 6 goes, and line 1 with it, where the trace shows nothing that it is for.
+const STEP: &str = include_str!("fixes/step.py");
 
 /// Three turns of a loop that synchronises behind each.
 ///
@@ -272,21 +273,11 @@ fn a_wait_beside_a_clock_is_not_to_be_deleted() {
     assert_eq!(titles(&path, folder.path(), "false"), ["time with CUDA events, read after the loop"]);
 }
 
-const GUARDED: &str = r#"import torch
-buffer = torch.empty(9).pin_memory()
-def step(batches):
-    for x in batches:
-        y = model(x)
-        torch.cuda.synchronize()
-        buffer.copy_(x)
-        z = buffer.to("cuda", non_blocking=True)
-"#;
-
 /// A wait that comes later than the write would be none.
 #[test]
 fn a_wait_that_guards_a_buffer_is_not_to_come_later() {
     let (folder, path) = stray(|_| ());
-    fs::write(folder.path().join("train.py"), GUARDED).expect("written");
+    fs::write(folder.path().join("train.py"), include_str!("fixes/guarded.py")).expect("written");
     let said = titles(&path, folder.path(), "true");
     assert_eq!(said, ["two buffers in turn, each with an event: then it seldom waits"]);
 }

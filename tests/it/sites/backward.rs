@@ -162,8 +162,7 @@ fn python_on_autograds_thread_is_read() {
     e.python(last, &in_backward(12));
     item(&mut e, autograd, 10_000, &own);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let text = "class Op(Function):\n    def backward(ctx, grad):\n        if grad.max().item() > 9:\n            grad = clip(grad)\n        return grad\n";
-    std::fs::write(folder.path().join("op.py"), text).expect("a written file");
+    std::fs::write(folder.path().join("op.py"), include_str!("op.py")).expect("a written file");
     let root = SourceRoot { old: Some("/w".into()), new: folder.path().to_owned() };
     let report = look::report_with(&e, &Options { source_roots: vec![root], ..options() });
     let site = only(&report);

@@ -3,23 +3,20 @@
 use super::{Scene, read, words};
 use crate::export::{Copy, Memory};
 use crate::look;
+use crate::snippets::marker;
 use sync_report::analysis::Options;
 use sync_report::model::Site;
 use sync_report::verdict::source::SourceRoot;
 
 const TRAINER: &str = "/venv/lib/python3.12/site-packages/transformers/trainer.py";
-/// Lines as in transformers' training loop.
-const LOOP: &str = "\
-class Trainer:
-    def _inner_training_loop(self, args):
-        for step, inputs in enumerate(loader):
-            if args.logging_nan_inf_filter and (torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)):
-                tr_loss = tr_loss + tr_loss / (1 + step)
-            grad_norm = grad_norm.item()
-            seen += self.accelerator.gather(input_tokens).sum().cpu().item()
-            self.keep(self.other.item())
-        self._total_loss_scalar += self._tr_loss.item()
-";
+
+/// A file of `library.py`, by what its name begins with: its text, and its marked lines with what is to be said of them.
+fn file(name: &str) -> (String, Vec<(i64, String)>) {
+    let mut files = marker::parse(include_str!("library.py")).into_iter();
+    let file = files.find(|file| file.name.starts_with(name)).expect("a file of that name");
+    let marks = file.marks.into_iter().map(|mark| (mark.line as i64, mark.operation));
+    (file.lines.join("\n"), marks.collect())
+}
 
 /// The site of a read at `frames` of a program whose files are `files`.
 fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
@@ -48,12 +45,10 @@ fn sure(site: &Site) -> String {
 
 #[test]
 fn the_line_chooses_among_the_entries_of_a_function() {
-    let at = |line| sure(&in_loop(line, &[(TRAINER, LOOP)]));
-    assert_eq!(at(4), "false logging L01 R17 0.95");
-    assert_eq!(at(6), "false logging L03 R17 0.95");
-    assert_eq!(at(7), "false logging L04 R17 0.95");
-    assert_eq!(at(9), "false logging L05 R17 0.95");
-    assert_eq!(at(8), "unknown value-read A01 S06 0.50", "a line that no entry names is read itself");
+    let (text, marks) = file("transformers");
+    for (line, said) in marks {
+        assert_eq!(sure(&in_loop(line, &[(TRAINER, &text)])), said, "line {line}");
+    }
 }
 
 /// What the entries have in common stays: the class and kind, with the advice for any read, less sure.
@@ -63,7 +58,7 @@ fn without_the_line_none_is_picked() {
     assert_eq!(sure(&site), "false logging A01 R17 0.80");
     assert!(site.evidence[0].text.contains("is not at hand"), "{:?}", site.evidence);
     // Another version of the file is at hand: the line is in another function.
-    let moved = LOOP.replace("_inner_training_loop", "_run_epoch");
+    let moved = file("transformers").0.replace("_inner_training_loop", "_run_epoch");
     assert_eq!(sure(&in_loop(6, &[(TRAINER, &moved)])), "false logging A01 R17 0.80");
     let generate = "/venv/lib/python3.12/site-packages/transformers/generation/utils.py";
     let sample = |function| self::site(&[(function, generate, 9), ("main", "/w/run.py", 3)], &[]);
@@ -75,24 +70,13 @@ fn without_the_line_none_is_picked() {
 #[test]
 fn a_copied_script_gets_its_own_advice() {
     let script = "/w/train.py";
-    let text = "\
-def train_one_epoch(loader, model, losses_m):
-    for step, batch in enumerate(loader):
-        loss = model(batch)
-        losses_m.update(loss.item() * accum_steps, batch.size(0))
-        if loss.item() > 3:
-            step = 0
-    return losses_m.avg
-";
-    let at = |line| site(&[("train_one_epoch", script, line)], &[(script, text)]);
-    let meter = at(4);
-    assert_eq!(
-        (meter.kind.as_str(), meter.pattern.as_deref()),
-        ("logging", Some("L34")),
-        "{:?}",
-        meter.evidence
-    );
-    assert_ne!(at(5).pattern.as_deref(), Some("L34"));
+    let (text, marks) = file("a copied script");
+    for (line, said) in marks {
+        let site = site(&[("train_one_epoch", script, line)], &[(script, &text)]);
+        let own = site.pattern.as_deref() == Some("L34");
+        let found = if own { format!("{} L34", site.kind) } else { "another".to_owned() };
+        assert_eq!(found, said, "{:?}", site.evidence);
+    }
     let unread = site(&[("train_one_epoch", script, 4)], &[]);
     assert_ne!(unread.pattern.as_deref(), Some("L34"));
 }
@@ -162,23 +146,8 @@ fn an_upload_in_a_library_has_the_librarys_option() {
 fn the_line_of_a_library_that_waits_is_read() {
     const AGENT: &str = "/venv/lib/python3.12/site-packages/fancyrl/agent.py";
     const WRAPPER: &str = "/venv/lib/python3.12/site-packages/torch/utils/_contextlib.py";
-    let agent = "\
-class Agent:
-    def train(self):
-        loss = self.loss()
-        self.logger.record('loss', loss.item())
-    def act(self, state):
-        return self.net(state).argmax().item()
-    def learn(self):
-        for state in self.states:
-            self.env.step(self.act(state))
-            self.train()
-";
-    let files = [
-        (AGENT, agent),
-        (WRAPPER, "def decorate_context(*args, **kwargs):\n    return func(*args, **kwargs)\n"),
-        ("/w/run.py", "agent.learn()\n"),
-    ];
+    let ((agent, marks), (wrapper, _)) = (file("an agent"), file("torch: a wrapper"));
+    let files = [(AGENT, &*agent), (WRAPPER, &*wrapper), ("/w/run.py", "agent.learn()\n")];
     let stack = |function, line, called| {
         [
             (function, AGENT, line),
@@ -188,7 +157,7 @@ class Agent:
         ]
     };
     let logged = site(&stack("train", 4, 10), &files);
-    assert_eq!(words(&logged), "false logging A01 S04");
+    assert_eq!(words(&logged), marks[0].1);
     assert!(
         logged.evidence[0].text.starts_with("in agent.py, `loss.item()` is only"),
         "{:?}",
@@ -197,7 +166,7 @@ class Agent:
     assert_eq!(logged.source.as_deref(), Some("agent.learn()"));
     let proposal = serde_json::to_string(&logged.proposal).expect("JSON");
     assert!(proposal.contains("\"library\""), "{proposal}");
-    assert_eq!(words(&site(&stack("act", 6, 9), &files)), "true cpu-compute A01 S06");
+    assert_eq!(words(&site(&stack("act", 6, 9), &files)), marks[1].1);
     // Without the library's file nothing of it is known.
     let unread = site(&stack("train", 4, 10), &files[2..]);
     assert_eq!(words(&unread), "unknown value-read A01 S19");
@@ -209,14 +178,7 @@ class Agent:
 fn lengths_of_a_batch_of_lightning_are_the_hosts() {
     const MODEL: &str = "/venv/lib/python3.12/site-packages/forecast/model.py";
     const MODULE: &str = "/venv/lib/python3.12/site-packages/torch/nn/modules/module.py";
-    let model = "\
-class Model:
-    def training_step(self, batch, batch_idx):
-        x, y = batch
-        return self(x)
-    def forward(self, x):
-        return self.embed(x)[: x['lengths'].max().item()]
-";
+    let (module, _) = file("torch: a call");
     let read = |model: &str, caller: &str| {
         let calls = format!("/venv/lib/python3.12/site-packages/{caller}");
         let frames = [
@@ -226,32 +188,25 @@ class Model:
             ("training_step", &*calls, 391),
             ("main", "/w/run.py", 1),
         ];
-        let module = "def _call_impl(self, *args, **kwargs):\n    return forward_call(*args, **kwargs)\n";
-        words(&site(&frames, &[(MODEL, model), (MODULE, module)]))
+        words(&site(&frames, &[(MODEL, model), (MODULE, &module)]))
     };
-    let changed = format!(
-        "{model}    def on_after_batch_transfer(self, batch, i):\n        return self.augment(batch)\n"
-    );
-    assert_eq!(read(model, "lightning/pytorch/strategies/strategy.py"), "false host-known A36 S20");
-    assert_eq!(read(&changed, "lightning/pytorch/strategies/strategy.py"), "true dynamic-shape A01 S06");
-    assert_eq!(read(model, "other/loop.py"), "true dynamic-shape A01 S06");
+    let models = ["a model of lightning", "a model that changes"].map(file);
+    for (model, marks) in &models {
+        assert_eq!(read(model, "lightning/pytorch/strategies/strategy.py"), marks[0].1);
+    }
+    assert_eq!(read(&models[0].0, "other/loop.py"), "true dynamic-shape A01 S06");
 }
 
 /// What a step returns to ignite is for the handlers, which lie in the program.
 #[test]
 fn an_engine_keeps_results_for_its_handlers() {
     const ENGINE: &str = "/venv/lib/python3.12/site-packages/ignite/engine/engine.py";
-    let step = "def step(engine, batch):\n    return {'loss': engine.model(batch).item()}\n";
-    let engine = "\
-class Engine:
-    def _run_once(self):
-        self.state.output = self._process_function(self, self.state.batch)
-";
+    let ((step, marks), (engine, _)) = (file("a step"), file("ignite"));
     let at = |path| {
         let frames = [("step", "/w/run.py", 2), ("_run_once", path, 3), ("main", "/w/run.py", 9)];
-        words(&site(&frames, &[("/w/run.py", step), (path, engine)]))
+        words(&site(&frames, &[("/w/run.py", &step), (path, &engine)]))
     };
-    assert_eq!(at(ENGINE), "false logging A01 S06");
+    assert_eq!(at(ENGINE), marks[0].1);
     assert_eq!(at("/w/engine.py"), "unknown value-read A01 S06");
 }
 
@@ -267,7 +222,7 @@ fn what_a_scripted_function_does_stands_on_no_line() {
     let frames = [("step", "/w/run.py", 2)];
     let site = |chain| {
         let scene = Scene { copy: read(8), frames: &frames, chain, ..Scene::default() };
-        site_of(scene, &[("/w/run.py", "def step(x):\n    y = scripted(x)\n")])
+        site_of(scene, &[("/w/run.py", &file("a scripted function").0)])
     };
     let told = |site: Site| site.evidence.iter().any(|e| e.text.contains("is not what ran"));
     assert_eq!([&chain[..1], chain].map(|chain| told(site(chain))), [true, false]);

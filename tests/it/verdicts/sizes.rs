@@ -7,6 +7,7 @@
 //! ```
 
 use super::*;
+use crate::snippets::marker;
 
 const GETITEM: &[&str] =
     &["at::_ops::nonzero::call(at::Tensor const&)", "torch::autograd::THPVariable_getitem(x)"];
@@ -96,17 +97,11 @@ fn a_number_as_an_index_or_bound_decides_only_what_changes() {
 #[test]
 fn the_backward_pass_counts_the_masks_of_the_forward_pass() {
     let folder = tempfile::tempdir().expect("a folder");
-    let said = |name: &str, mask: &str, blocks: &[i64]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, format!("def forward(x, device):\n    mask = {mask}\n    return x[~mask]\n"))
-            .unwrap();
+    for program in marker::parse(include_str!("masks.py")) {
+        let path = folder.path().join(format!("{}.py", program.name));
+        std::fs::write(&path, program.lines.join("\n")).expect("written");
         let file = path.to_str().expect("UTF-8");
-        let mut all = Program { chain: GETITEM, blocks, backward: true, file }.verdicts();
-        all.sort();
-        all
-    };
-    let known = said("eye.py", "torch.eye(len(x), dtype=torch.bool).to(device)", &[12, 12, 12]);
-    assert_eq!(known, ["false host-known 0.75", "false host-known 0.75"]);
-    let needed = said("seen.py", "(x > 0).all(1)", &[12, 12, 12]);
-    assert_eq!(needed, ["true dynamic-shape 0.95", "true dynamic-shape 0.95"]);
+        let all = Program { chain: GETITEM, blocks: &[12, 12, 12], backward: true, file }.verdicts();
+        assert_eq!(all, [&*program.marks[0].operation; 2]);
+    }
 }

@@ -10,6 +10,7 @@ use crate::text::package;
 use crate::verdict::source::infer::{
     Names, Objects, makes_tensor,
     roles::{self, Role},
+    sinks,
 };
 use crate::verdict::source::parse::{
     Node, Path, dotted, full_callee, nodes, scope, split_callee, string, within,
@@ -26,14 +27,11 @@ impl<'a> Tracer<'a, '_> {
     /// neither is called a log. It may as well be a result.
     fn is_output(&self, call: &'a ExprCall, handle: &'a Expr, path: &[Node<'a>]) -> bool {
         let Expr::Name(name) = handle else { return false };
-        let told = |text: &str| {
-            let text = text.to_ascii_lowercase();
-            roles::is_logger(&text) || ["log", "std", "train"].iter().any(|word| text.contains(word))
-        };
         let anew = |opened: &Expr| {
-            mode(opened).is_some_and(|mode| mode.starts_with('w')) && !told(&self.file.text(opened))
+            mode(opened).is_some_and(|mode| mode.starts_with('w'))
+                && !sinks::speaks_of_log(&self.file.text(opened))
         };
-        !told(&name.id)
+        !sinks::speaks_of_log(&name.id)
             && if scope::is_parameter(path, &name.id) {
                 nodes::name(&call.func) == "print"
             } else {
@@ -54,7 +52,7 @@ impl<'a> Tracer<'a, '_> {
         if value.data || value.bulk {
             return ends(Sink::Write, format!("written out by {callee}"));
         }
-        match handle(call) {
+        match sinks::handle(call) {
             Some(handle) if value.text && self.is_output(call, handle, path) => {
                 let what = format!("text for {callee} in a file of its own");
                 ends_perhaps(HANDED_ON, Sink::Write, what)
@@ -81,7 +79,7 @@ impl<'a> Tracer<'a, '_> {
                 named.extend(from.map(|one| (one, place.clone())));
             }
         }
-        roles::speaks_of_run(&text)
+        sinks::speaks_of_run(&text)
     }
 
     /// Whether something uses what a function of the file gives.
@@ -176,7 +174,7 @@ impl<'a> Tracer<'a, '_> {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
             Role::Write => return self.written(&path[..=at], node.range(), value),
-            Role::Log if value.text && handle(call).is_some() => {
+            Role::Log if value.text && sinks::handle(call).is_some() => {
                 return self.written(&path[..=at], node.range(), value);
             }
             Role::Words => {
@@ -209,7 +207,7 @@ impl<'a> Tracer<'a, '_> {
         match role {
             // What only looks like a meter by how it is called is followed into its class.
             Role::Track
-                if roles::is_logger(split_callee(&self.file.text(&*call.func)).0)
+                if sinks::is_logger(split_callee(&self.file.text(&*call.func)).0)
                     || self.method_called(above, call).is_none_or(|method| averages(&method)) =>
             {
                 self.metered(path, at, value);
@@ -231,7 +229,7 @@ impl<'a> Tracer<'a, '_> {
 
 /// Whether a container holds a sum, or a number under the name of a figure.
 fn is_kept_figure(value: &Value) -> bool {
-    let named = !value.data && value.key().is_some_and(roles::is_figure);
+    let named = !value.data && value.key().is_some_and(sinks::is_figure);
     !value.steps.is_empty() && (value.summed || named)
 }
 
@@ -246,15 +244,14 @@ fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
 fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
     let keeps = |names| has_field(class, names);
-    keeps(Names("sum total"))
-        && keeps(Names("count cnt n num total_n steps"))
-        && (keeps(Names("avg mean average")) || objects.method(class, "avg").is_some())
+    keeps(sinks::SUMS)
+        && keeps(sinks::COUNTS)
+        && (keeps(sinks::MEANS) || objects.method(class, "avg").is_some())
 }
 
 /// Whether the class of a method keeps sums, counts or means, as meters do.
 fn averages(method: &[Node<'_>]) -> bool {
-    let kept = Names("avg sum count cnt total mean average history deque");
-    nodes::class_scope(method).is_some_and(|at| has_field(&method[..=at], kept))
+    nodes::class_scope(method).is_some_and(|at| has_field(&method[..=at], sinks::KEPT))
 }
 
 /// Whether the code of a class names one of these fields of `self`.
@@ -262,15 +259,6 @@ fn has_field(class: &[Node<'_>], names: Names) -> bool {
     nodes::any(class, &mut |path| {
         nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self" && names.has(&ast.attr))
     })
-}
-
-/// What a call writes text to: `file` of `print`, what `write` is called on.
-fn handle(call: &ExprCall) -> Option<&Expr> {
-    match nodes::name(&call.func) {
-        "print" => Some(&call.arguments.find_keyword("file")?.value),
-        "write" | "writelines" => nodes::receiver(call),
-        _ => None,
-    }
 }
 
 /// The mode in which a call opens a file.

@@ -4,7 +4,7 @@
 use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Names, Whose, roles};
+use crate::verdict::source::infer::{Names, Whose, sinks};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use ruff_python_ast::ExprAttribute;
 use ruff_text_size::TextRange;
@@ -96,7 +96,7 @@ impl<'a> Tracer<'a, '_> {
                     (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
                 }
                 // What a framework asks a metric for is a figure to show.
-                if used.value.summed && !used.value.data && roles::is_metric(function_name(read)) {
+                if used.value.summed && !used.value.data && sinks::is_metric(function_name(read)) {
                     (used.sink, used.limit) = (Sink::Log, grade::RECORDED);
                 }
             }
@@ -162,7 +162,7 @@ impl<'a> Tracer<'a, '_> {
 fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     let function = nodes::function_around(path);
     let name =
-        nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| roles::is_log_name(name))?;
+        nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| sinks::is_log_name(name))?;
     let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
     (!nodes::any(function, answers)).then_some(name)
 }

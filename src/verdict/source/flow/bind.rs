@@ -4,7 +4,7 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::{ARRAYS, Names, Placement, joins_arrays, roles};
+use crate::verdict::source::infer::{ARRAYS, Names, Placement, joins_arrays, sinks};
 use crate::verdict::source::parse::{
     Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
 };
@@ -55,7 +55,7 @@ impl<'a> Tracer<'a, '_> {
     /// counts as shown (S04), unless its reads here tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
         let name = dotted(container);
-        let shown = !value.data && (roles::is_metric(&name) || roles::is_logger(&name));
+        let shown = !value.data && (sinks::is_metric(&name) || sinks::is_logger(&name));
         let before = self.uses.len();
         self.bind(place, container, value.clone());
         let open = |used: &Use| {
@@ -212,7 +212,7 @@ impl<'a> Tracer<'a, '_> {
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
         // A container of another's making, which the function shows or hands back. Arrays in it may be what the program makes.
-        let array = value.tensor && value.data && !roles::is_metric(name);
+        let array = value.tensor && value.data && !sinks::is_metric(name);
         let given = !array && self.uses.len() > before;
         let owned = local && is_fresh(&owner, name).unwrap_or(given);
         let passes_on = || {

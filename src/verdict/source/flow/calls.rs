@@ -5,7 +5,7 @@ use super::program::{Found, MAX_FILES, Program, has_class, has_function};
 use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Steps, Use, Value};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Names, Objects, Placements, roles};
+use crate::verdict::source::infer::{Names, Objects, Placements, roles, sinks};
 use crate::verdict::source::parse::{
     Definition, Import, Node, Path, dotted, nodes, scope, split_callee, string, within,
 };
@@ -70,11 +70,11 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let callee = self.file.text(&*call.func);
         let dropped = nodes::is_dropped(&path[..=at]);
-        let (limit, sink, what) = if !value.data && roles::may_record(call, dropped) {
+        let (limit, sink, what) = if !value.data && sinks::may_record(call, dropped) {
             (grade::RECORDED, Sink::Log, format!("an argument of {callee}"))
         } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
             (grade::HANDED_ON, Sink::Write, format!("written out by {callee}"))
-        } else if is_array(value) && !value.text && !roles::may_show(&callee) {
+        } else if is_array(value) && !value.text && !sinks::may_show(&callee) {
             (grade::HANDED_ON, Sink::Compute, format!("an array of NumPy for {callee}"))
         } else {
             (1.0, Sink::Unknown, format!("an argument of {callee}"))

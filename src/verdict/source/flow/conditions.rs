@@ -1,6 +1,6 @@
 //! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
-use crate::verdict::source::infer::{Names, roles};
+use crate::verdict::source::infer::{Names, sinks};
 use crate::verdict::source::parse::{Node, Source, function_scope, last, nodes, scope, within};
 use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
@@ -23,7 +23,7 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
         Stmt::Expr(ast) => {
-            ast.value.as_call_expr().is_some_and(|call| roles::is_log(call, true) || stops(call))
+            ast.value.as_call_expr().is_some_and(|call| sinks::is_log(call, true) || stops(call))
         }
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,
@@ -279,65 +279,19 @@ fn is_rank(node: Node<'_>) -> bool {
 mod tests {
     use super::*;
 
-    /// What is said of the last `flag`.
-    fn with_flag<T>(code: &str, said: fn(&[Node<'_>]) -> T) -> T {
-        let file = Source::parse(code.as_bytes().to_vec()).expect("it parses");
-        said(nodes::named(file.module(), "flag").last().expect("it has the test"))
-    }
-
     #[test]
-    fn a_branch_that_computes_can_be_chosen_on_the_gpu() {
-        for code in [
-            "y = a if flag else b",
-            "if flag:\n    x = x.clamp(max=limit)",
-            "if flag:\n    x = a * 2\n    y = b[0]\nelse:\n    x = a.exp()",
-            "if flag:\n    x += y",
-            "if flag:\n    x = a * 2\n    x.scatter_(1, i, y)\nelse:\n    x = a",
-        ] {
-            assert!(with_flag(code, is_choice), "{code}");
-        }
-    }
-
-    #[test]
-    fn a_branch_that_ends_its_loop_may_have_a_late_answer() {
-        let of = |code: &str| with_flag(code, fork);
-        for (code, wanted) in [
-            ("for x in xs:\n    if flag:\n        break", Fork::Stops),
-            ("for x in xs:\n    if flag and ready:\n        self.done = True", Fork::Stops),
-            (
-                "def f():\n    for x in xs:\n        y = x\n        if flag:\n            return y",
-                Fork::Stops,
-            ),
-            ("while flag:\n    x = step(x)", Fork::Stops),
-            ("def f():\n    for x in xs:\n        if flag:\n            return x", Fork::Acts),
-            ("def f():\n    for x in xs:\n        if flag:\n            return False", Fork::Acts),
-            ("def f():\n    if flag:\n        return x", Fork::Acts),
-            ("for flag in flags:\n    if flag:\n        break", Fork::Acts),
-            ("for x in xs:\n    if flag:\n        save(x)", Fork::Acts),
-            ("for i in range(flag):\n    f(i)", Fork::Counts),
-            ("if flag:\n    x[i, :n] = -np.inf", Fork::Chooses),
-            ("if flag:\n    x = y * 2", Fork::Chooses),
-        ] {
-            assert_eq!(of(code), wanted, "{code}");
-        }
-    }
-
-    #[test]
-    fn a_branch_that_acts_needs_the_answer() {
-        for code in [
-            "if flag:\n    copyfile(a, b)",
-            "for x in xs:\n    if flag:\n        break",
-            "while flag:\n    x = step(x)",
-            "if flag:\n    done = True",
-            "if flag:\n    x = a\n    save(x)",
-            "if flag:\n    x = a\nelse:\n    log(x)",
-            "if flag:\n    x = a\nelif other:\n    x = b",
-            "if flag:\n    self.best = x",
-            "if flag:\n    x[0] = y",
-            "y = 'yes' if flag else 'no'",
-            "def f():\n    if flag:\n        return a\n    return b",
-        ] {
-            assert!(!with_flag(code, is_choice), "{code}");
+    fn branches_do_what_their_markers_say() {
+        let programs = include_str!("conditions.py").split("\n# ---\n").skip(1);
+        for code in programs {
+            let file = Source::parse(code.as_bytes().to_vec()).expect("it parses");
+            let flags = nodes::named(file.module(), "flag");
+            let flag = flags.last().expect("it has the test");
+            let marker = code.split_once("  #! ").and_then(|(_, rest)| rest.lines().next());
+            match marker.expect("a marker") {
+                "chooses values" => assert!(is_choice(flag), "{code}"),
+                "acts" => assert!(!is_choice(flag), "{code}"),
+                wanted => assert_eq!(format!("{:?}", fork(flag)), wanted, "{code}"),
+            }
         }
     }
 }

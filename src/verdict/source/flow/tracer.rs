@@ -5,7 +5,7 @@ use super::device::{carried, combined, multiplies};
 use super::program::Program;
 use super::value::{Next, Sink, Step, Use, Value, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Objects, Placement, Placements, joins_arrays, roles, tells_form};
+use crate::verdict::source::infer::{Objects, Placement, Placements, joins_arrays, roles, sinks, tells_form};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, string, within};
 use ruff_python_ast::{
     DictItem, Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp,
@@ -204,7 +204,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Up(1);
         }
         // A row of the run.
-        value.figure |= roles::speaks_of_run(&self.file.text(*parent));
+        value.figure |= sinks::speaks_of_run(&self.file.text(*parent));
         value.steps.push(step);
         Next::Up(1)
     }

@@ -1,10 +1,7 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
 use super::conditions::Fork;
-use crate::verdict::source::infer::{
-    Names,
-    roles::{is_figure, is_figure_of_run},
-};
+use crate::verdict::source::infer::sinks::{self, is_figure, is_figure_of_run};
 use crate::verdict::source::parse::{Node, argument_for, dotted, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{TextRange, TextSize};
@@ -115,9 +112,9 @@ impl Value {
     pub fn is_given_by(&mut self, name: &str) -> bool {
         let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
         let any = matches!(name, "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history");
-        let own = GIVING.has(name) || any || key.as_deref() == Some(name);
+        let own = sinks::GIVING.has(name) || any || key.as_deref() == Some(name);
         // What it was told is not given back, nor is another figure.
-        if TOLD.has(name) || !own && key.is_some() {
+        if sinks::TOLD.has(name) || !own && key.is_some() {
             return false;
         }
         self.steps.pop();
@@ -128,17 +125,6 @@ impl Value {
         true
     }
 }
-
-/// Members of a meter that do not give back what it was told.
-const TOLD: Names = Names(
-    "update record track set write add append reset clear close flush keys synchronize_between_processes \
-     count n num steps step name enabled disable total_count closed print log log_every device to",
-);
-/// Members that do.
-const GIVING: Names = Names(
-    "avg average val value mean sum max min best last median global_avg smoothed ema compute result get_avg \
-     get_value item peek latest",
-);
 
 /// The containers around a value, innermost first.
 pub type Steps = Vec<Step>;

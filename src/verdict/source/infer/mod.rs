@@ -6,6 +6,7 @@ mod libraries;
 mod objects;
 mod placement;
 pub mod roles;
+pub mod sinks;
 
 pub use changes::changes;
 pub use libraries::{ARRAYS, FILLS, JOINS, NUMERIC, Names, TENSOR_TYPES, TORCH, joins_arrays, makes_tensor};

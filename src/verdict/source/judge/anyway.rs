@@ -11,7 +11,7 @@ use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -50,7 +50,7 @@ impl<'a> Case<'_, 'a> {
     /// rest = len(x) - int(ends[-1])                  … which this line reads: output_size=
     /// ```
     /// Cost: one walk over the function.
-    fn same_total(self) -> Option<(&'static str, String)> {
+    fn same_total(self) -> Option<(PatternId, String)> {
         let path = self.here.path;
         let call = nodes::call(path)?;
         let sized = matches!(self.sync, SyncExpr::Shape("repeat_interleave", _));
@@ -70,9 +70,9 @@ impl<'a> Case<'_, 'a> {
         })?;
         let line = self.here.file().line_of(nodes::range(other).start());
         Some(if sized {
-            ("B10", format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"))
+            (B10, format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"))
         } else {
-            ("A39", format!("reads a total that line {line} has read already"))
+            (A39, format!("reads a total that line {line} has read already"))
         })
     }
 
@@ -83,7 +83,7 @@ impl<'a> Case<'_, 'a> {
     /// torch.repeat_interleave(w, batch.ptr[1:] - batch.ptr[:-1])      as many as batch.num_nodes
     /// torch.repeat_interleave(w, g.batch_num_nodes())                 as many as g.num_nodes()
     /// ```
-    fn kept_total(self) -> Option<(&'static str, String)> {
+    fn kept_total(self) -> Option<(PatternId, String)> {
         let path = self.here.path;
         let SyncExpr::Shape("repeat_interleave", _) = self.sync else { return None };
         let counts = repeats(nodes::call(path)?)?;
@@ -95,7 +95,7 @@ impl<'a> Case<'_, 'a> {
             }
             _ => format!("{}.num_nodes()", text.strip_suffix(".batch_num_nodes()")?),
         };
-        Some(("B30", format!("waits for a total that the batch keeps: pass `output_size={total}`")))
+        Some((B30, format!("waits for a total that the batch keeps: pass `output_size={total}`")))
     }
 
     /// A number that an earlier line of the function reads as well: by `item()` and its kin, or as a size.
@@ -106,7 +106,7 @@ impl<'a> Case<'_, 'a> {
     /// mask[:, :longest] = 1                    … and so does this
     /// ```
     /// Cost: one walk over the function.
-    fn same_number(self) -> Option<(&'static str, String)> {
+    fn same_number(self) -> Option<(PatternId, String)> {
         let path = self.here.path;
         let call = nodes::call(path);
         let wanted: Vec<&Expr> = match (self.sync, last(path)?) {
@@ -123,11 +123,11 @@ impl<'a> Case<'_, 'a> {
         };
         let read = wanted.into_iter().map(earlier).collect::<Option<Vec<_>>>()?;
         let line = self.here.file().line_of(nodes::range(read.first()?).start());
-        Some(("A39", format!("reads a number that line {line} has read already")))
+        Some((A39, format!("reads a number that line {line} has read already")))
     }
 
     /// A guard that looks for NaN or infinity in what is logged anyway.
-    fn logged(self, found: &Verdict) -> Option<(&'static str, String)> {
+    fn logged(self, found: &Verdict) -> Option<(PatternId, String)> {
         if found.pattern != Some(GUARD) || !is_about_nan(&self.text.to_ascii_lowercase()) {
             return None;
         }
@@ -141,7 +141,7 @@ impl<'a> Case<'_, 'a> {
         let tensor = nodes::only(read(node).filter(|name| !NUMERIC.has(&name.id)))?;
         let frame = self.site.frames.first()?;
         let what = self.shown(self.here, frame, 0, tensor, ast.range)?;
-        Some(("A39", format!("guards a value that is {what} anyway: test the number that is read there")))
+        Some((A39, format!("guards a value that is {what} anyway: test the number that is read there")))
     }
 
     /// What shows a tensor, or the values that it was added up from, on the host: in its function, or in that of a caller which

@@ -8,7 +8,7 @@ use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
 use crate::verdict::source::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
-use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
+use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprName, Operator};
 use std::mem::discriminant;
 use std::rc::Rc;
@@ -96,11 +96,11 @@ pub(super) fn calls_on(frame: &Frame) -> bool {
 
 impl Case<'_, '_> {
     /// The verdict on a value read by the expression, its callers included.
-    pub(super) fn value(self, pattern: &'static str, bulk: bool) -> Verdict {
+    pub(super) fn value(self, pattern: PatternId, bulk: bool) -> Verdict {
         let path = self.here.path;
         let mut tracer = Tracer::new(self.here.placements, self.site.program());
         let many = bulk && self.site.observed.largest > NUMBER_BYTES;
-        tracer.follow(path, Value { many, tensor: pattern == "D01", ..Value::new(path, bulk) });
+        tracer.follow(path, Value { many, tensor: pattern == D01, ..Value::new(path, bulk) });
         let file = self.here.file();
         let (late, late_hops) = self.decided_late(file, &tracer.uses);
         let (mut uses, hops) = self.callers_of(file, tracer.uses, path, 0, 0);

@@ -7,12 +7,13 @@ use crate::model::Frame;
 use crate::model::edit::Outcome;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
+use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
+use crate::verdict::source::infer::{Here, Placement, fills, is_kept, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
-use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
 
 /// Everything needed to judge the expressions of one site.
@@ -92,17 +93,17 @@ impl<'c, 'a> Case<'c, 'a> {
         let (rewritten, outcome) = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
         let shown = matches!(verdict.kind, Kind::Logging | Kind::DebugPrint);
         if turns && shown && outcome.edit().is_none() {
-            verdict.pattern = Some("A44");
+            verdict.pattern = Some(A44);
         }
         let open = || verdict.class == Class::Unknown && reads;
         match (verdict.class == Class::True || open()).then(|| self.is_element()).flatten() {
             Some(true) => {
                 let what = "is one element of the tensor that a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
-                verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, "A14", what);
+                verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, A14, what);
             }
             Some(false) if verdict.class == Class::True && verdict.confidence >= grade::ELEMENT => {
                 verdict.confidence = grade::ELEMENT;
-                verdict.pattern = Some("A14");
+                verdict.pattern = Some(A14);
                 let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict.evidence.push(Evidence::new(RuleId::S17, text));
             }
@@ -113,16 +114,13 @@ impl<'c, 'a> Case<'c, 'a> {
 
     fn verdict(self) -> Verdict {
         match self.sync {
-            SyncExpr::Item => self.value("A01", false),
-            SyncExpr::Convert("math" | "round") => self.value("A05", false),
-            SyncExpr::Convert(_) => self.value("A02", false),
-            SyncExpr::Bool => self.value("A04", false),
-            SyncExpr::Same("equal") => self.value("A17", false),
-            SyncExpr::Same(_) => self.value("A18", false),
-            SyncExpr::Contains => self.value("A06", false),
-            SyncExpr::GetScale => self.value("A21", false),
-            SyncExpr::ToList => self.value("D02", true),
-            SyncExpr::Download(op) if op != "type" => self.value("D01", true),
+            SyncExpr::Item => self.read("item"),
+            SyncExpr::Convert(name) | SyncExpr::Same(name) => self.read(name),
+            SyncExpr::Bool => self.read("bool"),
+            SyncExpr::Contains => self.read("in"),
+            SyncExpr::GetScale => self.read("get_scale"),
+            SyncExpr::ToList => self.read("tolist"),
+            SyncExpr::Download(name) if name != "type" => self.read(name),
             SyncExpr::Elements => self.elements(),
             SyncExpr::Move(..) | SyncExpr::Create(_) => self.moved(),
             SyncExpr::Truth => self.truth(),
@@ -133,25 +131,30 @@ impl<'c, 'a> Case<'c, 'a> {
         }
     }
 
+    /// A value that Python reads by that name: its use decides.
+    fn read(self, name: &str) -> Verdict {
+        let pattern = operators::read(name);
+        self.value(pattern, pattern.letter() == 'D')
+    }
+
     /// The verdict of one rule, with a sentence about the expression.
-    pub(super) fn says(self, grade: Grade, kind: Kind, pattern: &'static str, what: &str) -> Verdict {
+    pub(super) fn says(self, grade: Grade, kind: Kind, pattern: PatternId, what: &str) -> Verdict {
         says(grade, kind, pattern, format!("`{}` {what}", self.text))
     }
 
     /// The same of what the catalogue has an entry for, which says of which kind it is: a value that is read, where its use decides.
-    pub(super) fn entry(self, grade: Grade, pattern: &'static str, what: &str) -> Verdict {
-        let kind = catalogue::by_id(pattern).and_then(|entry| entry.kind);
-        self.says(grade, kind.unwrap_or(Kind::ValueRead), pattern, what)
+    pub(super) fn entry(self, grade: Grade, pattern: PatternId, what: &str) -> Verdict {
+        self.says(grade, catalogue::of(pattern).kind.unwrap_or(Kind::ValueRead), pattern, what)
     }
 
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
     fn elements(self) -> Verdict {
         let device = nodes::call(self.here.path).and_then(|call| self.here.device_argument(call));
         if device != Some(Placement::Device) {
-            return self.value("A13", true);
+            return self.value(A13, true);
         }
         let what = "reads its elements from the device one by one and sends them back: `torch.stack` keeps them there";
-        self.entry(grade::S07_ELEMENTS, "A13", what)
+        self.entry(grade::S07_ELEMENTS, A13, what)
     }
 
     /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
@@ -171,21 +174,21 @@ impl<'c, 'a> Case<'c, 'a> {
     fn moved(self) -> Verdict {
         let known = fit::downward(self.site.observed).is_some();
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
-            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value("D01", true),
+            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value(D01, true),
             (Some(true), SyncExpr::Create(_)) => self.elements(),
-            (Some(true), _) => self.value("D01", true),
+            (Some(true), _) => self.value(D01, true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
-                self.entry(grade, "C01", "builds its tensor on the CPU and waits for the upload")
+                self.entry(grade, C01, "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
                 let pattern = match sync {
-                    SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
-                    _ if moved.is_some_and(fills) => "C14",
-                    _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => "C19",
-                    _ if self.site.loads() => "C03",
-                    _ => "C15",
+                    SyncExpr::Move("copy_" | "load_state_dict", _) => C04,
+                    _ if moved.is_some_and(fills) => C14,
+                    _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => C19,
+                    _ if self.site.loads() => C03,
+                    _ => C15,
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
                 let what = "waits for an upload: no GPU value reaches the CPU";
@@ -196,7 +199,7 @@ impl<'c, 'a> Case<'c, 'a> {
             }
             (None, _) => {
                 let text = format!("neither the trace nor the line says which way `{}` copies", self.text);
-                says(grade::S09_OPEN, Kind::ValueRead, "C03", text)
+                says(grade::S09_OPEN, Kind::ValueRead, C03, text)
             }
         }
     }
@@ -205,12 +208,12 @@ impl<'c, 'a> Case<'c, 'a> {
     fn truth(self) -> Verdict {
         let Here { path, .. } = self.here;
         let Some(parent) = nodes::above(path, 1) else {
-            return says(grade::S01_OPEN, Kind::ValueRead, "A03", "no context");
+            return says(grade::S01_OPEN, Kind::ValueRead, A03, "no context");
         };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
-            let verdict = self.at(&path[..path.len() - 1]).value("A42", false);
+            let verdict = self.at(&path[..path.len() - 1]).value(A42, false);
             let branches = verdict.kind == Kind::ControlFlow;
-            return Verdict { pattern: if branches { verdict.pattern } else { Some("A02") }, ..verdict };
+            return Verdict { pattern: if branches { verdict.pattern } else { Some(A02) }, ..verdict };
         }
         if is_asserted(path) {
             return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
@@ -223,7 +226,7 @@ impl<'c, 'a> Case<'c, 'a> {
             return says(grade::S02, Kind::ControlFlow, GUARD, text);
         }
         let grade = if is_choice(path) { grade::S01_CHOICE } else { grade::S01 };
-        let pattern = way_on(fork(path)).unwrap_or("A42");
+        let pattern = way_on(fork(path)).unwrap_or(A42);
         says(grade, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
     }
 
@@ -233,7 +236,7 @@ impl<'c, 'a> Case<'c, 'a> {
             matches!(self.sync, SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
         let constant = settled_by(self.here.path).filter(|_| asks)?;
         let what = format!("decides nothing: `{}` settles the test, ask it first", constant.id);
-        Some(self.entry(grade::S20_SETTLED, "A40", &what))
+        Some(self.entry(grade::S20_SETTLED, A40, &what))
     }
 
     /// Text made from a tensor.
@@ -244,10 +247,10 @@ impl<'c, 'a> Case<'c, 'a> {
             && self.site.observed.through.is_none_or(|(file, function)| {
                 file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
             });
-        let mut verdict = self.value(if repr { "A16" } else { "A15" }, false);
+        let mut verdict = self.value(if repr { A16 } else { A15 }, false);
         // Shown by `print` itself rather than by a logger.
         let call = self.here.path.iter().rev().find_map(|node| node.expr_call());
-        if verdict.kind == Kind::Logging && repr && call.is_none_or(roles::prints) {
+        if verdict.kind == Kind::Logging && repr && call.is_none_or(sinks::prints) {
             verdict.kind = Kind::DebugPrint;
             verdict.evidence[0].text += "; printing a tensor reads its elements one by one";
         }
@@ -261,7 +264,7 @@ impl<'c, 'a> Case<'c, 'a> {
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, clock) = explicit::clock(self.here, caller)?;
         let what = format!("is thrown away: it only waits, and {clock}");
-        Some(self.says(grade, Kind::Timing, "F01", &what))
+        Some(self.says(grade, Kind::Timing, F01, &what))
     }
 
     fn explicit(self) -> Verdict {
@@ -269,10 +272,10 @@ impl<'c, 'a> Case<'c, 'a> {
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
         let pattern = match self.site.observed.api {
-            _ if kind == Kind::Barrier => "D05",
-            api if api.contains("StreamSync") => "F02",
-            api if api.contains("EventSync") => "F03",
-            _ => "F01",
+            _ if kind == Kind::Barrier => D05,
+            api if api.contains("StreamSync") => F02,
+            api if api.contains("EventSync") => F03,
+            _ => F01,
         };
         says(grade, kind, pattern, format!("`{}`: {what}", self.text))
     }

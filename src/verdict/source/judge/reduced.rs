@@ -6,7 +6,7 @@ use crate::verdict::source::flow::{Step, constant_step};
 use crate::verdict::source::infer::{Names, Placement, TORCH, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
 use ruff_text_size::Ranged;
 
@@ -88,7 +88,7 @@ impl<'a> Case<'_, 'a> {
             (SyncExpr::Index { what: Index::Mask | Index::Name, store: false }, Node::ExprSubscript(ast))
                 if !ast.slice.is_tuple_expr() =>
             {
-                (Some(self.here.text(&*ast.slice)), "B02", "`mask.sum()`")
+                (Some(self.here.text(&*ast.slice)), B02, "`mask.sum()`")
             }
             (SyncExpr::Shape("nonzero" | "argwhere", pattern), _) => (None, pattern, "`count_nonzero()`"),
             (SyncExpr::Shape("unique", pattern), _) => {
@@ -115,7 +115,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// What makes the same totals at full shape; `count`: what counts on the GPU, where Python asks how many there are.
-    fn without_size(self, asked: &Asked<'_>, pattern: &'static str, count: Option<&str>) -> Verdict {
+    fn without_size(self, asked: &Asked<'_>, pattern: PatternId, count: Option<&str>) -> Verdict {
         let what = &self.text;
         let of_mean =
             if asked.mean { ", divided by `mask.sum() * (a.numel() // mask.numel())`," } else { "" };
@@ -144,7 +144,7 @@ impl<'a> Case<'_, 'a> {
 
     /// What becomes of a count or a total that the CPU gets at the end of `path`.
     fn number(self, path: &Path<'a>) -> Verdict {
-        self.at(path).value("A01", false)
+        self.at(path).value(A01, false)
     }
 
     /// Whether all that the last node of `path` comes to are totals and counts, which are noted.

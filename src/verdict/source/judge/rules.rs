@@ -4,15 +4,15 @@ use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::{distinct, first_of};
 use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
-use crate::verdict::source::infer::roles::is_figure;
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::verdict::source::infer::sinks::is_figure;
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 
 /// The catalogue's entry for branches that only stop or complain.
-pub const GUARD: &str = "A35";
+pub const GUARD: PatternId = A35;
 
 /// The entry for numbers that are read one by one, and the one for those that are what the program makes.
-const READ: &str = "A01";
-const OUTPUT: &str = "D08";
+const READ: PatternId = A01;
+const OUTPUT: PatternId = D08;
 
 /// What can be done about an `assert` (S03).
 pub const VALIDATION: &str =
@@ -24,7 +24,7 @@ pub const VALIDATION: &str =
 /// understood leaves the question open (unknown). If every use shows, records or hands the value back to the GPU, the read can
 /// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
 /// decides there is needed, but no sooner.
-pub fn judge(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
+pub fn judge(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
     let mut verdict = judge_all(subject, pattern, uses);
     if verdict.class == Class::False {
         verdict.confidence = uses.iter().map(|used| used.limit).fold(verdict.confidence, f64::min);
@@ -32,7 +32,7 @@ pub fn judge(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
     verdict
 }
 
-fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
+fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
     // Text in a file may be a result, where nothing else may become of it.
     let text = |used: &Use| used.sink == Sink::Write && used.value.text;
     let lost = uses.iter().any(is_open);
@@ -53,9 +53,9 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
         let pattern = match used.sink {
             _ if guard => GUARD,
             Sink::Write if pattern == READ => OUTPUT,
-            _ if is_needed_once(used) && pattern.starts_with('A') => "A14",
-            _ if is_needed_once(used) => "D08",
-            Sink::Branch { .. } if pattern.starts_with('A') => way_on(used.fork).unwrap_or(pattern),
+            _ if is_needed_once(used) && pattern.letter() == 'A' => A14,
+            _ if is_needed_once(used) => D08,
+            Sink::Branch { .. } if pattern.letter() == 'A' => way_on(used.fork).unwrap_or(pattern),
             _ => pattern,
         };
         let mut text = sentence(subject, "is", &[used]);
@@ -85,7 +85,7 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             true => "needed only every so many turns: keep it on the GPU and read it there",
             false => "outside the loop that collects it: collect on the GPU and read once",
         };
-        let pattern = if seldom || pattern.starts_with('A') { pattern } else { "D08" };
+        let pattern = if seldom || pattern.letter() == 'A' { pattern } else { D08 };
         let grade = match certain {
             _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
             true => grade::S05,
@@ -97,7 +97,7 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
 }
 
 /// The verdict where every use is known and none needs the value at once.
-fn harmless(subject: &str, pattern: &'static str, uses: &[&Use]) -> Verdict {
+fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let text = sentence(subject, "is only", uses);
     let any = |sink: Sink| uses.iter().any(|used| used.sink == sink);
     let direct = uses.iter().all(|used| used.name.is_none());
@@ -139,11 +139,11 @@ fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
 }
 
 /// The entry that says how to do without the answer of a branch, where something is told of it.
-pub const fn way_on(fork: Fork) -> Option<&'static str> {
+pub const fn way_on(fork: Fork) -> Option<PatternId> {
     match fork {
-        Fork::Stops => Some("A38"),
-        Fork::Chooses => Some("A03"),
-        Fork::Counts => Some("A07"),
+        Fork::Stops => Some(A38),
+        Fork::Chooses => Some(A03),
+        Fork::Counts => Some(A07),
         Fork::Acts => None,
     }
 }

@@ -3,10 +3,11 @@
 use super::reader::Case;
 use super::surroundings;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::{Placement, roles};
+use crate::verdict::operators;
+use crate::verdict::source::infer::{Placement, sinks};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
-use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
+use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::Expr;
 
 impl<'a> Case<'_, 'a> {
@@ -17,54 +18,45 @@ impl<'a> Case<'_, 'a> {
                 return self.only_totals().unwrap_or_else(|| self.index(what, store));
             }
             SyncExpr::Shape(op, pattern) => {
-                let pattern = if pattern == "B02" { self.masked() } else { pattern };
+                let pattern = if pattern == B02 { self.masked() } else { pattern };
                 return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
             }
-            SyncExpr::Check(op) => {
-                let pattern = match op {
-                    "normal" => "E05",
-                    "cov" | "corrcoef" => "E09",
-                    "istft" => "E10",
-                    "inv" | "inverse" | "cholesky" | "solve" | "lu_factor" | "ldl_factor" => "E01",
-                    _ => "E15",
-                };
+            SyncExpr::Check(op, pattern) => {
                 let text = format!("`{op}` waits only to see whether it failed");
                 return says(grade::R11, Kind::ErrorCheck, pattern, text);
             }
             SyncExpr::ClipGrad => {
                 let text = "clip_grad_norm_ branches on the norm to raise on NaN or infinity: \
                             `error_if_nonfinite=False` does not wait";
-                return says(grade::R17_CALLED, Kind::ControlFlow, "A19", text);
+                return says(grade::R17_CALLED, Kind::ControlFlow, A19, text);
             }
             SyncExpr::ScalerStep => {
                 let text = "GradScaler.step skips the optimizer when it finds an infinity: \
                             a fused optimizer decides on the GPU";
-                return says(grade::R12, Kind::ControlFlow, "A20", text);
+                return says(grade::R12, Kind::ControlFlow, A20, text);
             }
             SyncExpr::Download(_) => {
                 // Arrays and code of the host need it there, whatever it was written for.
-                let used = self.value("D01", true);
+                let used = self.value(D01, true);
                 if used.class == Class::True {
                     return used;
                 }
-                (grade::S10, "D03", "names a CPU tensor type where a dtype was meant")
+                (grade::S10, D03, "names a CPU tensor type where a dtype was meant")
             }
             SyncExpr::Order => {
                 // What is picked goes on as a tensor: where it stays on the device, so can the comparison.
-                let picked = self.value("A05", false);
+                let picked = self.value(A05, false);
                 if picked.kind == Kind::RoundTrip {
                     return picked;
                 }
-                (grade::S14, "A05", "compares tensors in Python, one wait a comparison")
+                (grade::S14, A05, "compares tensors in Python, one wait a comparison")
             }
-            SyncExpr::SchedulerStep => (grade::S06_RATE, "A24", "computes the learning rate on the CPU"),
-            SyncExpr::EmptyCache => (grade::S16, "G01", "waits to give memory back to the driver"),
-            SyncExpr::Barrier => (grade::R14, "H03", "makes the ranks wait for each other; no value is read"),
-            SyncExpr::SizeArgument => {
-                (grade::S06_ARGUMENT, "A07", "takes a tensor's value as a size or bound")
-            }
-            SyncExpr::Save => (grade::S06_SAVE, "D07", "writes tensors to a file"),
-            _ => (grade::S19_OPEN, "A01", "waits for a reason that the tool does not know"),
+            SyncExpr::SchedulerStep => (grade::S06_RATE, A24, "computes the learning rate on the CPU"),
+            SyncExpr::EmptyCache => (grade::S16, G01, "waits to give memory back to the driver"),
+            SyncExpr::Barrier => (grade::R14, H03, "makes the ranks wait for each other; no value is read"),
+            SyncExpr::SizeArgument => (grade::S06_ARGUMENT, A07, "takes a tensor's value as a size or bound"),
+            SyncExpr::Save => (grade::S06_SAVE, D07, "writes tensors to a file"),
+            _ => (grade::S19_OPEN, A01, "waits for a reason that the tool does not know"),
         };
         self.entry(grade, pattern, what)
     }
@@ -77,9 +69,9 @@ impl<'a> Case<'_, 'a> {
         match (fit::downward(self.site.observed), what) {
             (Some(false), _) => {
                 let (pattern, what) = match (store, what) {
-                    (true, Index::Constant) if self.stores_number() => ("C06", "the value"),
-                    (true, _) if self.fills() => ("C05", "the value or the index"),
-                    (true, _) => ("C17", "the value or the index"),
+                    (true, Index::Constant) if self.stores_number() => (C06, "the value"),
+                    (true, _) if self.fills() => (C05, "the value or the index"),
+                    (true, _) => (C17, "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
                 let mut verdict =
@@ -92,7 +84,7 @@ impl<'a> Case<'_, 'a> {
                     "`{} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait",
                     self.text
                 );
-                let pattern = if self.is_augmented() { "B31" } else { "B03" };
+                let pattern = if self.is_augmented() { B31 } else { B03 };
                 says(grade::S12_MASK, Kind::DynamicShape, pattern, text)
             }
             (_, Index::Mask) => size(grade::S11, self.masked(), "mask"),
@@ -103,18 +95,18 @@ impl<'a> Case<'_, 'a> {
                 } else {
                     "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all"
                 };
-                self.entry(grade::S07_PICKS, "A09", what)
+                self.entry(grade::S07_PICKS, A09, what)
             }
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
-                says(grade::S13, Kind::DynamicShape, if store { "A45" } else { "A08" }, text)
+                says(grade::S13, Kind::DynamicShape, if store { A45 } else { A08 }, text)
             }
             (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, self.masked(), "index"),
             (Some(true), Index::Name) => {
-                self.says(grade::S11_NAME, Kind::DynamicShape, "A09", "reads its index from the device")
+                self.says(grade::S11_NAME, Kind::DynamicShape, A09, "reads its index from the device")
             }
             (None, Index::List) => self.entry(grade::S12_LIST, self.listed(), "uploads its index"),
-            _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
+            _ => self.says(grade::S11_OPEN, Kind::ValueRead, A09, "may read or upload its index"),
         }
     }
 
@@ -127,12 +119,12 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// The entry of what is picked by indices of the host: a list of numbers that follow each other is a slice.
-    fn listed(self) -> &'static str {
+    fn listed(self) -> PatternId {
         let index = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
         let list = nodes::only(self.parts().iter().filter(index)).and_then(Expr::as_list_expr);
         let numbers = list.and_then(|list| list.elts.iter().map(nodes::int).collect::<Option<Vec<i64>>>());
         let follow = |numbers: &[i64]| numbers.array_windows().all(|[one, next]| next - one == 1);
-        if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { "C18" } else { "C07" }
+        if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { C18 } else { C07 }
     }
 
     /// Whether what is stored is one number.
@@ -152,23 +144,23 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// The entry of a selection by a mask: what is stored back there, or goes on as it is, is not reduced at once.
-    fn masked(self) -> &'static str {
+    fn masked(self) -> PatternId {
         match self.here.path {
-            _ if self.is_augmented() => "B31",
+            _ if self.is_augmented() => B31,
             [.., Node::StmtAssign(_) | Node::StmtReturn(_) | Node::ExprList(_) | Node::ExprTuple(_), _] => {
-                "B32"
+                B32
             }
-            _ => "B02",
+            _ => B02,
         }
     }
 
     /// A tensor of the device is stored in one of the host: what becomes of that decides.
     fn stored_down(self) -> Verdict {
         let [above @ .., Node::StmtAssign(ast), _] = self.here.path else {
-            return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU");
+            return self.says(grade::S06_OPEN, Kind::ValueRead, D01, "stores in a tensor of the CPU");
         };
         let path = [above, &[Node::from(*ast), Node::from(&*ast.value)]].concat();
-        self.at(&path).value("D01", true)
+        self.at(&path).value(D01, true)
     }
 
     /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
@@ -191,18 +183,14 @@ impl<'a> Case<'_, 'a> {
                 && !self.site.observed.method.is_some_and(fit::makes_number)
     }
 
-    fn shape(self, op: &str, pattern: &'static str) -> Verdict {
+    fn shape(self, op: &str, pattern: PatternId) -> Verdict {
         if fit::downward(self.site.observed) == Some(false) {
             return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
         }
-        let why = match op {
-            "repeat_interleave" => "; `output_size=` removes the wait where the total is known",
-            "one_hot" => "; `num_classes=` removes the wait",
-            "histc" => "; `min=` and `max=` remove the wait",
-            _ => "",
-        };
+        let known = operators::called(op);
+        let why = known.and_then(|known| known.spared).map_or("", |(.., how)| how);
         let text = format!("the output size of `{op}` depends on values{why}");
-        let grade = if op == "repeat_interleave" { grade::S11_REPEATS } else { grade::S11 };
+        let grade = known.map_or(grade::S11, |known| known.grades.1);
         says(grade, Kind::DynamicShape, pattern, text)
     }
 
@@ -211,45 +199,45 @@ impl<'a> Case<'_, 'a> {
         let (observed, text) = (self.site.observed, self.text);
         if fit::is_memory(observed) {
             let what = format!("made PyTorch's allocator call {}", observed.api);
-            return self.entry(grade::S19_ALLOCATOR, "G02", &what);
+            return self.entry(grade::S19_ALLOCATOR, G02, &what);
         }
         if fit::downward(observed) == Some(false) {
-            return self.entry(grade::R01_LINE, "C03", "uploads: no GPU value reaches the CPU");
+            return self.entry(grade::R01_LINE, C03, "uploads: no GPU value reaches the CPU");
         }
         let Some((file, function)) = observed.through else {
             // What the call does with the number that it asks for decides.
             let asked = observed.method.filter(|method| fit::makes_number(method));
             if let Some(path) = asked.and_then(|_| converted(self.here)) {
-                return self.at(&path).value("A02", false);
+                return self.at(&path).value(A02, false);
             }
             let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
                 let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";
-                return self.entry(grade::S07_INSIDE, "A11", what);
+                return self.entry(grade::S07_INSIDE, A11, what);
             }
-            return says(grade::S19_OPEN, Kind::ValueRead, "A11", format!("the wait is inside `{text}`"));
+            return says(grade::S19_OPEN, Kind::ValueRead, A11, format!("the wait is inside `{text}`"));
         };
         let file = file.replace('\\', "/");
         // What the scaler tells of its scale is a value like any other.
         if file.ends_with("grad_scaler.py") && matches!(function, "state_dict" | "get_scale") {
-            return self.value("A21", false);
+            return self.value(A21, false);
         }
         let found = |words: &[&str]| words.iter().any(|word| file.contains(word));
         let (grade, kind, pattern, what) = match () {
             _ if found(&["torch/autograd/profiler", "torch/profiler"]) || text.contains("emit_nvtx") => {
-                (grade::R17_PROFILER, Kind::Timing, "F09", ": the profiler measures")
+                (grade::R17_PROFILER, Kind::Timing, F09, ": the profiler measures")
             }
-            _ if roles::is_logging_library(&file) => {
-                (grade::R17_CALLED, Kind::Logging, "A33", ": a logger converts the tensor")
+            _ if sinks::is_logging_library(&file) => {
+                (grade::R17_CALLED, Kind::Logging, A33, ": a logger converts the tensor")
             }
             _ if found(&["torch/distributions/"]) && !matches!(function, "sample" | "rsample") => {
-                (grade::R17_CALLED, Kind::ErrorCheck, "A26", ": `validate_args=False` leaves the check out")
+                (grade::R17_CALLED, Kind::ErrorCheck, A26, ": `validate_args=False` leaves the check out")
             }
             _ if found(&["torchvision/"]) && matches!(function, "to_pil_image" | "save_image") => {
-                (grade::S06_WRITE, Kind::CpuCompute, "D01", ": the image is made on the CPU")
+                (grade::S06_WRITE, Kind::CpuCompute, D01, ": the image is made on the CPU")
             }
-            _ => (grade::S19_OPEN, Kind::ValueRead, "A01", ""),
+            _ => (grade::S19_OPEN, Kind::ValueRead, A01, ""),
         };
         let name = file.rsplit('/').next().unwrap_or(&file);
         says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))

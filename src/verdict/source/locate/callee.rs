@@ -2,7 +2,7 @@
 
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
-use crate::verdict::source::infer::{NUMERIC, Names, Objects, roles};
+use crate::verdict::source::infer::{NUMERIC, Names, Objects, sinks};
 use crate::verdict::source::parse::{Given, Node, Path, Source, dotted, last, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameters};
 
@@ -131,7 +131,7 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
             && (!called.closure || base.is_empty() && functions.iter().all(|path| is_plain(file, path)));
         known && !functions.is_empty()
     };
-    let logs = || roles::is_log(call, nodes::is_dropped(path));
+    let logs = || sinks::is_log(call, nodes::is_dropped(path));
     // `self.update(*args, **kwargs)` and `agent.update(batch, step)` are no container's.
     let args = &call.arguments.args;
     let hands_on = args.iter().any(Expr::is_starred_expr)

@@ -2,7 +2,7 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
-use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::infer::{Names, Placement, sinks};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
 
 /// How well an expression fits, worst first.
@@ -116,7 +116,7 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
         (EmptyCache, Wait::Memory | Wait::Bare) => true,
         (Explicit | Barrier, wait) => wait == Wait::Bare,
         // Thrust and MAGMA wait on their own, without a copy of PyTorch's.
-        (Shape(..) | Check(_), Wait::Bare) => true,
+        (Shape(..) | Check(..), Wait::Bare) => true,
         (_, Wait::Bare | Wait::Memory) | (EmptyCache, _) => false,
         (Move(..) | Create(_) | Format | Index { .. }, _) => true,
         (Shape(..), Wait::Down(_)) => true,
@@ -131,11 +131,7 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
     let in_file = |end: &str| file.ends_with(end);
     let name = callee.rsplit('.').next().unwrap_or("");
     let named = match sync {
-        Format => {
-            in_file("torch/_tensor_str.py")
-                || in_file("torch/_tensor.py") && matches!(function, "__format__" | "__repr__" | "__str__")
-                || file.contains("/logging/")
-        }
+        Format => sinks::formats(&file, function),
         Contains => function == "__contains__",
         Explicit => function == "synchronize",
         EmptyCache => function == "empty_cache",
@@ -153,7 +149,7 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
                     || in_file("torch/_jit_internal.py")
                     || in_file("torch/functional.py"))
         }
-        Check(_) => file.contains("/torch/") && function.contains(name),
+        Check(..) => file.contains("/torch/") && function.contains(name),
         _ => false,
     };
     match sync {
@@ -198,7 +194,7 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
         Same(op) | Download(op) | Move(op, _) | Create(op) => method == op,
         Index { store, .. } => method == if store { "setitem" } else { "getitem" },
         Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
-        Check(op) => {
+        Check(op, _) => {
             plain(method) == op
                 || method.contains("linalg") && method.ends_with(op)
                 || (op, method) == ("corrcoef", "cov")
@@ -259,12 +255,12 @@ fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
                 || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select")
                 || copies
         }
-        Check(op) => reads || plain(operator) == op || operator.contains("linalg"),
+        Check(op, _) => reads || plain(operator) == op || operator.contains("linalg"),
         Explicit | EmptyCache | Barrier | Other => false,
     };
     let known = reads || copies || counts;
     match fits {
-        true if matches!(sync, Shape(op, _) | Check(op) | Same(op) if plain(operator) == op) => Fit::Named,
+        true if matches!(sync, Shape(op, _) | Check(op, _) | Same(op) if plain(operator) == op) => Fit::Named,
         true => Fit::Operator,
         // An operator that this table does not know speaks for nothing and against nothing.
         false if !known && !matches!(sync, Explicit | EmptyCache | Barrier) => Fit::Open,

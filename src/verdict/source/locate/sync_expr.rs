@@ -1,11 +1,14 @@
 //! What a synchronising expression does, told from its text.
 
+use crate::catalogue;
+use crate::verdict::operators::{self, By};
 use crate::verdict::source::infer::{
-    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles,
+    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles, sinks,
 };
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
 };
+use crate::vocabulary::{Kind, PatternId};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
@@ -39,9 +42,9 @@ pub enum SyncExpr<'a> {
     /// `x[…]`, load or store.
     Index { what: Index, store: bool },
     /// An operator whose output size depends on values, with its pattern.
-    Shape(&'static str, &'static str),
-    /// An operator that checks for errors on the host.
-    Check(&'a str),
+    Shape(&'a str, PatternId),
+    /// An operator that checks for errors on the host, with its pattern.
+    Check(&'a str, PatternId),
     /// `clip_grad_norm_`.
     ClipGrad,
     /// `GradScaler.step`.
@@ -117,23 +120,6 @@ pub fn guesses<'a>(here: Here<'_, 'a>) -> Vec<Guess<'a>> {
     }
     guesses
 }
-
-/// Operators whose output size depends on values, with their patterns.
-const SHAPES: &[(Names, &str)] = &[
-    (Names("nonzero argwhere where"), "B01"),
-    (Names("masked_select"), "B02"),
-    (Names("unique unique_consecutive"), "B07"),
-    (Names("repeat_interleave"), "B10"),
-    (Names("one_hot"), "B11"),
-    (Names("bincount"), "B12"),
-    (Names("histc"), "B13"),
-    (Names("coalesce"), "B16"),
-    (Names("tensor_split"), "B24"),
-];
-
-/// Factorisations and solvers, which check on the host that they succeeded; the second list are methods too.
-const SOLVERS: Names = Names("inv solve lu_factor eigh eigvalsh svdvals ldl_factor lstsq pinv matrix_rank");
-const SOLVING_METHODS: Names = Names("inverse cholesky svd pinverse");
 
 /// A call of which it is asked what it can be.
 struct Called<'c, 'a> {
@@ -262,37 +248,28 @@ impl<'c, 'a> Called<'c, 'a> {
 
     /// Operators with a value-dependent size, and those that check for errors.
     fn shaped(&self) -> Option<Guess<'a>> {
-        let (name, base, method) = (self.name, &*self.base, self.receiver.is_some());
-        let arguments = &self.call.arguments;
-        let torch = TORCH.has(base);
+        let (name, base, arguments) = (self.name, &*self.base, &self.call.arguments);
         let given = |name: &str, position: usize| argument(arguments, name, position);
-        if matches!(base, "np" | "numpy" | "pd") {
-            return None;
-        }
-        let sized = match name {
-            "where" => arguments.len() != 1,
-            "repeat_interleave" => arguments.find_keyword("output_size").is_some(),
-            "one_hot" => given("num_classes", 1).is_some(),
-            "histc" => given("min", 2).is_some(),
-            _ => false,
-        };
-        let wanted = if name == "to_sparse" { "coalesce" } else { name };
-        let mut shapes = SHAPES.iter().flat_map(|(ops, pattern)| ops.iter().map(move |op| (op, *pattern)));
-        if let Some((op, pattern)) = shapes.find(|shape| shape.0 == wanted && !sized) {
-            return Some((SyncExpr::Shape(op, pattern), if op == "tensor_split" { 1 } else { 3 }));
-        }
-        let solver = torch || base.contains("linalg");
-        match name {
-            _ if solver && SOLVERS.has(name) || (solver || method) && SOLVING_METHODS.has(name) => {
-                Some((SyncExpr::Check(name), 3))
+        let torch = TORCH.has(base);
+        let found = operators::called(name).filter(|known| {
+            let fits = match known.call.0 {
+                By::Any => name != "where" || arguments.len() == 1,
+                By::Dot => self.receiver.is_some(),
+                By::Linalg => torch || base.contains("linalg"),
+                // A number as the standard deviation is checked on the host.
+                By::Torch => torch && given("std", 1).is_some_and(|std| !std.is_literal_expr()),
+                By::Read => false,
+            };
+            fits && known.spared.is_none_or(|(argument, place, _)| given(argument, place).is_none())
+        });
+        match found {
+            _ if matches!(base, "np" | "numpy" | "pd") => None,
+            Some(known) if catalogue::of(known.pattern).kind == Some(Kind::DynamicShape) => {
+                let name = if name == "to_sparse" { "coalesce" } else { name };
+                Some((SyncExpr::Shape(name, known.pattern), known.call.2))
             }
-            // A number as the standard deviation is checked on the host.
-            "normal" if torch && given("std", 1).is_some_and(|std| !std.is_literal_expr()) => {
-                Some((SyncExpr::Check(name), 2))
-            }
-            "cov" | "corrcoef" if torch || method => Some((SyncExpr::Check(name), 2)),
-            "istft" if torch || method => Some((SyncExpr::Check(name), 3)),
-            _ => roles::takes_sizes(name).then_some((SyncExpr::SizeArgument, 0)),
+            Some(known) => Some((SyncExpr::Check(name, known.pattern), known.call.2)),
+            None => roles::takes_sizes(name).then_some((SyncExpr::SizeArgument, 0)),
         }
     }
 }
@@ -428,7 +405,7 @@ fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let above = |levels: usize| nodes::above(path, levels);
     let text_call = |levels: usize| {
         let Some(path) = path.len().checked_sub(levels).map(|end| &path[..end]) else { return false };
-        nodes::call(path).is_some_and(|call| roles::makes_text(call, nodes::is_dropped(path)))
+        nodes::call(path).is_some_and(|call| sinks::makes_text(call, nodes::is_dropped(path)))
     };
     let own = |expr: &&'a Expr| expr.range() == node.range();
     let percent = |node: Option<Node<'a>>| matches!(node, Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && string(&ast.left).is_some());

@@ -5,13 +5,11 @@ use super::text::{beside, insert, is_alone, line_break};
 use super::{RARER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::Names;
+use crate::verdict::source::infer::{Names, sinks};
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
-/// What tells a progress bar something to show beside it.
-const TELLS: Names = Names("set_postfix set_postfix_str set_description set_description_str");
 /// What else may be called for an argument of it: it only answers.
 const ASKS: Names = Names("item detach get_last_lr memory_allocated max_memory_allocated memory_reserved");
 /// A bar draws itself ten times a second at most (tqdm, `mininterval`); of steps of 10 ms and more each tenth is seen.
@@ -31,7 +29,7 @@ const EVERY: u32 = 10;
 pub fn rarer(s: Subject<'_, '_>) -> Option<Written> {
     let Node::StmtExpr(stmt) = s.here.path[nodes::statement(s.here.path)?] else { return None };
     let told = stmt.value.as_call_expr().filter(|_| conditions::rare(s.here.path).is_none())?;
-    nodes::receiver(told).filter(|_| TELLS.has(nodes::name(&told.func)))?;
+    nodes::receiver(told).filter(|_| sinks::TELLS.has(nodes::name(&told.func)))?;
     Some(Written::new(&RARER, None, conditioned(s, told).ok_or(Refusal::Form)))
 }
 

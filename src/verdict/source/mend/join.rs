@@ -4,7 +4,7 @@ use super::neighbours;
 use super::text::{beside, insert, line_break, replace};
 use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Here, Names, Placement, roles};
+use crate::verdict::source::infer::{Here, Names, Placement, sinks};
 use crate::verdict::source::parse::{Node, dotted, full_name, last, nodes, scope, statement};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -97,7 +97,7 @@ impl<'a> Reads<'a> {
         };
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
-            own || (roles::is_log(call, dropped(call)) || HARMLESS.has(nodes::name(&call.func)))
+            own || (sinks::is_log(call, dropped(call)) || HARMLESS.has(nodes::name(&call.func)))
                 && !self.tells(call)
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);

@@ -4,7 +4,7 @@ use super::sums::item_as;
 use super::text::insert;
 use super::{METER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Names, Objects};
+use crate::verdict::source::infer::{Names, Objects, sinks};
 use crate::verdict::source::parse::{Import, Node, Path, Source, dotted, last, nodes, scope, string, within};
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Operator, Stmt, StmtFunctionDef,
@@ -153,7 +153,7 @@ impl<'a> Meter<'a> {
         }
         let [.., Node::ExprCall(call), Node::Arguments(_)] = path[..end] else { return false };
         let Some(callee) = call.func.as_name_expr() else { return false };
-        matches!(&*callee.id, "print" | "str")
+        sinks::SHOW_OBJECTS.has(&callee.id)
             || self.objects.class_named(&callee.id).is_some()
             || !scope::functions(file.module(), &callee.id).is_empty()
     }

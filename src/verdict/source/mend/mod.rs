@@ -151,7 +151,7 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             };
             sums::collected(s, call, shown.clone()).or_else(|| meters::told(s, call)).or_else(alone)
         }
-        SyncExpr::Check(op) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
+        SyncExpr::Check(op, _) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
         SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
         SyncExpr::Index { .. } if upload => index::once(s),

@@ -4,7 +4,7 @@ use super::index::only_value;
 use super::text::with_argument;
 use super::{OUTPUT_SIZE, Subject, Written};
 use crate::model::edit::Refusal;
-use crate::verdict::source::infer::{Here, Placement, makes_tensor};
+use crate::verdict::source::infer::{Here, Placement, makes_tensor, sinks};
 use crate::verdict::source::parse::{Node, dotted, nodes, range, scope, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
@@ -66,9 +66,7 @@ fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Optio
 /// Whether a list is only looked at: `len(counts)`, `sum(counts)`, `for n in counts`, `counts[i]`.
 fn is_asked(path: &[Node<'_>]) -> bool {
     match path {
-        [.., Node::ExprCall(call), Node::Arguments(_), _] => {
-            matches!(&*dotted(&call.func), "len" | "sum" | "max" | "min" | "print" | "enumerate" | "zip")
-        }
+        [.., Node::ExprCall(call), Node::Arguments(_), _] => sinks::LOOK_AT.has(&dotted(&call.func)),
         [.., Node::ExprSubscript(ast), name] => ast.ctx.is_load() && ast.value.range() == name.range(),
         [.., Node::StmtFor(ast), name] => ast.iter.range() == name.range(),
         [.., Node::Comprehension(ast), name] => ast.iter.range() == name.range(),

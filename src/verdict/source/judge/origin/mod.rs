@@ -14,7 +14,7 @@ use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, tested};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, last, nodes};
-use crate::vocabulary::{Kind, Verdict};
+use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
 
@@ -26,47 +26,47 @@ impl<'a> Case<'_, 'a> {
             matches!(found.kind, Kind::CpuCompute | Kind::ControlFlow | Kind::DynamicShape | Kind::ValueRead);
         let Some((pattern, value)) = self.asked().filter(|_| needed) else { return found };
         // A whole tensor is read back as it was sent; of a number, that it was sent must be plain.
-        let search = || Search::new(self.site, pattern != "D10");
+        let search = || Search::new(self.site, pattern != D10);
         let Some(known) = search().origin(self.here, value) else {
-            let given = pattern == "A36" && search().is_given(self.here, value);
+            let given = pattern == A36 && search().is_given(self.here, value);
             let most = if given { grade::GIVEN } else { 1.0 };
             return Verdict { confidence: found.confidence.min(most), ..found };
         };
         // A mask of data that the GPU computed would have to be computed on the host again; what one of sizes and constants
         // selects is as many at every time.
         let masked =
-            pattern == "B30" && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
+            pattern == B30 && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
         let Some(sent) = known.sent.filter(|_| !masked) else { return found };
         let what = match pattern {
-            "B30" if !known.data => {
+            B30 if !known.data => {
                 "waits for a size that follows from sizes and constants, which the host has; they went to the GPU"
             }
-            "D10" => "reads back what follows from what the host uploaded",
-            "B30" => "waits for a size that follows from what the host uploaded",
+            D10 => "reads back what follows from what the host uploaded",
+            B30 => "waits for a size that follows from what the host uploaded",
             _ => "asks for a number that follows from what the host uploaded",
         };
         self.says(grade::S20, Kind::HostKnown, pattern, &format!("{what} {sent}"))
     }
 
     /// The tensor whose values the expression asks for, and the pattern that fits if the host has them.
-    fn asked(self) -> Option<(&'static str, &'a Expr)> {
+    fn asked(self) -> Option<(PatternId, &'a Expr)> {
         let call = nodes::call(self.here.path);
         let receiver = call.and_then(nodes::receiver);
         let first = call.and_then(|call| call.arguments.args.first());
         match self.sync {
-            SyncExpr::Item => Some(("A36", receiver?)),
-            SyncExpr::Convert(_) | SyncExpr::Bool => Some(("A36", receiver.or(first)?)),
-            SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some(("D10", receiver?)),
-            SyncExpr::Truth => Some(("A36", tested(self.here.path)?)),
-            SyncExpr::SizeArgument => Some(("A36", self.size(call?)?)),
-            SyncExpr::Shape("repeat_interleave", _) => Some(("B30", repeats(call?).or(first)?)),
+            SyncExpr::Item => Some((A36, receiver?)),
+            SyncExpr::Convert(_) | SyncExpr::Bool => Some((A36, receiver.or(first)?)),
+            SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some((D10, receiver?)),
+            SyncExpr::Truth => Some((A36, tested(self.here.path)?)),
+            SyncExpr::SizeArgument => Some((A36, self.size(call?)?)),
+            SyncExpr::Shape("repeat_interleave", _) => Some((B30, repeats(call?).or(first)?)),
             SyncExpr::Shape("one_hot" | "bincount" | "nonzero" | "unique", _) => {
-                Some(("B30", first.or(receiver)?))
+                Some((B30, first.or(receiver)?))
             }
             SyncExpr::Index { what, .. } => match (what, last(self.here.path)?) {
-                (Index::Mask | Index::Name, Node::ExprSubscript(ast)) => Some(("B30", &*ast.slice)),
+                (Index::Mask | Index::Name, Node::ExprSubscript(ast)) => Some((B30, &*ast.slice)),
                 // Bounds are numbers.
-                (Index::Slice, Node::ExprSubscript(ast)) => Some(("A36", &*ast.slice)),
+                (Index::Slice, Node::ExprSubscript(ast)) => Some((A36, &*ast.slice)),
                 _ => None,
             },
             _ => None,
