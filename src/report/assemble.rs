@@ -14,7 +14,7 @@ use crate::profile::parallel::join;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
-use polars::prelude::{DataFrame, PolarsResult};
+use polars::prelude::{DataFrame, PolarsResult, col, lit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -54,7 +54,7 @@ impl<'a> Assembler<'a> {
         let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &listed, &mut self.report.totals);
+        savings::of_run(found, &listed, &mut self.report)?;
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {
@@ -208,7 +208,9 @@ fn name_callers(sites: &mut [Site]) {
 fn totals(report: &Report) -> PolarsResult<Totals> {
     let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
     totals.add_gpus(&report.profiles);
-    for (class, sums) in Class::ALL.iter().zip(SiteRows::of(&report.sites)?.by_class()?) {
+    let rows = SiteRows::of(report, &report.sites)?;
+    for &class in Class::ALL {
+        let sums = rows.those(col("class").eq(lit(class.as_str())))?;
         let of_class = match class {
             Class::False => &mut totals.by_class.false_,
             Class::True => &mut totals.by_class.true_,
