@@ -5,7 +5,7 @@ use super::native::method;
 use super::{Awaited, Process, finite};
 use crate::text;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Sample, SiteIx, ThreadRole,
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Sample, SiteId, ThreadRole,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Site {
     /// What it is known by in this run; not of a report that was read back.
     #[serde(skip)]
-    pub ix: SiteIx,
+    pub ix: SiteId,
     /// Rank in this report: "S1" is the first.
     pub id: String,
     /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and

@@ -8,7 +8,7 @@ use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::getters::nine_of_ten;
-use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
+use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, TwinIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, base_name};
@@ -101,13 +101,13 @@ pub struct ApiName {
 #[derive(Default)]
 pub struct Twins {
     /// The thread that called.
-    pub thread: Vec<ThreadIx>,
+    pub thread: TiVec<TwinIx, ThreadIx>,
     /// In ns; a little before the call's own start.
-    pub start: Vec<i64>,
+    pub start: TiVec<TwinIx, i64>,
     /// Correlation id of the call.
-    pub correlation: Vec<ExportId>,
+    pub correlation: TiVec<TwinIx, ExportId>,
     /// Call chain.
-    pub chain: Vec<ExportId>,
+    pub chain: TiVec<TwinIx, ExportId>,
     place: Place,
 }
 
@@ -264,7 +264,7 @@ impl Calls {
     }
 
     /// The backtrace twin of a call.
-    pub fn twin(&self, call: CallId) -> Option<usize> {
+    pub fn twin(&self, call: CallId) -> Option<TwinIx> {
         self.twins.of(self.thread(call), self.start(call), self.correlation[call])
     }
 
@@ -355,7 +355,7 @@ impl Twins {
     /// When those of a thread start.
     pub(super) fn starts(&self, thread: ThreadIx) -> &[i64] {
         let first = self.thread.partition_point(|&t| t < thread);
-        &self.start[first..][..self.thread[first..].partition_point(|&t| t == thread)]
+        &self.start.raw[first.index()..self.thread.partition_point(|&t| t <= thread).index()]
     }
 
     /// Whether the export has no twins.
@@ -369,11 +369,13 @@ impl Twins {
     ///   twin   [--------------]   eventClass 67, no suffix, call chain
     ///   call    [------------]    0.03 to 0.5 µs narrower on both sides
     /// ```
-    fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<usize> {
+    fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<TwinIx> {
         /// Twins of calls that began in between (a nested driver call) stand closer; never more than a few.
         const LOOK_BACK: usize = 4;
-        let after = self.place.seek(self.start.len(), |i| (self.thread[i], self.start[i]) <= (thread, start));
-        let found = (0..after).rev().take(LOOK_BACK).find(|&i| self.correlation[i] == correlation)?;
+        let at = |i: usize| (self.thread.raw[i], self.start.raw[i]);
+        let after = self.place.seek(self.start.len(), |i| at(i) <= (thread, start));
+        let mut near = (0..after).rev().take(LOOK_BACK).map(TwinIx::from);
+        let found = near.find(|&i| self.correlation[i] == correlation)?;
         (self.thread[found] == thread).then_some(found)
     }
 }
