@@ -1,6 +1,9 @@
 //! Numbers and names as people read them, and as a terminal survives them.
 
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use std::borrow::Cow;
+use std::hash::Hash;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands for text left out.
@@ -37,14 +40,8 @@ fn is_unsafe(character: char) -> bool {
 }
 
 /// Each value once, in the order of the first of it.
-pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for one in all {
-        if !kept.contains(&one) {
-            kept.push(one);
-        }
-    }
-    kept
+pub fn distinct<T: Hash + Eq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    all.collect::<IndexSet<T, FxBuildHasher>>().into_iter().collect()
 }
 
 /// Columns that `text` takes on a terminal.

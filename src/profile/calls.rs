@@ -190,7 +190,7 @@ impl Rows {
         let thread = ThreadIx::from(self.counts.spans.place(r.tid, || Span::EMPTY));
         let name = NameIx::from(self.kept.place(r.name, || ()));
         let call = self.calls.times.push(r.start, r.end);
-        self.calls.caller.push(self.callers.code((thread, name)));
+        self.calls.caller.push(self.callers.insert_full((thread, name)).0 as u32);
         self.calls.correlation.push(r.correlation);
         if !r.chain.is_none() {
             self.calls.chain.insert(call, r.chain);
@@ -219,8 +219,8 @@ impl Rows {
 
     fn raw(&self, call: CallId) -> Raw {
         let (start, end) = self.calls.times.get(call);
-        let (thread, name) = self.callers.values()[self.calls.caller.get(call) as usize];
-        let (tid, name) = (self.counts.spans.key(thread.index()), self.kept.key(name.index()));
+        let (thread, name) = self.callers[self.calls.caller.get(call) as usize];
+        let (tid, name) = (self.counts.spans.keys()[thread.index()], self.kept.keys()[name.index()]);
         let chain = self.calls.chain.get(&call).copied().unwrap_or(ExportId::NONE);
         Raw { start, end, tid, name, correlation: self.calls.correlation[call], chain }
     }
@@ -274,15 +274,15 @@ impl Calls {
         let Counts { spans, names, chains, getters, .. } = counts;
         (calls.open, calls.out_of_range, calls.failed) = (counts.open, counts.out_of_range, counts.failed);
         calls.getter = nine_of_ten(&getters);
-        calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
-        calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
+        calls.names = kept.keys().map(|&id| ApiName { id, base: "".into() }).collect();
+        calls.threads = spans.keys().copied().collect();
         calls.threads.raw.sort_unstable();
         // Their threads have the places of `spans`.
         let thread_of: TiVec<ThreadIx, ThreadIx> =
-            spans.iter().map(|(tid, _)| position(&calls.threads, *tid)).collect();
+            spans.keys().map(|tid| position(&calls.threads, *tid)).collect();
         let caller = |&(thread, name): &(ThreadIx, NameIx)| (thread_of[thread], name);
-        calls.callers = callers.values().iter().map(caller).collect();
-        calls.spans = calls.threads.iter().map(|tid| spans.get(*tid).copied().unwrap_or_default()).collect();
+        calls.callers = callers.iter().map(caller).collect();
+        calls.spans = calls.threads.iter().map(|tid| spans.get(tid).copied().unwrap_or_default()).collect();
         calls.by_thread = calls.threads.iter().map(|_| Vec::new()).collect();
         for (list, &thread) in by_thread.iter_mut().zip(&thread_of) {
             list.shrink_to_fit();
@@ -317,7 +317,7 @@ impl Calls {
         rows: &Tally<u64>,
         chains: &Tally<u64>,
     ) -> Result<(), InputError> {
-        strings.fetch(db, rows.iter().chain(chains.iter()).map(|(id, _)| *id))?;
+        strings.fetch(db, rows.keys().chain(chains.keys()).copied())?;
         for name in &mut self.names {
             let full = strings.get(name.id).map_or("", |s| s);
             name.base = base_name(full).into();
@@ -331,7 +331,7 @@ impl Calls {
         }
         let half = |[rows, chains]: [u64; 2]| chains > 0 && 2 * chains >= rows;
         self.backtraced = self.names.iter().map(|name| half(of_base[&*name.base])).collect();
-        self.unnamed = rows.iter().filter(|(id, _)| strings.get(*id).is_none()).map(|(_, n)| n).sum();
+        self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();
         Ok(())
     }
 }

@@ -148,7 +148,7 @@ impl Nvtx {
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
             payloads,
-            opened: opened.iter().copied().collect(),
+            opened: opened.iter().map(|(&tid, &count)| (tid, count)).collect(),
             unclosed,
             domains,
             wanted: wanted.ranges.iter().cloned().zip(spans).collect(),
