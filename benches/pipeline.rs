@@ -25,6 +25,7 @@ use sync_report::vocabulary::Change;
 use sync_report::waits::api::classify;
 use sync_report::waits::device::Devices;
 use sync_report::waits::find::find;
+use typed_index_collections::TiVec;
 
 const TIMES: [u32; 3] = [1, 10, 100];
 
@@ -125,8 +126,8 @@ fn simulate(bencher: Bencher, times: u32) {
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
     let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
-    program.mark(&[waits.iter().map(|w| (w.call, w.copy_call)).collect()]);
-    let variant = Variant { fixes: vec![Change::NonBlocking], ..Variant::default() };
+    program.mark(&TiVec::from(vec![waits.iter().map(|w| (w.call, w.copy_call)).collect()]));
+    let variant = Variant { fixes: vec![Change::NonBlocking].into(), ..Variant::default() };
     bencher
         .counter(ItemsCount::new(program.steps.len() + program.ops.len()))
         .bench_local(|| black_box(run_once(&program, &variant)).end);

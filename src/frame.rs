@@ -22,7 +22,7 @@ use crate::analysis::filter::device_of;
 use crate::model::{Site, Spread};
 use crate::profile::ids::{ThreadIx, pid_of, tid_of};
 use crate::verdict::site::Site as FoundSite;
-use crate::vocabulary::{Class, Kind, Sample};
+use crate::vocabulary::{Class, Kind, Sample, SiteIx};
 use crate::waits::device::DeviceIx;
 use crate::waits::{Wait, WaitId};
 use polars::prelude::*;
@@ -176,9 +176,8 @@ pub struct Waits {
     frame: DataFrame,
     /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
-    sites: usize,
     /// How many paths each site has.
-    paths: Vec<usize>,
+    paths: TiVec<SiteIx, usize>,
     /// `tid` of each thread, and GPU id of each device.
     tids: Vec<u32>,
     devices: Vec<u32>,
@@ -191,13 +190,13 @@ impl Waits {
     /// polars refused the columns: a defect, never the data. So in all of this file.
     pub fn of(found: &CaptureAnalysis) -> PolarsResult<Self> {
         let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
-        let mut place: TiVec<WaitId, Option<(&FoundSite, usize, usize)>> = vec![None; waits.len()].into();
+        let mut place: TiVec<WaitId, Option<(&FoundSite, SiteIx, usize)>> = vec![None; waits.len()].into();
         let paths =
-            sites.iter().enumerate().flat_map(|(at, site)| site.paths.iter().map(move |p| (site, at, p)));
+            sites.iter_enumerated().flat_map(|(at, site)| site.paths.iter().map(move |p| (site, at, p)));
         for (number, (site, at, path)) in paths.enumerate() {
             path.waits.iter().for_each(|&w| place[w] = Some((site, at, number)));
         }
-        let of = |of: fn((&FoundSite, usize, usize)) -> usize| -> Vec<Option<u32>> {
+        let of = |of: fn((&FoundSite, SiteIx, usize)) -> usize| -> Vec<Option<u32>> {
             place.iter().map(|place| place.map(|place| of(place) as u32)).collect()
         };
         let iterations = found.iterations.as_ref();
@@ -211,7 +210,7 @@ impl Waits {
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;
         let frame = df![
-            "site" => of(|(_, at, _)| at),
+            "site" => of(|(_, at, _)| at.index()),
             "path" => of(|(_, _, path)| path),
             "class" => of(|(site, ..)| site.verdict.class as usize),
             "kind" => of(|(site, ..)| site.verdict.kind as usize),
@@ -233,7 +232,7 @@ impl Waits {
         let devices = devices.list.iter().map(|d| d.id).collect();
         let paths = sites.iter().map(|site| site.paths.len()).collect();
         let collectives = collectives::table(found)?;
-        Ok(Self { frame, collectives, sites: sites.len(), paths, tids, devices })
+        Ok(Self { frame, collectives, paths, tids, devices })
     }
 
     fn lazy(&self) -> LazyFrame {
@@ -245,7 +244,7 @@ impl Waits {
         let mut spreads = if spread { self.spreads()? } else { Vec::new() }.into_iter();
         let threads = self.distinct("thread")?;
         let places = threads.into_iter().zip(self.distinct("device")?).zip(self.distinct("stream")?);
-        let sums = Sums::of(self.lazy(), "site", self.sites)?.into_iter().zip(&self.paths);
+        let sums = Sums::of(self.lazy(), "site", self.paths.len())?.into_iter().zip(&self.paths);
         let mut paths = PathSums::of(self.lazy(), "path", self.paths.iter().sum())?.into_iter();
         let one =
             |((sums, &own), ((threads, devices), streams)): (_, ((Values, Values), Values))| SiteWaits {
@@ -274,7 +273,7 @@ impl Waits {
     fn distinct(&self, column: &str) -> PolarsResult<Vec<Values>> {
         let pairs = self.lazy().select([col("site"), col(column)]).unique(None, UniqueKeepStrategy::Any);
         let table = pairs.sort(["site", column], SortMultipleOptions::default()).collect()?;
-        let mut all = vec![Vec::new(); self.sites];
+        let mut all = vec![Vec::new(); self.paths.len()];
         for (site, value) in table.column("site")?.u32()?.iter().zip(table.column(column)?.u32()?.iter()) {
             if let Some(values) = site.and_then(|s| all.get_mut(s as usize)) {
                 values.push(value);
@@ -299,8 +298,8 @@ impl Waits {
             costs[0].clone().sum(),
             costs[1].clone().sum(),
         ]);
-        let inside = Quartiles::of(iterations, "site", self.sites)?;
-        let each = Quartiles::of(waits, "site", self.sites)?;
+        let inside = Quartiles::of(iterations, "site", self.paths.len())?;
+        let each = Quartiles::of(waits, "site", self.paths.len())?;
         let spread = |(inside, each): (&Quartiles, &Quartiles)| {
             let (per, q) = match inside.samples {
                 0 => (Sample::Wait, each),
@@ -324,7 +323,7 @@ impl Waits {
         profile: &str,
         listed: impl Iterator<Item = &'a Site>,
     ) -> PolarsResult<DataFrame> {
-        let mut sites: Vec<Option<&Site>> = vec![None; self.sites];
+        let mut sites: TiVec<SiteIx, Option<&Site>> = vec![None; self.paths.len()].into();
         for site in listed {
             sites[site.ix.site] = Some(site);
         }
@@ -380,8 +379,7 @@ mod tests {
         Waits {
             frame: frame.expect("columns of one length"),
             collectives: DataFrame::empty(),
-            sites: 3,
-            paths: vec![1; 3],
+            paths: vec![1; 3].into(),
             tids: Vec::new(),
             devices: Vec::new(),
         }

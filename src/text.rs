@@ -1,6 +1,9 @@
 //! Numbers and names as people read them, and as a terminal survives them.
 
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use std::borrow::Cow;
+use std::hash::Hash;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands for text left out.
@@ -37,14 +40,8 @@ fn is_unsafe(character: char) -> bool {
 }
 
 /// Each value once, in the order of the first of it.
-pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for one in all {
-        if !kept.contains(&one) {
-            kept.push(one);
-        }
-    }
-    kept
+pub fn distinct<T: Hash + Eq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    all.collect::<IndexSet<T, FxBuildHasher>>().into_iter().collect()
 }
 
 /// Columns that `text` takes on a terminal.
@@ -346,30 +343,8 @@ fn without_arguments(name: &str) -> Option<String> {
 
 /// Breaks `text` between words into lines of at most `max` columns; a longer word is broken itself.
 pub fn wrap(text: &str, max: usize) -> Vec<String> {
-    let max = max.max(1);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for mut word in text.split(' ') {
-        if !line.is_empty() && width(&line) + 1 + width(word) > max {
-            lines.push(std::mem::take(&mut line));
-        }
-        while width(word) > max {
-            let part = head(word, max);
-            // One character can be wider than the line; it still has to go somewhere.
-            let part =
-                if part.is_empty() { &word[..word.chars().next().map_or(0, char::len_utf8)] } else { part };
-            lines.push(part.to_owned());
-            word = &word[part.len()..];
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if !line.is_empty() || lines.is_empty() {
-        lines.push(line);
-    }
-    lines
+    let options = textwrap::Options::new(max.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
 }
 
 /// Quotes a word for a POSIX shell where it needs it.

@@ -267,13 +267,59 @@ words! {
     }
 }
 
+/// Makes indices of columns and lists. They have 32 bits, also in an `Option`.
+macro_rules! index {
+    ($($(#[$doc:meta])* $name:ident)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(std::num::NonZeroU32);
+
+        impl $name {
+            /// Position in the columns, from 0.
+            pub fn index(self) -> usize {
+                self.0.get() as usize - 1
+            }
+        }
+
+        impl From<usize> for $name {
+            fn from(index: usize) -> Self {
+                Self(std::num::NonZeroU32::MIN.saturating_add(index as u32))
+            }
+        }
+
+        impl From<$name> for usize {
+            fn from(index: $name) -> Self {
+                index.index()
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{} {}", stringify!($name), self.index())
+            }
+        }
+    )+};
+}
+pub(crate) use index;
+
+index! {
+    /// A site of one export: its place in the analysis of it.
+    SiteIx
+}
+
+impl Default for SiteIx {
+    fn default() -> Self {
+        Self::from(0)
+    }
+}
+
 /// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SiteIx {
+pub struct SiteId {
     /// Index of the export among those given.
     pub profile: usize,
-    /// Index of the site in the analysis of that export.
-    pub site: usize,
+    /// Which of that export's.
+    pub site: SiteIx,
 }
 
 /// The copy that a wait completes.

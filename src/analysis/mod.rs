@@ -28,7 +28,7 @@ use crate::sites::frames::PathRules;
 use crate::sites::ranges;
 use crate::verdict::site::{self, Site};
 use crate::verdict::source::{Refused, SourceRoot, SourceTree};
-use crate::vocabulary::{Class, words};
+use crate::vocabulary::{Class, SiteIx, words};
 use crate::waits;
 use crate::waits::collectives::Collectives;
 use crate::waits::device::Devices;
@@ -130,7 +130,7 @@ pub struct CaptureAnalysis {
     /// Python frames, native chain and NVTX ranges of each wait.
     pub context: Context,
     /// Waits by place and verdict, in order of their first wait.
-    pub sites: Vec<Site>,
+    pub sites: TiVec<SiteIx, Site>,
     /// Drain of each wait, in ns.
     pub drains: TiVec<WaitId, i64>,
     /// The program's loop; `None` where nothing repeats for sure.
@@ -210,7 +210,7 @@ impl CaptureAnalysis {
             waits: TiVec::new(),
             filtered_out: 0,
             context: Context::default(),
-            sites: Vec::new(),
+            sites: TiVec::new(),
             drains: TiVec::new(),
             iterations,
             prices: Prices::default(),
@@ -288,7 +288,7 @@ impl CaptureAnalysis {
         let mut sites = site::join(judged, |site| self.paid_once(site));
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
-        (self.refused, self.context, self.sites) = (sources.refused(), context, sites);
+        (self.refused, self.context, self.sites) = (sources.refused(), context, sites.into());
         Ok(())
     }
 
@@ -306,10 +306,10 @@ impl CaptureAnalysis {
         Ok(said)
     }
 
-    /// The site of each wait, as an index into [`CaptureAnalysis::sites`]; `None` for those of no site.
-    pub fn site_of_waits(&self) -> TiVec<WaitId, Option<usize>> {
-        let mut site_of: TiVec<WaitId, Option<usize>> = self.waits.iter().map(|_| None).collect();
-        for (i, site) in self.sites.iter().enumerate() {
+    /// The site of each wait; `None` for those of no site.
+    pub fn site_of_waits(&self) -> TiVec<WaitId, Option<SiteIx>> {
+        let mut site_of: TiVec<WaitId, Option<SiteIx>> = self.waits.iter().map(|_| None).collect();
+        for (i, site) in self.sites.iter_enumerated() {
             site.bundle.waits.iter().for_each(|&w| site_of[w] = Some(i));
         }
         site_of

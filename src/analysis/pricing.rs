@@ -13,10 +13,11 @@ use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, SiteId, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
+use typed_index_collections::TiVec;
 
 /// What to simulate other than what is advised, by site id ("S3") or key.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +39,11 @@ impl Scenario {
 #[derive(Clone, Debug, Default)]
 pub struct ResolvedScenario {
     /// Taken as fixed.
-    pub assumed: FxHashSet<SiteIx>,
+    pub assumed: FxHashSet<SiteId>,
     /// Changes to make instead of the advised ones.
-    pub fixes: FxHashMap<SiteIx, Change>,
+    pub fixes: FxHashMap<SiteId, Change>,
     /// Where each site stands in the report without them: its id stays the same.
-    pub ranks: FxHashMap<SiteIx, usize>,
+    pub ranks: FxHashMap<SiteId, usize>,
 }
 
 impl CaptureAnalysis {
@@ -73,8 +74,8 @@ impl CaptureAnalysis {
                 let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
                 program.mark_iterations(&profile.calls, iterations, thread, sample::STEPS);
             }
-            program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
-            for (site, found) in sites.iter().enumerate().filter(|(_, s)| takes(s)) {
+            program.mark(&sites.iter().map(calls).collect::<TiVec<_, _>>());
+            for (site, found) in sites.iter_enumerated().filter(|(_, s)| takes(s)) {
                 program.mark_beside(profile, &kernels, site, &calls(found));
             }
             self.narrow(&mut program, number, scenario);
@@ -92,11 +93,10 @@ impl CaptureAnalysis {
                 None => {}
             }
         }
-        let subjects: Vec<Subject> = sites
-            .iter()
-            .enumerate()
+        let subjects: TiVec<SiteIx, Subject> = sites
+            .iter_enumerated()
             .map(|(site, found)| {
-                let subject = self.subject(found, SiteIx { profile: number, site }, scenario);
+                let subject = self.subject(found, SiteId { profile: number, site }, scenario);
                 let once = self.is_once(found);
                 Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
             })
@@ -110,13 +110,12 @@ impl CaptureAnalysis {
 
     /// Says what less the waits of sites could be for that are to wait for less.
     fn narrow(&self, program: &mut Program, number: usize, scenario: &ResolvedScenario) {
-        let asked =
-            |site: usize| scenario.fixes.get(&SiteIx { profile: number, site }) == Some(&Change::Narrow);
-        if !(0..self.sites.len()).any(asked) {
+        let asked = |site| scenario.fixes.get(&SiteId { profile: number, site }) == Some(&Change::Narrow);
+        if !self.sites.keys().any(asked) {
             return;
         }
         let held = Held::new(&self.profile, &self.devices);
-        let sites = self.sites.iter().enumerate().filter(|(site, _)| asked(*site));
+        let sites = self.sites.iter_enumerated().filter(|(site, _)| asked(*site));
         let waits = sites.flat_map(|(_, site)| &site.bundle.waits).map(|&w| &self.waits[w]);
         let less = waits.filter_map(|wait| Some((wait.call, held.narrower(wait)?.op)));
         program.narrow(&less.collect::<Vec<_>>());
@@ -178,7 +177,7 @@ impl CaptureAnalysis {
         self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
     }
 
-    fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {
+    fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> Subject {
         let assumed = scenario.assumed.contains(&ix);
         let (change, avoidable) = self.change_of(site, scenario.fixes.get(&ix).copied());
         let fix = match change {

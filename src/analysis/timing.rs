@@ -16,7 +16,7 @@ use crate::model::{Code, Warning};
 use crate::profile::ids::ThreadIx;
 use crate::text;
 use crate::verdict::site::{Site, part_keys};
-use crate::vocabulary::Direction;
+use crate::vocabulary::{Direction, SiteIx};
 use crate::waits::{Wait, WaitId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ type Position = (usize, Option<usize>, Arc<str>, Option<(Direction, u64)>);
 pub fn match_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
-) -> Result<(Vec<Site>, Warning), InputError> {
+) -> Result<(TiVec<SiteIx, Site>, Warning), InputError> {
     let marked = [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence.is_none()));
     match_by(found, light, marked).or_else(|error| match_by(found, light, !marked).map_err(|_| error))
 }
@@ -80,7 +80,7 @@ fn match_by(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
     iterations: bool,
-) -> Result<(Vec<Site>, Warning), InputError> {
+) -> Result<(TiVec<SiteIx, Site>, Warning), InputError> {
     let path_of = path_of_waits(found);
     let mut known: FxHashMap<Position, Vec<Option<PathIx>>> = FxHashMap::default();
     for (position, &path) in positions(found, iterations).into_iter().zip(&path_of) {
@@ -120,9 +120,9 @@ fn with_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
     mut waits: FxHashMap<PathIx, Vec<WaitId>>,
-) -> Vec<Site> {
+) -> TiVec<SiteIx, Site> {
     let mut sites = found.sites.clone();
-    for (at, site) in sites.iter_mut().enumerate() {
+    for (at, site) in sites.iter_mut_enumerated() {
         for (n, path) in site.paths.iter_mut().enumerate() {
             path.waits = waits.remove(&(at, n)).unwrap_or_default();
         }
@@ -137,12 +137,12 @@ fn with_waits(
 }
 
 /// A path of a site, by their indices.
-type PathIx = (usize, usize);
+type PathIx = (SiteIx, usize);
 
 /// The path that each wait came by; `None` for those of no site.
 fn path_of_waits(found: &CaptureAnalysis) -> TiVec<WaitId, Option<PathIx>> {
     let mut path_of: TiVec<WaitId, Option<PathIx>> = found.waits.iter().map(|_| None).collect();
-    for (at, site) in found.sites.iter().enumerate() {
+    for (at, site) in found.sites.iter_enumerated() {
         for (n, path) in site.paths.iter().enumerate() {
             path.waits.iter().for_each(|&w| path_of[w] = Some((at, n)));
         }

@@ -17,7 +17,7 @@ const EXAMPLES: usize = 5;
 /// polars refused a query: a defect, never the data.
 pub fn write(report: &Report) -> PolarsResult<String> {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let rows = Sites::of(&report.sites)?;
+    let rows = Sites::of(report, &report.sites)?;
     let worst = |measure| PolarsResult::Ok(rows.worst(measure, per)?.0);
     let time = |measure| PolarsResult::Ok(microseconds((worst(measure)? * ROOM).ceil() as i64));
     let mut out = format!(

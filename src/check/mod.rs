@@ -154,11 +154,11 @@ impl Gate<'_> {
     fn limits(&mut self, report: &Report, per: Per, limits: &Limits) -> PolarsResult<()> {
         let rules = self.rules;
         let counts = |s: &&Site| limits.holds(s) && !rules.excuse(s);
-        let sites: Vec<&Site> = report.sites.iter().filter(counts).collect();
+        let rows = Sites::of(report, report.sites.iter().filter(counts))?;
         let place = limits.place().map_or_else(String::new, |place| format!(" {place}"));
         for &measure in Measure::ALL {
             if let Some(limit) = limits.of(measure) {
-                self.over(Rule::Limit, &sites, (measure, per), &place, limit)?;
+                self.over(Rule::Limit, (report, &rows), (measure, per), &place, limit)?;
             }
         }
         Ok(())
@@ -168,25 +168,26 @@ impl Gate<'_> {
     fn over(
         &mut self,
         rule: Rule,
-        sites: &[&Site],
+        (report, rows): (&Report, &Sites),
         (measure, per): (Measure, Per),
         place: &str,
         limit: f64,
     ) -> PolarsResult<()> {
         let (what, unit) = words(measure);
-        let worst = Sites::of(sites.iter().copied())?.worst(measure, per)?;
-        let most = most(sites, measure, per, worst);
+        let worst = rows.worst(measure, per)?;
+        let most = rows.most(report, measure, per, worst)?;
         self.hold(rule, format!("{what} per {per}{place}"), unit, limit, worst, most);
         Ok(())
     }
 
     fn condition(&mut self, condition: FailOn) -> anyhow::Result<()> {
         let rules = self.rules;
-        let sites: Vec<&Site> = self.report.sites.iter().filter(|s| !rules.excuse(s)).collect();
+        let sites = self.report.sites.iter().filter(|s| !rules.excuse(s));
+        let rows = Sites::of(self.report, sites.clone())?;
         match condition {
             FailOn::AnyFalse => {
                 self.out.rules.push("no avoidable wait".to_owned());
-                for site in sites.into_iter().filter(|s| s.class == Class::False) {
+                for site in sites.filter(|s| s.class == Class::False) {
                     let what = format!("avoidable waits ({})", site.kind);
                     let waits = (site.waits as f64, Some(site.process.rank()));
                     self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, waits, Some(site));
@@ -194,19 +195,18 @@ impl Gate<'_> {
             }
             FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?)?,
             FailOn::Share(measure, limit) => {
-                let rows = Sites::of(sites.iter().copied())?;
                 let (what, share) = match measure {
                     Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &rows)?, None)),
                     _ => ("blocked of the thread's time", rows.blocked_percent()?),
                 };
-                let most = most(&sites, measure, Per::Iteration, share);
+                let most = rows.most(self.report, measure, Per::Iteration, share)?;
                 self.hold(Rule::FailOn, what.to_owned(), Unit::Percent, limit, share, most);
             }
             FailOn::Over(measure, _) if self.report.iterations.is_none() => {
                 return Err(CheckError::NoIterationsFor(format!("--fail-on {measure}>…")).into());
             }
             FailOn::Over(measure, limit) => {
-                self.over(Rule::FailOn, &sites, (measure, Per::Iteration), "", limit)?;
+                self.over(Rule::FailOn, (self.report, &rows), (measure, Per::Iteration), "", limit)?;
             }
         }
         Ok(())
@@ -308,13 +308,6 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
     }
     let more = change.changed.contains(&Aspect::Waits) && after.waits > before.waits;
     more.then(|| (format!("more avoidable waits ({})", after.kind), before.waits))
-}
-
-/// The site that adds most, of the process that has most.
-fn most<'r>(sites: &[&'r Site], measure: Measure, per: Per, (_, process): Largest) -> Option<&'r Site> {
-    let amount = |s: &Site| s.amount(measure, per);
-    let own = sites.iter().copied().filter(|s| process.is_none_or(|process| s.process.rank() == process));
-    own.max_by(|a, b| amount(a).total_cmp(&amount(b)).then_with(|| b.key.cmp(&a.key)))
 }
 
 /// Drain of the sites that count, in percent of the time of all GPUs.

@@ -4,7 +4,8 @@ use super::prices::Subject;
 use super::simulate::Program;
 use super::simulate::run::{PASSES, Variant};
 use crate::model::Bounds;
-use crate::vocabulary::Change;
+use crate::vocabulary::{Change, SiteIx};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Steps simulated for one report, over all variants: about a second of one core.
 const BUDGET: usize = 120_000_000;
@@ -16,7 +17,7 @@ const MOST_VARIANTS: usize = 400;
 pub(super) struct Plan {
     pub variants: Vec<Variant>,
     /// Subject, variant with only it, variant with all but it (of a false site).
-    pub singles: Vec<(usize, usize, Option<usize>)>,
+    pub singles: Vec<(SiteIx, usize, Option<usize>)>,
     pub unsimulated: usize,
     /// Runs that the budget leaves.
     pub room: usize,
@@ -46,32 +47,30 @@ pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares
 impl Plan {
     pub fn new(
         program: &Program,
-        subjects: &[Subject],
-        all: &[Bounds],
+        subjects: &TiSlice<SiteIx, Subject>,
+        all: &TiSlice<SiteIx, Bounds>,
         (left_out, ends): (i64, [Shares; PAIRS - 2]),
     ) -> Self {
-        let base: Vec<Change> =
-            subjects.iter().map(|s| if s.assumed { s.fix } else { Change::Keep }).collect();
-        let counted = |s: &Subject| s.counted || s.assumed;
-        let joint: Vec<Change> =
-            subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
-        let variant = |fixes: &[Change], (left_out, around)| {
+        let fixes = |is_fixed: fn(&Subject) -> bool| -> TiVec<SiteIx, Change> {
+            subjects.iter().map(|s| if is_fixed(s) { s.fix } else { Change::Keep }).collect()
+        };
+        let (base, joint) = (fixes(|s| s.assumed), fixes(|s| s.counted || s.assumed));
+        let variant = |fixes: &TiSlice<SiteIx, Change>, (left_out, around)| {
             // With all calls in their place nothing around one goes: some variants come to the same.
             let around = if fixes.iter().all(|fix| *fix == Change::Keep) { 0 } else { around };
-            Variant { fixes: fixes.to_vec(), left_out, around, usual: false }
+            Variant { fixes: fixes.to_owned(), left_out, around, usual: false }
         };
         let alone = (left_out, ALL);
         let shares = [alone, CAPTURED].into_iter().chain(ends);
         let mut variants: Vec<Variant> =
             shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
-        let open = |(s, fix): (&Subject, &Change)| if s.open { s.fix } else { *fix };
-        variants.push(variant(&subjects.iter().zip(&joint).map(open).collect::<Vec<_>>(), alone));
-        let wanted = |&i: &usize| subjects[i].fix != Change::Keep && !subjects[i].assumed;
+        variants.push(variant(&fixes(|s| s.counted || s.assumed || s.open), alone));
+        let wanted = |&i: &SiteIx| subjects[i].fix != Change::Keep && !subjects[i].assumed;
         let reached = program.reached();
-        let (mut wanted, missed): (Vec<usize>, Vec<usize>) =
-            (0..subjects.len()).filter(wanted).partition(|&i| reached.raw.get(i) == Some(&true));
+        let (mut wanted, missed): (Vec<SiteIx>, Vec<SiteIx>) =
+            subjects.keys().filter(wanted).partition(|&i| reached.get(i) == Some(&true));
         // False sites first, then by what they can give at most.
-        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
+        let order = |&i: &SiteIx| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let passes = if program.late.is_empty() { 1 } else { PASSES };
         let most = (BUDGET / (program.size() * passes).max(1)).clamp(OPEN + 1, MOST_VARIANTS);
@@ -99,7 +98,7 @@ impl Plan {
     }
 
     /// Some sites fixed, nothing else changed of the variant that estimates.
-    pub fn with(&self, sites: &[usize], subjects: &[Subject]) -> Variant {
+    pub fn with(&self, sites: &[SiteIx], subjects: &TiSlice<SiteIx, Subject>) -> Variant {
         let mut variant = Variant { around: ALL, ..self.variants[0].clone() };
         sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
         variant

@@ -36,14 +36,15 @@ use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
 use crate::profile::parallel::{divided, join};
-use crate::vocabulary::Change;
+use crate::vocabulary::{Change, SiteIx};
 use crate::waits::WaitId;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Prices `subjects`.
 pub fn price(
     capture: &Waits,
     program: &Program,
-    subjects: &[Subject],
+    subjects: &TiSlice<SiteIx, Subject>,
     iterations: Option<&Iterations>,
     terms: Terms,
 ) -> Prices {
@@ -56,12 +57,12 @@ pub fn price(
         (all, whole, join(margin))
     });
     let recorded = program.recorded.max(1);
-    let fixes = vec![Change::Keep; subjects.len()];
+    let fixes = TiVec::from(vec![Change::Keep; subjects.len()]);
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
     let mut known = divided(2, terms.threads, |i| run(program, &replayed[i]));
     let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
     let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
-    let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
+    let sites: TiVec<SiteIx, Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
     let low = low_of(subjects, &sites).min(high);
     let bounds_only = Saving { length: recorded, low, high, ..Saving::default() };
@@ -90,14 +91,14 @@ pub fn price(
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let (beside, built) = divided(subjects.len(), terms.threads, |i| {
-            let gone = || subjects[i].waits.iter().map(|&w| (w, subjects[i].fix));
+            let gone = || subjects.raw[i].waits.iter().map(|&w| (w, subjects.raw[i].fix));
             (bounds::beside(capture, program, gone()), bounds::built(capture, program, gone()))
         })
         .into_iter()
-        .unzip::<_, _, Vec<i64>, Vec<_>>();
+        .unzip::<_, _, TiVec<SiteIx, i64>, TiVec<_, _>>();
         let settling = Settling { program, subjects, outcomes: &outcomes, built, clock, margin, terms };
         settling.settle(&plan, &beside, &mut prices);
-        let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects));
+        let fixed = |sites: &[SiteIx]| run(program, &plan.with(sites, subjects));
         let runs = plan.room.min(together::RUNS);
         prices.together = together::find(&settling, &plan, &beside, runs, fixed);
     }
@@ -130,7 +131,7 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
 }
 
 /// What is certain of all false sites together: as much as of the best one.
-fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
+fn low_of(subjects: &TiSlice<SiteIx, Subject>, prices: &TiSlice<SiteIx, Price>) -> i64 {
     subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
 }
 
@@ -138,9 +139,9 @@ fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
 fn bounds_of(
     capture: &Waits,
     program: &Program,
-    subjects: &[Subject],
+    subjects: &TiSlice<SiteIx, Subject>,
     threads: usize,
-) -> (Vec<Bounds>, Bounds) {
+) -> (TiVec<SiteIx, Bounds>, Bounds) {
     let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
         // What stays is worth at most what moving or merging it is, or a form that asks for no count.
         let fix = |w: WaitId| match subject.fix {
@@ -151,13 +152,13 @@ fn bounds_of(
         subject.waits.iter().map(|&w| (w, fix(w))).collect()
     };
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
-    let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));
+    let of = |i: usize| bounds::of_all(capture, program, &subjects.raw.get(i).map_or_else(together, gone));
     // The whole costs as much as its parts: it comes first.
     let last = subjects.len();
     let mut bounds = divided(last + 1, threads, |i| of(last - i));
     bounds.reverse();
     let whole = bounds.pop().unwrap_or_default();
-    (bounds, whole)
+    (bounds.into(), whole)
 }
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.

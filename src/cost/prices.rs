@@ -2,8 +2,9 @@
 
 use super::overhead::Clock;
 use crate::model::Bounds;
-use crate::vocabulary::{BoundBy, Change};
+use crate::vocabulary::{BoundBy, Change, SiteIx};
 use crate::waits::WaitId;
+use typed_index_collections::TiVec;
 
 /// Share of the span by which the simulated run may miss the recorded one.
 pub const TOLERANCE: f64 = 0.1;
@@ -47,7 +48,7 @@ pub struct Price {
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
-    pub moves_to: Option<usize>,
+    pub moves_to: Option<SiteIx>,
     /// By how much the simulated saving lay outside its bounds: it was cut.
     pub cut: i64,
 }
@@ -63,8 +64,8 @@ pub struct Prices {
     pub recorded: i64,
     /// The same span as simulated with nothing fixed, in ns.
     pub simulated: i64,
-    /// One price a subject, in the order given.
-    pub sites: Vec<Price>,
+    /// One price a subject.
+    pub sites: TiVec<SiteIx, Price>,
     /// The run without the profiler, all false sites fixed; of the captured run, and bounds, where nothing was simulated.
     pub run: Saving,
     /// The same of an iteration; `None` where no loop is known, or nothing was simulated.
@@ -117,8 +118,8 @@ pub struct Saving {
 /// Sites that save something only together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Together {
-    /// Indices of subjects, ascending.
-    pub sites: Vec<usize>,
+    /// Ascending.
+    pub sites: Vec<SiteIx>,
     /// What fixing all of them saves, of an iteration where the loop is known, else of the run.
     pub saving: Saving,
     /// What each saves alone of the same.

@@ -5,7 +5,8 @@ use super::plan::{OPEN, PAIRS, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::{Margin, UNSEEN_EACH_NS};
 use super::simulate::{Outcome, Program};
-use crate::vocabulary::BoundBy;
+use crate::vocabulary::{BoundBy, SiteIx};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Busy share of a device from which it is what bounds the run.
 const GPU_BOUND: f64 = 0.85;
@@ -13,11 +14,11 @@ const GPU_BOUND: f64 = 0.85;
 /// What simulated runs say.
 pub(super) struct Settling<'a> {
     pub program: &'a Program,
-    pub subjects: &'a [Subject],
+    pub subjects: &'a TiSlice<SiteIx, Subject>,
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
     /// Of each subject, host work before its uploads ([`super::bounds::built`]).
-    pub built: Vec<i64>,
+    pub built: TiVec<SiteIx, i64>,
     pub clock: Clock,
     pub margin: Margin,
     pub terms: Terms,
@@ -25,10 +26,9 @@ pub(super) struct Settling<'a> {
 
 impl Settling<'_> {
     /// `beside`: what each subject saves at most besides waiting.
-    pub fn settle(&self, plan: &Plan, beside: &[i64], prices: &mut Prices) {
+    pub fn settle(&self, plan: &Plan, beside: &TiSlice<SiteIx, i64>, prices: &mut Prices) {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
-        let high: Vec<i64> = prices.sites.iter().map(|p| p.bounds.high()).collect();
-        let most = |i: usize| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
+        let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
         // Of the loop, where one is known: loading is not what the program is bound by.
         let busy = joint.busy.iter().copied().max().unwrap_or(0);
@@ -40,15 +40,21 @@ impl Settling<'_> {
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
             let margin = self.margin.of(base.end, 0, self.built[i], bound);
-            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, margin);
+            price.settle(
+                base.end - only.end,
+                share,
+                bounded(most(i), price.bounds.high()),
+                self.clock,
+                margin,
+            );
             price.iteration =
                 self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
-            price.moves_to = moved(self.subjects, i, base, only);
+            price.moves_to = self.moved(i, only);
             prices.cut = prices.cut.max(price.cut);
         }
-        let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        let counted = || self.subjects.keys().filter(|&i| self.subjects[i].counted);
         let built = counted().map(|i| self.built[i]).fold(0i64, i64::saturating_add);
-        let waits = |i: usize| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
+        let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
@@ -86,13 +92,13 @@ impl Settling<'_> {
 
     /// What all counted waits block at most in the runs that a range is of, and what goes with their calls. Under backtraces
     /// waits look empty: there it says nothing.
-    fn reach(&self, beside: &[i64]) -> i64 {
+    fn reach(&self, beside: &TiSlice<SiteIx, i64>) -> i64 {
         if self.program.backtraces {
             return i64::MAX;
         }
         let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
-        let blocked = |i: usize| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
-        let counted = (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        let blocked = |i: SiteIx| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
+        let counted = self.subjects.keys().filter(|&i| self.subjects[i].counted);
         counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(beside[i]))
     }
 
@@ -112,6 +118,15 @@ impl Settling<'_> {
         let (low, high) = margin.around(saved, least.min(saved), most);
         let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
         Some(Saving { length, saved, low, high: high.min(length), open })
+    }
+
+    /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
+    fn moved(&self, i: SiteIx, only: &Outcome) -> Option<SiteIx> {
+        let grown = |s| Some(only.waited.get(s)? - self.outcomes[0].waited.get(s)?);
+        let others = self.subjects.keys().filter(|&s| s != i);
+        let most = others.max_by_key(|&s| (grown(s), std::cmp::Reverse(&self.subjects[s].key)))?;
+        let given_up = -grown(i)?;
+        (given_up > 0 && grown(most)? * 2 >= given_up).then_some(most)
     }
 }
 
@@ -133,14 +148,4 @@ impl Price {
 fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
     let inside = value.max(low).min(high);
     (inside, (value - inside).abs())
-}
-
-/// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
-fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Option<usize> {
-    let given_up = base.waited.get(i)? - only.waited.get(i)?;
-    let grown = |s: usize| only.waited[s] - base.waited[s];
-    let most = (0..subjects.len())
-        .filter(|&s| s != i)
-        .max_by_key(|&s| (grown(s), std::cmp::Reverse(&subjects[s].key)))?;
-    (given_up > 0 && grown(most) * 2 >= given_up).then_some(most)
 }

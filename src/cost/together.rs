@@ -15,6 +15,9 @@ use super::prices::{Saving, Together};
 use super::range::Margin;
 use super::settle::Settling;
 use super::simulate::Outcome;
+use crate::vocabulary::SiteIx;
+use rustc_hash::FxHashMap;
+use typed_index_collections::TiSlice;
 
 /// Runs for all sets of a capture.
 pub(super) const RUNS: usize = 12;
@@ -34,16 +37,16 @@ const ENOUGH: i64 = 90;
 pub(super) fn find(
     settling: &Settling,
     plan: &Plan,
-    beside: &[i64],
+    beside: &TiSlice<SiteIx, i64>,
     runs: usize,
-    simulate: impl FnMut(&[usize]) -> Outcome,
+    simulate: impl FnMut(&[SiteIx]) -> Outcome,
 ) -> Vec<Together> {
     let mut search = Search { settling, beside, left: runs, simulate };
     let base = &settling.outcomes[0];
     let worth = (search.length(base) / WORTH).max(1);
     let alone = |single: usize| search.saved(&settling.outcomes[single]);
     let joint = &settling.outcomes[1];
-    let mut seeds: Vec<(i64, usize, usize)> = (plan.singles.iter())
+    let mut seeds: Vec<(i64, SiteIx, usize)> = (plan.singles.iter())
         .filter_map(|&(i, single, without)| {
             let share = search.length(&settling.outcomes[without?]) - search.length(joint);
             Some((share - alone(single), alone(single), i, single))
@@ -67,13 +70,13 @@ fn is_more(saved: i64, alone: i64) -> bool {
 
 struct Search<'a, F> {
     settling: &'a Settling<'a>,
-    beside: &'a [i64],
+    beside: &'a TiSlice<SiteIx, i64>,
     /// Runs that may still be run.
     left: usize,
     simulate: F,
 }
 
-impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
+impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
     /// Of an iteration, where a loop is known, else of the run.
     fn length(&self, outcome: &Outcome) -> i64 {
         self.settling.lap(outcome).unwrap_or(outcome.end)
@@ -88,26 +91,23 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
         (self.length(&self.settling.outcomes[0]) - self.length(outcome)).max(0)
     }
 
-    fn run(&mut self, sites: &[usize]) -> Option<Outcome> {
+    fn run(&mut self, sites: &[SiteIx]) -> Option<Outcome> {
         self.left = self.left.checked_sub(1)?;
         Some((self.simulate)(sites))
     }
 
     /// The set that begins with `seed`, which alone comes to `only`.
-    fn grow(&mut self, plan: &Plan, seed: usize, only: &Outcome, worth: i64) -> Option<Together> {
-        let alone = |i: usize| {
-            let single = plan.singles.iter().find(|single| single.0 == i)?.1;
-            Some((i, self.saved(&self.settling.outcomes[single])))
-        };
-        let known: Vec<(usize, i64)> = plan.singles.iter().filter_map(|single| alone(single.0)).collect();
-        let sum = |sites: &[usize]| known.iter().filter(|(i, _)| sites.contains(i)).map(|k| k.1).sum::<i64>();
+    fn grow(&mut self, plan: &Plan, seed: SiteIx, only: &Outcome, worth: i64) -> Option<Together> {
+        let alone = |single: usize| self.saved(&self.settling.outcomes[single]);
+        let known = plan.singles.iter().map(|&(i, single, _)| (i, alone(single)));
+        let known: FxHashMap<SiteIx, i64> = known.collect();
         let (mut set, mut now) = (vec![seed], only.clone());
-        while let Some(next) = self.next(&set, &now, &known, worth).filter(|_| set.len() < MEMBERS) {
+        while let Some(next) = self.next(plan, &set, &now, worth).filter(|_| set.len() < MEMBERS) {
             let more = [&set[..], &[next]].concat();
             let Some(fixed) = self.run(&more) else { break };
             (set, now) = (more, fixed);
         }
-        let (saved, alone) = (self.saved(&now), sum(&set));
+        let (saved, alone) = (self.saved(&now), set.iter().map(|i| known[i]).sum::<i64>());
         if set.len() < 2 || saved - alone < worth || !is_more(saved, alone) {
             return None;
         }
@@ -117,31 +117,31 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
             if set.len() == 2 {
                 break; // neither comes to as much alone
             }
-            let fewer: Vec<usize> = set.iter().copied().filter(|&i| i != member).collect();
+            let fewer: Vec<SiteIx> = set.iter().copied().filter(|&i| i != member).collect();
             let Some(without) = self.run(&fewer) else { break };
             if self.saved(&without).saturating_mul(100) >= saved.saturating_mul(ENOUGH) {
                 (set, now) = (fewer, without);
             }
         }
         set.sort_unstable();
-        let of = |i: &usize| known.iter().find(|k| k.0 == *i).map_or(0, |k| self.settling.clock.keeps(k.1));
-        let alone = set.iter().map(of).collect();
+        let alone = set.iter().map(|i| self.settling.clock.keeps(known[i])).collect();
         Some(Together { saving: self.range(&set, &now), alone, sites: set })
     }
 
     /// The site with a fix that counts into whose waits most of the waiting went, where that is worth something.
-    fn next(&self, set: &[usize], now: &Outcome, known: &[(usize, i64)], worth: i64) -> Option<usize> {
+    fn next(&self, plan: &Plan, set: &[SiteIx], now: &Outcome, worth: i64) -> Option<SiteIx> {
         let subjects = self.settling.subjects;
         let base = &self.settling.outcomes[0];
-        let grown = |i: usize| now.waited[i] - base.waited[i];
-        let candidates = known.iter().map(|k| k.0).filter(|i| subjects[*i].counted && !set.contains(i));
+        let grown = |i: SiteIx| now.waited[i] - base.waited[i];
+        let candidates =
+            plan.singles.iter().map(|single| single.0).filter(|i| subjects[*i].counted && !set.contains(i));
         let laps = self.laps(now);
         candidates
             .filter(|&i| grown(i) / laps >= worth)
             .max_by_key(|&i| (grown(i), std::cmp::Reverse(&subjects[i].key)))
     }
 
-    fn range(&self, set: &[usize], fixed: &Outcome) -> Saving {
+    fn range(&self, set: &[SiteIx], fixed: &Outcome) -> Saving {
         let Settling { outcomes, clock, margin, .. } = self.settling;
         let laps = self.laps(fixed);
         let most = set.iter().map(|&i| outcomes[0].waited[i].saturating_add(self.beside[i]));

@@ -213,7 +213,7 @@ fn whole(side: &Side, per: Per) -> PolarsResult<WholeRun> {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
-    let rows = Sites::of(&side.sites)?;
+    let rows = Sites::of(side, &side.sites)?;
     let mean = |measure| PolarsResult::Ok(rows.sum(measure, per)? / ranks);
     let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
     let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);

@@ -7,7 +7,7 @@
 use super::side::{Side, ranks};
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
-use crate::vocabulary::{Attribution, Kind, Measure, Per, Sample};
+use crate::vocabulary::{Attribution, Kind, Per, Sample};
 use rustc_hash::FxHashMap;
 
 impl Granularity {
@@ -176,18 +176,18 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
         // A unit of iterations may hold a site whose waits all lie outside of them.
         let fits = spread.per == if per == Per::Iteration { Sample::Iteration } else { Sample::Wait };
         let samples = if fits { spread.samples } else { 0 };
-        let waits = site.amount(Measure::Waits, per);
         let saving = site.recoverable.as_ref();
-        let (share, slack, saved) = match per {
+        let (waits, share, slack, saved) = match per {
             Per::Iteration => {
                 let share = samples as f64 / iterations;
                 let strays = (spread.waits[2].saturating_sub(spread.waits[0])) as f64 / QUARTILES_APART;
                 let slack = spread.waits[1] as f64 / iterations + 3.0 * strays * share / iterations.sqrt();
-                (share, slack, saving.and_then(|r| r.per_iteration_ns))
+                (site.per_iteration.unwrap_or(0.0), share, slack, saving.and_then(|r| r.per_iteration_ns))
             }
             Per::Run => {
+                let waits = site.waits as f64;
                 let slack = if side.iterations.is_some() { OUTSIDE * waits } else { 0.0 };
-                (samples as f64, slack, saving.map(|r| r.alone_ns))
+                (waits, samples as f64, slack, saving.map(|r| r.alone_ns))
             }
         };
         unit.waits += waits / ranks;

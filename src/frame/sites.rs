@@ -1,20 +1,21 @@
-//! The sites of a report as a table, a row each: whose they are and what they come to. What is added up over sites (totals,
-//! a gate's amounts, a comparison's runs, ranks) are queries over it.
+//! The sites of a report as one table, a row each: the columns of CSV, then whose it is, where, and what it comes to. What is
+//! added up over sites (totals, a gate's amounts, a comparison's runs, ranks) are queries over it, and `sites.parquet` is it.
 //!
 //! ```text
-//!  profile  pid  tid  device  class  waits  blocked_ns  drain_ns  waits per iteration  waits per run  …
-//!        0  435  435       0      0      8        6000       720                  4.0            8.0
-//!        0  435  451       –      1      1          90         0                  0.0            1.0
+//!  id  key  class  …  waits  per_iteration  blocked_ns  drain_ns  …  pid  device  …  capture  once   export
+//!  S1  K    false         8            4.0        6000       720     435       0     a|host|0  false       0
+//!  S2  L    true          1              –          90         0     451       –     a|host|0  true        0
 //! ```
 //! Rows are of a report, not of an export, so that one that was kept as JSON has them too.
 
 use super::figures;
-use crate::model::Site;
+use crate::model::columns::{COLUMNS, Values};
+use crate::model::{ProfileInfo, Report, Site};
 use crate::vocabulary::{Class, Measure, Per};
 use polars::prelude::*;
 
 figures! {
-    /// What the sites of a class come to.
+    /// What some sites come to.
     pub SiteSums {
         /// How many.
         sites: len(),
@@ -29,89 +30,128 @@ figures! {
     }
 }
 
-/// What rows are grouped by.
-const PROCESS: [&str; 2] = ["profile", "pid"];
-
 /// The largest amount, and the process ([`crate::model::Process::rank`]) that has it.
 pub type Largest = (f64, Option<(usize, u32)>);
 
+/// What tells an export from all others: its path and machine, and when it began.
+pub fn capture(profile: &ProfileInfo) -> String {
+    let host = profile.host.as_deref().unwrap_or_default();
+    format!("{}|{host}|{}", profile.path, profile.started_utc_ns.unwrap_or_default())
+}
+
+/// A column of a table.
+pub fn column<T>(name: &str, values: impl Iterator<Item = T>) -> Column
+where
+    Series: NamedFrom<Vec<T>, [T]>,
+{
+    Series::new(name.into(), values.collect::<Vec<T>>()).into()
+}
+
 /// The sites of a report, or some of them.
-pub struct Sites(LazyFrame);
+pub struct Sites(DataFrame);
 
 impl Sites {
     /// A row each, in their order.
     ///
     /// # Errors
     /// polars refused the columns: a defect, never the data. So in all of this file.
-    pub fn of<'s>(sites: impl IntoIterator<Item = &'s Site>) -> PolarsResult<Self> {
+    pub fn of<'s>(report: &Report, sites: impl IntoIterator<Item = &'s Site>) -> PolarsResult<Self> {
         let sites: Vec<&Site> = sites.into_iter().collect();
+        let rows = || sites.iter().copied();
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / sites.len().max(1) as i64;
-        let whole = |of: fn(&Site) -> i64| sites.iter().map(|s| of(s).min(longest)).collect::<Vec<_>>();
+        let whole = |n: Option<i64>| n.map(|n| n.min(longest));
+        let of = |(name, values): &(&str, Values)| match values {
+            Values::Text(of) => column(name, rows().map(|s| of(report, s))),
+            Values::Whole(of) => column(name, rows().map(|s| whole(of(report, s)))),
+            Values::Float(of) => column(name, rows().map(|s| of(report, s))),
+            Values::Flag(of) => column(name, rows().map(|s| of(report, s))),
+        };
         let unread =
-            |s: &&Site| s.class == Class::Unknown && s.user_frame.is_some() && s.source.is_none() && !s.once;
-        let mut table = df![
-            "profile" => sites.iter().map(|s| s.process.profile as u32).collect::<Vec<_>>(),
-            "pid" => whole(|s| s.process.pid.into()),
-            "tid" => whole(|s| s.thread.tid.into()),
-            "device" => sites.iter().map(|s| s.device.map(i64::from)).collect::<Vec<_>>(),
-            "class" => sites.iter().map(|s| s.class as u32).collect::<Vec<_>>(),
-            "unread" => sites.iter().map(unread).collect::<Vec<_>>(),
-            "waits" => whole(|s| s.waits.try_into().unwrap_or(i64::MAX)),
-            "blocked_ns" => whole(|s| s.blocked_ns),
-            "drain_ns" => whole(|s| s.drain_ns),
-            "blocked_percent" => sites.iter().map(|s| s.blocked_percent).collect::<Vec<_>>(),
-        ]?;
-        for (&measure, &per) in Measure::ALL.iter().flat_map(|m| Per::ALL.iter().map(move |per| (m, per))) {
-            let amounts: Vec<f64> = sites.iter().map(|site| site.amount(measure, per)).collect();
-            table.with_column(Column::new(name(measure, per).into(), amounts))?;
-        }
-        Ok(Self(table.lazy()))
+            |s: &Site| s.class == Class::Unknown && s.user_frame.is_some() && s.source.is_none() && !s.once;
+        let more = [
+            column("capture", rows().map(|s| report.profiles.get(s.process.profile).map(capture))),
+            column("place", rows().map(Site::place)),
+            column("saves_ns", rows().map(Site::saves_ns)),
+            column("once", rows().map(|s| s.once)),
+            column("after_loop", rows().map(|s| s.after_loop)),
+            column("chosen", rows().map(|s| s.recoverable.as_ref().is_some_and(|saving| saving.chosen))),
+            column("unread", rows().map(unread)),
+            column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
+            column("export", rows().map(|s| s.process.profile as i64)),
+        ];
+        Ok(Self(DataFrame::new(sites.len(), COLUMNS.iter().map(of).chain(more).collect())?))
     }
 
-    /// What those of each class come to, in the order of [`Class::ALL`].
-    pub fn by_class(self) -> PolarsResult<Vec<SiteSums>> {
-        SiteSums::of(self.0, "class", Class::ALL.len())
+    /// Its rows, for a query.
+    pub fn rows(&self) -> LazyFrame {
+        self.0.clone().lazy()
+    }
+
+    /// What those come to of which `which` holds.
+    pub fn those(&self, which: Expr) -> PolarsResult<SiteSums> {
+        let rows = self.rows().filter(which).with_column(lit(0u32).cast(DataType::UInt32).alias("one"));
+        Ok(SiteSums::of(rows, "one", 1)?[0])
     }
 
     /// What all of them come to.
     pub fn sum(&self, measure: Measure, per: Per) -> PolarsResult<f64> {
-        let name = name(measure, per);
-        let sum = self.0.clone().select([col(&*name).sum()]).collect()?;
-        Ok(sum.column(&name)?.f64()?.get(0).unwrap_or_default())
+        let sum = self.rows().select([amount(measure, per).sum().alias("sum")]).collect()?;
+        Ok(sum.column("sum")?.f64()?.get(0).unwrap_or_default())
     }
 
     /// Of each process, the largest; ranks wait side by side, so their sum says nothing.
     pub fn worst(&self, measure: Measure, per: Per) -> PolarsResult<Largest> {
-        self.largest(&PROCESS, &name(measure, per))
+        self.largest(&["export", "pid"], amount(measure, per))
     }
 
     /// Of the thread that waits for the largest share of its time.
     pub fn blocked_percent(&self) -> PolarsResult<Largest> {
-        self.largest(&["profile", "pid", "tid"], "blocked_percent")
+        self.largest(&["export", "pid", "tid"], col("blocked_percent"))
     }
 
     /// The largest sum of an amount over rows that are alike in `by`; of equals the first, and of nothing no one's.
-    fn largest(&self, by: &[&str], amount: &str) -> PolarsResult<Largest> {
-        let sums = self.0.clone().group_by(by).agg([col(amount).sum()]).filter(col(amount).gt(lit(0.0)));
-        let descending: Vec<bool> = std::iter::once(true).chain(by.iter().map(|_| false)).collect();
-        let order = SortMultipleOptions::default().with_order_descending_multi(descending);
-        let first = sums.sort([&[amount], by].concat(), order).limit(1).collect()?;
-        let largest = first.column(amount)?.f64()?.iter().next().flatten();
-        let process = first.column("profile")?.u32()?.iter().zip(first.column("pid")?.i64()?.iter()).next();
-        let process = process.and_then(|(profile, pid)| Some((profile? as usize, u32::try_from(pid?).ok()?)));
+    fn largest(&self, by: &[&str], amount: Expr) -> PolarsResult<Largest> {
+        let sums = self.rows().group_by(by).agg([amount.sum().alias("sum")]).filter(col("sum").gt(lit(0.0)));
+        let first = sums.sort([&["sum"], by].concat(), descending(by.len())).limit(1).collect()?;
+        let largest = first.column("sum")?.f64()?.iter().next().flatten();
+        let process = first.column("export")?.i64()?.iter().zip(first.column("pid")?.i64()?.iter()).next();
+        let process = process.and_then(|(export, pid)| Some((export? as usize, u32::try_from(pid?).ok()?)));
         Ok((largest.unwrap_or_default(), process))
     }
 
-    /// Whose rows they are, on which GPU, and what they come to: the columns that ranks are summed from.
-    pub fn of_processes(self) -> LazyFrame {
-        self.0.select(["profile", "pid", "device", "waits", "blocked_ns", "drain_ns"].map(col))
+    /// The site that adds most, of the process that has most; of equals the first key's.
+    pub fn most<'r>(
+        &self,
+        report: &'r Report,
+        measure: Measure,
+        per: Per,
+        (_, process): Largest,
+    ) -> PolarsResult<Option<&'r Site>> {
+        let of = |(export, pid)| col("export").eq(lit(export as i64)).and(col("pid").eq(lit(i64::from(pid))));
+        let own = self.rows().filter(process.map_or_else(|| lit(true), of));
+        let amounts = own.select([col("id"), col("key"), amount(measure, per).alias("amount")]);
+        let first = amounts.sort(["amount", "key"], descending(1)).limit(1).collect()?;
+        Ok(first.column("id")?.str()?.iter().next().flatten().and_then(|id| report.site(id)))
     }
 }
 
-/// "blocked per iteration"
-fn name(measure: Measure, per: Per) -> String {
-    format!("{measure} per {per}")
+/// The largest first; what is alike by so many columns, ascending.
+fn descending(then: usize) -> SortMultipleOptions {
+    let order = std::iter::once(true).chain(std::iter::repeat_n(false, then));
+    SortMultipleOptions::default().with_order_descending_multi(order.collect::<Vec<_>>())
+}
+
+/// What the waits of a row come to, as a count or in ns.
+fn amount(measure: Measure, per: Per) -> Expr {
+    let (run, iteration) = match measure {
+        Measure::Waits | Measure::FalseWaits => ("waits", "per_iteration"),
+        Measure::Blocked => ("blocked_ns", "blocked_per_iteration_ns"),
+        Measure::Drain => ("drain_ns", "drain_per_iteration_ns"),
+    };
+    let amount = col(if per == Per::Iteration { iteration } else { run }).cast(DataType::Float64);
+    let counts = lit(measure != Measure::FalseWaits).or(col("class").eq(lit(Class::False.as_str())));
+    when(counts.and(amount.clone().is_not_null())).then(amount).otherwise(lit(0.0))
 }
 
 /// The join of two sides by key: of each key that both have, ascending, its places on either side, ascending too.
@@ -139,15 +179,15 @@ mod tests {
     #[test]
     fn classes_and_processes_are_summed_apart() {
         let report = sample::sample();
-        let rows = || Sites::of(&report.sites).expect("columns");
-        let classes = rows().by_class().expect("a plan");
+        let rows = Sites::of(&report, &report.sites).expect("columns");
         let blocked = |class: Class| {
             report.sites.iter().filter(|s| s.class == class).map(|s| s.blocked_ns).sum::<i64>()
         };
-        for (&class, sums) in Class::ALL.iter().zip(&classes) {
+        for &class in Class::ALL {
+            let sums = rows.those(col("class").eq(lit(class.as_str()))).expect("a plan");
             assert_eq!(sums.blocked_ns, blocked(class), "{class}");
         }
-        let (most, process) = rows().worst(Measure::Blocked, Per::Run).expect("a plan");
+        let (most, process) = rows.worst(Measure::Blocked, Per::Run).expect("a plan");
         let of = |rank| {
             report.sites.iter().filter(|s| s.process.rank() == rank).map(|s| s.blocked_ns).sum::<i64>()
         };
@@ -158,7 +198,7 @@ mod tests {
 
     #[test]
     fn nothing_waits_in_no_process() {
-        let rows = Sites::of([]).expect("columns");
+        let rows = Sites::of(&Report::default(), []).expect("columns");
         assert_eq!(rows.worst(Measure::FalseWaits, Per::Iteration).expect("a plan"), (0.0, None));
         assert_eq!(rows.sum(Measure::Drain, Per::Run).expect("a plan"), 0.0);
     }

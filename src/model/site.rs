@@ -5,7 +5,7 @@ use super::native::method;
 use super::{Awaited, Process, finite};
 use crate::text;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Measure, Per, Sample, SiteIx, ThreadRole,
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Sample, SiteId, ThreadRole,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Site {
     /// What it is known by in this run; not of a report that was read back.
     #[serde(skip)]
-    pub ix: SiteIx,
+    pub ix: SiteId,
     /// Rank in this report: "S1" is the first.
     pub id: String,
     /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and
@@ -201,19 +201,6 @@ impl Site {
         let name = self.location().map(framed).or_else(|| self.unframed());
         let mark = self.attribution.mark().map(|mark| format!(" {mark}")).unwrap_or_default();
         name.map_or_else(|| self.api.clone(), |name| name + &mark)
-    }
-
-    /// What its waits come to, as a count or in ns.
-    pub fn amount(&self, measure: Measure, per: Per) -> f64 {
-        let each = per == Per::Iteration;
-        let ns = |of_each: Option<i64>, of_all| if each { of_each.unwrap_or(0) } else { of_all } as f64;
-        match measure {
-            Measure::FalseWaits if self.class != Class::False => 0.0,
-            Measure::Waits | Measure::FalseWaits if each => self.per_iteration.unwrap_or(0.0),
-            Measure::Waits | Measure::FalseWaits => self.waits as f64,
-            Measure::Blocked => ns(self.blocked_per_iteration_ns, self.blocked_ns),
-            Measure::Drain => ns(self.drain_per_iteration_ns, self.drain_ns),
-        }
     }
 
     /// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from

@@ -1,6 +1,6 @@
 //! A capture as a drawing: what a page needs to show it.
 
-use crate::vocabulary::{Class, SiteIx, words};
+use crate::vocabulary::{Class, SiteId, words};
 use serde::Serialize;
 
 pub use super::packed::Packed;
@@ -112,7 +112,7 @@ pub struct Waits {
 pub struct SiteRef {
     /// Which site of the report it is.
     #[serde(skip)]
-    pub ix: SiteIx,
+    pub ix: SiteId,
     /// "S1", where the report has it.
     pub id: Option<String>,
     /// Its class.

@@ -8,7 +8,7 @@ use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::getters::nine_of_ten;
-use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
+use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, TwinIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, base_name};
@@ -101,13 +101,13 @@ pub struct ApiName {
 #[derive(Default)]
 pub struct Twins {
     /// The thread that called.
-    pub thread: Vec<ThreadIx>,
+    pub thread: TiVec<TwinIx, ThreadIx>,
     /// In ns; a little before the call's own start.
-    pub start: Vec<i64>,
+    pub start: TiVec<TwinIx, i64>,
     /// Correlation id of the call.
-    pub correlation: Vec<ExportId>,
+    pub correlation: TiVec<TwinIx, ExportId>,
     /// Call chain.
-    pub chain: Vec<ExportId>,
+    pub chain: TiVec<TwinIx, ExportId>,
     place: Place,
 }
 
@@ -190,7 +190,7 @@ impl Rows {
         let thread = ThreadIx::from(self.counts.spans.place(r.tid, || Span::EMPTY));
         let name = NameIx::from(self.kept.place(r.name, || ()));
         let call = self.calls.times.push(r.start, r.end);
-        self.calls.caller.push(self.callers.code((thread, name)));
+        self.calls.caller.push(self.callers.insert_full((thread, name)).0 as u32);
         self.calls.correlation.push(r.correlation);
         if !r.chain.is_none() {
             self.calls.chain.insert(call, r.chain);
@@ -219,8 +219,8 @@ impl Rows {
 
     fn raw(&self, call: CallId) -> Raw {
         let (start, end) = self.calls.times.get(call);
-        let (thread, name) = self.callers.values()[self.calls.caller.get(call) as usize];
-        let (tid, name) = (self.counts.spans.key(thread.index()), self.kept.key(name.index()));
+        let (thread, name) = self.callers[self.calls.caller.get(call) as usize];
+        let (tid, name) = (self.counts.spans.keys()[thread.index()], self.kept.keys()[name.index()]);
         let chain = self.calls.chain.get(&call).copied().unwrap_or(ExportId::NONE);
         Raw { start, end, tid, name, correlation: self.calls.correlation[call], chain }
     }
@@ -264,7 +264,7 @@ impl Calls {
     }
 
     /// The backtrace twin of a call.
-    pub fn twin(&self, call: CallId) -> Option<usize> {
+    pub fn twin(&self, call: CallId) -> Option<TwinIx> {
         self.twins.of(self.thread(call), self.start(call), self.correlation[call])
     }
 
@@ -274,15 +274,15 @@ impl Calls {
         let Counts { spans, names, chains, getters, .. } = counts;
         (calls.open, calls.out_of_range, calls.failed) = (counts.open, counts.out_of_range, counts.failed);
         calls.getter = nine_of_ten(&getters);
-        calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
-        calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
+        calls.names = kept.keys().map(|&id| ApiName { id, base: "".into() }).collect();
+        calls.threads = spans.keys().copied().collect();
         calls.threads.raw.sort_unstable();
         // Their threads have the places of `spans`.
         let thread_of: TiVec<ThreadIx, ThreadIx> =
-            spans.iter().map(|(tid, _)| position(&calls.threads, *tid)).collect();
+            spans.keys().map(|tid| position(&calls.threads, *tid)).collect();
         let caller = |&(thread, name): &(ThreadIx, NameIx)| (thread_of[thread], name);
-        calls.callers = callers.values().iter().map(caller).collect();
-        calls.spans = calls.threads.iter().map(|tid| spans.get(*tid).copied().unwrap_or_default()).collect();
+        calls.callers = callers.iter().map(caller).collect();
+        calls.spans = calls.threads.iter().map(|tid| spans.get(tid).copied().unwrap_or_default()).collect();
         calls.by_thread = calls.threads.iter().map(|_| Vec::new()).collect();
         for (list, &thread) in by_thread.iter_mut().zip(&thread_of) {
             list.shrink_to_fit();
@@ -317,7 +317,7 @@ impl Calls {
         rows: &Tally<u64>,
         chains: &Tally<u64>,
     ) -> Result<(), InputError> {
-        strings.fetch(db, rows.iter().chain(chains.iter()).map(|(id, _)| *id))?;
+        strings.fetch(db, rows.keys().chain(chains.keys()).copied())?;
         for name in &mut self.names {
             let full = strings.get(name.id).map_or("", |s| s);
             name.base = base_name(full).into();
@@ -331,7 +331,7 @@ impl Calls {
         }
         let half = |[rows, chains]: [u64; 2]| chains > 0 && 2 * chains >= rows;
         self.backtraced = self.names.iter().map(|name| half(of_base[&*name.base])).collect();
-        self.unnamed = rows.iter().filter(|(id, _)| strings.get(*id).is_none()).map(|(_, n)| n).sum();
+        self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();
         Ok(())
     }
 }
@@ -355,7 +355,7 @@ impl Twins {
     /// When those of a thread start.
     pub(super) fn starts(&self, thread: ThreadIx) -> &[i64] {
         let first = self.thread.partition_point(|&t| t < thread);
-        &self.start[first..][..self.thread[first..].partition_point(|&t| t == thread)]
+        &self.start.raw[first.index()..self.thread.partition_point(|&t| t <= thread).index()]
     }
 
     /// Whether the export has no twins.
@@ -369,11 +369,13 @@ impl Twins {
     ///   twin   [--------------]   eventClass 67, no suffix, call chain
     ///   call    [------------]    0.03 to 0.5 µs narrower on both sides
     /// ```
-    fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<usize> {
+    fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<TwinIx> {
         /// Twins of calls that began in between (a nested driver call) stand closer; never more than a few.
         const LOOK_BACK: usize = 4;
-        let after = self.place.seek(self.start.len(), |i| (self.thread[i], self.start[i]) <= (thread, start));
-        let found = (0..after).rev().take(LOOK_BACK).find(|&i| self.correlation[i] == correlation)?;
+        let at = |i: usize| (self.thread.raw[i], self.start.raw[i]);
+        let after = self.place.seek(self.start.len(), |i| at(i) <= (thread, start));
+        let mut near = (0..after).rev().take(LOOK_BACK).map(TwinIx::from);
+        let found = near.find(|&i| self.correlation[i] == correlation)?;
         (self.thread[found] == thread).then_some(found)
     }
 }

@@ -5,8 +5,8 @@
 //!  values   [stream 7, gemm, 64 blocks][stream 7, relu, 8 blocks][stream 14, copy of 4 bytes] …
 //! ```
 
-use rustc_hash::FxHashMap;
-use std::hash::Hash;
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use std::marker::PhantomData;
 
 /// Codes of rows.
@@ -61,40 +61,7 @@ where
 }
 
 /// Values by their codes, which count up in order of first appearance.
-pub struct Dictionary<T> {
-    values: Vec<T>,
-    code: FxHashMap<T, u32>,
-}
-
-impl<T> Default for Dictionary<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), code: FxHashMap::default() }
-    }
-}
-
-impl<T: Copy + Eq + Hash> Dictionary<T> {
-    /// The code of a value.
-    #[inline]
-    pub fn code(&mut self, value: T) -> u32 {
-        let next = self.values.len() as u32;
-        let code = *self.code.entry(value).or_insert(next);
-        if code == next {
-            self.values.push(value);
-        }
-        code
-    }
-
-    /// All of them, by code.
-    pub fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    /// Changes all of them, in the order of their codes; no more can come.
-    pub fn change(&mut self, change: impl FnMut(&mut T)) {
-        self.code = FxHashMap::default();
-        self.values.iter_mut().for_each(change);
-    }
-}
+pub type Dictionary<T> = IndexSet<T, FxBuildHasher>;
 
 #[cfg(test)]
 mod tests {
@@ -109,10 +76,10 @@ mod tests {
             let (mut codes, mut values) = (Codes::<usize>::default(), Dictionary::default());
             let rows: Vec<u64> = few.into_iter().chain(0..many).chain(more).collect();
             for &row in &rows {
-                codes.push(values.code(row));
+                codes.push(values.insert_full(row).0 as u32);
             }
             codes.shrink();
-            let kept: Vec<u64> = (0..rows.len()).map(|at| values.values()[codes.get(at) as usize]).collect();
+            let kept: Vec<u64> = (0..rows.len()).map(|at| values[codes.get(at) as usize]).collect();
             prop_assert_eq!(kept, rows);
         }
     }

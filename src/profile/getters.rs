@@ -15,7 +15,7 @@ const FEWEST: u64 = 100;
 
 /// What nine of ten getters do not exceed, in ns, that are counted by their length.
 pub(super) fn nine_of_ten(getters: &Tally<u64>) -> Option<i64> {
-    let mut lengths: Vec<(i64, u64)> = getters.iter().copied().collect();
+    let mut lengths: Vec<(i64, u64)> = getters.iter().map(|(&ns, &calls)| (ns, calls)).collect();
     lengths.sort_unstable();
     let count: u64 = lengths.iter().map(|(_, calls)| calls).sum();
     let mut left = count - count / 10;

@@ -1,39 +1,6 @@
 //! Which row, thread or stream a number stands for. What has a column of its own type cannot be read with another's.
 
-/// Makes indices of columns and lists. They have 32 bits, also in an `Option`.
-macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident)+) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(std::num::NonZeroU32);
-
-        impl $name {
-            /// Position in the columns, from 0.
-            pub fn index(self) -> usize {
-                self.0.get() as usize - 1
-            }
-        }
-
-        impl From<usize> for $name {
-            fn from(index: usize) -> Self {
-                Self(std::num::NonZeroU32::MIN.saturating_add(index as u32))
-            }
-        }
-
-        impl From<$name> for usize {
-            fn from(index: $name) -> Self {
-                index.index()
-            }
-        }
-
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{} {}", stringify!($name), self.index())
-            }
-        }
-    )+};
-}
-pub(crate) use index;
+pub(crate) use crate::vocabulary::index;
 
 index! {
     /// A kept CUDA API call: its place in the columns of [`super::calls::Calls`].
@@ -50,6 +17,12 @@ index! {
 
     /// The name of calls: its place in [`super::calls::Calls::names`].
     NameIx
+
+    /// The backtrace twin of a call: its place in the columns of [`super::calls::Twins`].
+    TwinIx
+
+    /// A mark: its place in the columns of [`super::nvtx::Marks`].
+    MarkIx
 
     /// An NVTX range: its place in the columns of [`super::nvtx::Ranges`].
     RangeId

@@ -44,12 +44,12 @@ impl IssuedBy {
             sets.of(*pid, || Ids::new(extent));
         }
         ids().for_each(|(pid, id)| sets.of(pid, || Ids::Sparse(FxHashSet::default())).insert(id));
-        Self { any: sets.get(0).is_some(), by_pid: sets }
+        Self { any: sets.get(&0).is_some(), by_pid: sets }
     }
 
     pub(super) fn issued(&self, pid: i64, correlation: ExportId) -> bool {
         let id = correlation.number();
-        self.any || self.by_pid.get(pid).is_some_and(|set| set.contains(id))
+        self.any || self.by_pid.get(&pid).is_some_and(|set| set.contains(id))
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
         {
             assert!(!issued.issued(pid, id.into()), "{pid} {id}");
         }
-        let dense = |pid| matches!(issued.by_pid.get(pid), Some(Ids::Dense { .. }));
+        let dense = |pid| matches!(issued.by_pid.get(&pid), Some(Ids::Dense { .. }));
         assert_eq!([dense(1 << 24), dense(2 << 24)], [true, false]);
     }
 }

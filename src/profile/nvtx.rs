@@ -9,7 +9,7 @@ use crate::error::InputError;
 use crate::profile::call_times::{CallTimes, Cursor};
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::{RangeId, process};
+use crate::profile::ids::{MarkIx, RangeId, process};
 use crate::profile::payload::{self, Payloads};
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, clean};
@@ -68,11 +68,11 @@ pub struct Ranges {
 #[derive(Default)]
 pub struct Marks {
     /// `globalTid`.
-    pub tid: Vec<i64>,
+    pub tid: TiVec<MarkIx, i64>,
     /// In ns.
-    pub start: Vec<i64>,
+    pub start: TiVec<MarkIx, i64>,
     /// Row of NVTX_EVENTS, from which the payload is read.
-    pub rowid: Vec<i64>,
+    pub rowid: TiVec<MarkIx, i64>,
     place: Place,
 }
 
@@ -148,7 +148,7 @@ impl Nvtx {
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
             payloads,
-            opened: opened.iter().copied().collect(),
+            opened: opened.iter().map(|(&tid, &count)| (tid, count)).collect(),
             unclosed,
             domains,
             wanted: wanted.ranges.iter().cloned().zip(spans).collect(),
@@ -339,14 +339,14 @@ impl Marks {
 
     /// The marks of one thread, as a range of indices.
     pub fn of_thread(&self, tid: i64) -> std::ops::Range<usize> {
-        let first = self.tid.partition_point(|&t| t < tid);
-        first..first + self.tid[first..].partition_point(|&t| t == tid)
+        self.tid.raw.partition_point(|&t| t < tid)..self.tid.raw.partition_point(|&t| t <= tid)
     }
 
     /// The mark at exactly this time on this thread.
-    pub fn at(&self, tid: i64, start: i64) -> Option<usize> {
-        let i = self.place.seek(self.start.len(), |i| (self.tid[i], self.start[i]) < (tid, start));
-        (self.tid.get(i) == Some(&tid) && self.start[i] == start).then_some(i)
+    pub fn at(&self, tid: i64, start: i64) -> Option<MarkIx> {
+        let before = |i| (self.tid.raw[i], self.start.raw[i]) < (tid, start);
+        let mark = MarkIx::from(self.place.seek(self.start.len(), before));
+        (self.tid.get(mark) == Some(&tid) && self.start[mark] == start).then_some(mark)
     }
 }
 

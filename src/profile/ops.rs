@@ -93,7 +93,7 @@ struct Chunk {
     ops: Vec<Raw>,
     /// Streams, and the place of the last op's.
     streams: Dictionary<StreamKey>,
-    last: u32,
+    last: usize,
     open: u64,
     out_of_range: u64,
 }
@@ -227,9 +227,9 @@ impl Unordered {
         let mut table = db.gather(table, &columns, &[], |out, row| place(out, row, &work), Table::join)?;
         self.open += table.open;
         self.out_of_range += table.out_of_range;
-        let place = |key: &StreamKey| StreamIx::from(self.streams.code(*key) as usize);
-        let places: TiVec<StreamIx, StreamIx> = table.streams.values().iter().map(place).collect();
-        table.works.change(|work| work.0 = places[work.0]);
+        let place = |key: &StreamKey| StreamIx::from(self.streams.insert_full(*key).0);
+        let places: TiVec<StreamIx, StreamIx> = table.streams.iter().map(place).collect();
+        table.works = table.works.into_iter().map(|(stream, work)| (places[stream], work)).collect();
         self.tables.push(table);
         Ok(())
     }
@@ -237,8 +237,8 @@ impl Unordered {
     /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
         self.tables.iter().flat_map(|table| {
-            let pid = |work: &(StreamIx, Work)| self.streams.values()[work.0.index()].pid;
-            let pids: Vec<i64> = table.works.values().iter().map(pid).collect();
+            let pid = |work: &(StreamIx, Work)| self.streams[work.0.index()].pid;
+            let pids: Vec<i64> = table.works.iter().map(pid).collect();
             let of = move |at: usize| pids[table.work.get(at) as usize];
             table.correlation.iter().enumerate().map(move |(at, correlation)| (of(at), *correlation))
         })
@@ -252,22 +252,21 @@ impl Unordered {
             times: Times::with_capacity(count),
             correlation: TiVec::with_capacity(count),
             work: Codes::with_capacity(count),
-            streams: streams.values().iter().copied().collect(),
+            streams: streams.iter().copied().collect(),
             open,
             out_of_range,
             ..Ops::default()
         };
         ops.streams.raw.sort_unstable();
         let place = |key: &StreamKey| ops.streams.binary_search(key).unwrap_or(StreamIx::from(0));
-        let places: TiVec<StreamIx, StreamIx> = streams.values().iter().map(place).collect();
-        let launches =
-            tables.iter().filter(|table| table.works.values().iter().any(|w| w.1 == Work::GraphLaunch));
+        let places: TiVec<StreamIx, StreamIx> = streams.iter().map(place).collect();
+        let launches = tables.iter().filter(|table| table.works.iter().any(|w| w.1 == Work::GraphLaunch));
         ops.graph_launches = launches.map(|table| table.times.len() as u64).sum();
         // Of each table: where its works begin, and its next row.
         let mut placed = |mut table: Table| {
-            table.works.change(|work| work.0 = places[work.0]);
+            table.works = table.works.into_iter().map(|(stream, work)| (places[stream], work)).collect();
             let first = ops.works.len() as u32;
-            ops.works.extend(table.works.values());
+            ops.works.extend(&table.works);
             (table.in_order(), first, 0)
         };
         let mut tables: Vec<(Table, u32, usize)> = tables.into_iter().map(&mut placed).collect();
@@ -295,17 +294,17 @@ impl Table {
         self.open += chunk.open;
         self.out_of_range += chunk.out_of_range;
         let streams = &mut self.streams;
-        let place = |key: &StreamKey| StreamIx::from(streams.code(*key) as usize);
-        let places: TiVec<StreamIx, StreamIx> = chunk.streams.values().iter().map(place).collect();
+        let place = |key: &StreamKey| StreamIx::from(streams.insert_full(*key).0);
+        let places: TiVec<StreamIx, StreamIx> = chunk.streams.iter().map(place).collect();
         for op in chunk.ops {
             self.times.push(op.start, op.end);
             self.correlation.push(op.correlation);
-            self.work.push(self.works.code((places[op.stream], op.work)));
+            self.work.push(self.works.insert_full((places[op.stream], op.work)).0 as u32);
         }
     }
 
     fn work(&self, at: usize) -> (StreamIx, Work) {
-        self.works.values()[self.work.get(at) as usize]
+        self.works[self.work.get(at) as usize]
     }
 
     /// Of the row at a place.
@@ -344,10 +343,10 @@ fn place(out: &mut Chunk, row: &Cells, work: impl Fn(&Cells) -> Work) {
     let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
     let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
     // Neighbouring ops mostly share their stream.
-    if out.streams.values().get(out.last as usize) != Some(&key) {
-        out.last = out.streams.code(key);
+    if out.streams.get_index(out.last) != Some(&key) {
+        out.last = out.streams.insert_full(key).0;
     }
-    let (stream, correlation) = (StreamIx::from(out.last as usize), row.export_id(6));
+    let (stream, correlation) = (StreamIx::from(out.last), row.export_id(6));
     out.ops.push(Raw { start, end, stream, correlation, work: work(row) });
 }
 

@@ -3,7 +3,7 @@
 //! | file | a row each |
 //! |---|---|
 //! | `ranks.parquet` | process: rank, export, host, loop, spans; `report` holds its export as JSON |
-//! | `sites.parquet` | process and site: the columns of CSV, and `capture` |
+//! | `sites.parquet` | process and site ([`crate::frame::sites`]) |
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
 //! `capture` and `pid` say whose row it is in each. Folders are read through a lazy scan: a query takes the columns that it
@@ -12,14 +12,13 @@
 //! tables of 1,024 ranks in 230 MB and 12.7 s of processor time instead of 140 MB and 11.0 s.
 
 use super::numbers::{self, Party};
-use crate::frame::sites::Sites;
-use crate::model::columns::{COLUMNS, Values};
+use crate::frame::sites::{Sites, capture, column};
 use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{ProfileInfo, Report, Warning};
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
-    AnonymousScan, AnonymousScanArgs, Column, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType,
-    LazyFrame, NULL, NamedFrom, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
+    AnonymousScan, AnonymousScanArgs, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame,
+    NULL, NamedFrom, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
     SortMultipleOptions, col, df, lit,
 };
 use polars_io::SerReader;
@@ -48,34 +47,21 @@ pub struct Tables {
     collectives: LazyFrame,
 }
 
-fn column<T>(name: &str, values: impl Iterator<Item = T>) -> Column
-where
-    Series: NamedFrom<Vec<T>, [T]>,
-{
-    Series::new(name.into(), values.collect::<Vec<T>>()).into()
-}
-
-/// What tells an export from all others: its path and machine, and when it began.
-fn capture(profile: &ProfileInfo) -> String {
-    let host = profile.host.as_deref().unwrap_or_default();
-    format!("{}|{host}|{}", profile.path, profile.started_utc_ns.unwrap_or_default())
-}
-
 impl Tables {
     /// Of a report; `collectives` of each of its exports, in their order.
     ///
     /// # Errors
     /// polars refused the columns: a defect.
     pub fn of(report: &Report, collectives: &[DataFrame]) -> Result<Self> {
-        let captures: Vec<String> = report.profiles.iter().map(capture).collect();
         let mut kernels = Vec::new();
-        for (table, capture) in collectives.iter().zip(&captures) {
-            let whose = lit(capture.as_str()).alias("capture");
+        for (table, profile) in collectives.iter().zip(&report.profiles) {
+            let whose = lit(capture(profile)).alias("capture");
             kernels.push(table.clone().lazy().with_column(whose).collect()?);
         }
+        let sites = Sites::of(report, &report.sites)?.rows();
         Ok(Self {
-            ranks: ranks(report, &captures, &kernels)?,
-            sites: sites(report, &captures)?.lazy(),
+            ranks: ranks(report, &kernels, sites.clone())?,
+            sites,
             collectives: stacked(kernels)?.unwrap_or_default().lazy(),
         })
     }
@@ -264,14 +250,15 @@ fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
 }
 
 /// A row each process that waits or meets others; of an export without any, its first.
-fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<DataFrame> {
+fn ranks(report: &Report, kernels: &[DataFrame], sites: LazyFrame) -> Result<DataFrame> {
     let sums = ["waits", "blocked_ns", "drain_ns"];
     let zeros = |at: usize| -> Vec<Expr> {
-        let number = |n: i64, of| lit(n).cast(of);
-        let whose = [number(at as i64, DataType::UInt32).alias("profile"), col("pid"), col("device")];
-        whose.into_iter().chain(sums.map(|sum| number(0, DataType::Int64).alias(sum))).collect()
+        let whole = |n: usize, name| lit(n as i64).cast(DataType::Int64).alias(name);
+        let whose = [whole(at, "export"), col("pid"), col("device")];
+        whose.into_iter().chain(sums.map(|sum| whole(0, sum))).collect()
     };
-    let mut rows = vec![Sites::of(&report.sites)?.of_processes().collect()?];
+    let own = ["export", "pid", "device"].into_iter().chain(sums).map(col);
+    let mut rows = vec![sites.select(own.collect::<Vec<_>>()).collect()?];
     let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile).collect();
     for (at, profile) in report.profiles.iter().enumerate() {
         if let Some(table) = kernels.get(at).filter(|table| table.height() > 0) {
@@ -281,7 +268,7 @@ fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<
             rows.push(alone.lazy().select(zeros(at)).collect()?);
         }
     }
-    let process = ["profile", "pid"];
+    let process = ["export", "pid"];
     let rows = stacked(rows)?.unwrap_or_default().lazy().group_by(process);
     let each = std::iter::once(col("device").min()).chain(sums.map(|sum| col(sum).sum()));
     let rows = rows.agg(each.collect::<Vec<_>>()).sort(process, SortMultipleOptions::default());
@@ -290,7 +277,7 @@ fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<
     let columns = [
         lit(NULL).cast(DataType::Int64).alias("rank"),
         lit("").alias("named_by"),
-        of_profile("capture", captures.iter().map(String::as_str)),
+        of_profile("capture", all().map(capture)),
         lit("").alias("folder"),
         of_profile("profile", all().map(|p| p.path.as_str())),
         of_profile("host", all().map(|p| p.host.as_deref())),
@@ -319,29 +306,7 @@ fn of_profile<T>(name: &str, values: impl Iterator<Item = T>) -> Expr
 where
     Series: NamedFrom<Vec<T>, [T]>,
 {
-    let values = Series::new(name.into(), values.collect::<Vec<T>>());
-    lit(values).gather(col("profile"), false).alias(name)
-}
-
-/// A row each site: the columns of CSV, then whose it is, where, and what fixing it saves.
-fn sites(report: &Report, captures: &[String]) -> Result<DataFrame> {
-    let of = |(name, values): &(&str, Values)| -> Column {
-        let sites = report.sites.iter();
-        match values {
-            Values::Text(of) => column(name, sites.map(|s| of(report, s))),
-            Values::Whole(of) => column(name, sites.map(|s| of(report, s))),
-            Values::Float(of) => column(name, sites.map(|s| of(report, s))),
-            Values::Flag(of) => column(name, sites.map(|s| of(report, s))),
-        }
-    };
-    let whose = |profile: usize| captures.get(profile).map(String::as_str);
-    let more = [
-        column("capture", report.sites.iter().map(|s| whose(s.process.profile))),
-        column("place", report.sites.iter().map(|s| s.place())),
-        column("saves_ns", report.sites.iter().map(|s| s.saves_ns())),
-        column("once", report.sites.iter().map(|s| s.once)),
-    ];
-    Ok(DataFrame::new(report.sites.len(), COLUMNS.iter().map(of).chain(more).collect())?)
+    lit(column(name, values).take_materialized_series()).gather(col("export"), false).alias(name)
 }
 
 /// Writes a table.

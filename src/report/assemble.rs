@@ -13,8 +13,8 @@ use crate::model::*;
 use crate::profile::parallel::join;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
-use crate::vocabulary::{Class, SiteIx};
-use polars::prelude::{DataFrame, PolarsResult};
+use crate::vocabulary::{Class, SiteId};
+use polars::prelude::{DataFrame, PolarsResult, col, lit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -26,9 +26,9 @@ pub struct Assembler<'a> {
     known: Known,
     /// Collectives of each export.
     collectives: Vec<DataFrame>,
-    moves: FxHashMap<SiteIx, SiteIx>,
+    moves: FxHashMap<SiteId, SiteId>,
     /// Sites that save only together, with what.
-    together: Vec<(Vec<SiteIx>, Together)>,
+    together: Vec<(Vec<SiteId>, Together)>,
     /// Exports that the report will have.
     exports: usize,
 }
@@ -54,7 +54,7 @@ impl<'a> Assembler<'a> {
         let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &listed, &mut self.report.totals);
+        savings::of_run(found, &listed, &mut self.report)?;
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {
@@ -108,7 +108,7 @@ impl<'a> Assembler<'a> {
             site.id = format!("S{}", i + 1);
         }
         edits::settle(&mut self.report.sites);
-        let ids: FxHashMap<SiteIx, String> = self.report.sites.iter().map(|s| (s.ix, s.id.clone())).collect();
+        let ids: FxHashMap<SiteId, String> = self.report.sites.iter().map(|s| (s.ix, s.id.clone())).collect();
         for site in self.report.timelines.iter_mut().flat_map(|t| &mut t.sites) {
             site.id = ids.get(&site.ix).cloned();
         }
@@ -163,10 +163,10 @@ impl<'a> Assembler<'a> {
 }
 
 /// Sets by the ids of their sites, in the order of the report; without those of which a filter left a site out.
-fn named(sets: Vec<(Vec<SiteIx>, Together)>, sites: &[Site]) -> Vec<Together> {
-    let places: FxHashMap<SiteIx, usize> = sites.iter().enumerate().map(|(at, site)| (site.ix, at)).collect();
-    let named = |(members, set): (Vec<SiteIx>, Together)| {
-        let place = |(site, &alone): (&SiteIx, &i64)| Some((*places.get(site)?, alone));
+fn named(sets: Vec<(Vec<SiteId>, Together)>, sites: &[Site]) -> Vec<Together> {
+    let places: FxHashMap<SiteId, usize> = sites.iter().enumerate().map(|(at, site)| (site.ix, at)).collect();
+    let named = |(members, set): (Vec<SiteId>, Together)| {
+        let place = |(site, &alone): (&SiteId, &i64)| Some((*places.get(site)?, alone));
         let mut pairs: Vec<(usize, i64)> =
             members.iter().zip(&set.alone_ns).map(place).collect::<Option<_>>()?;
         pairs.sort_unstable();
@@ -208,7 +208,9 @@ fn name_callers(sites: &mut [Site]) {
 fn totals(report: &Report) -> PolarsResult<Totals> {
     let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
     totals.add_gpus(&report.profiles);
-    for (class, sums) in Class::ALL.iter().zip(SiteRows::of(&report.sites)?.by_class()?) {
+    let rows = SiteRows::of(report, &report.sites)?;
+    for &class in Class::ALL {
+        let sums = rows.those(col("class").eq(lit(class.as_str())))?;
         let of_class = match class {
             Class::False => &mut totals.by_class.false_,
             Class::True => &mut totals.by_class.true_,

@@ -20,7 +20,7 @@ use crate::sites::ranges::stable_name;
 use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteIx, ThreadRole};
+use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteId, ThreadRole};
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
 use crate::waits::device::{Device, DeviceIx};
@@ -89,7 +89,8 @@ impl<'a> Sites<'a> {
     }
 
     fn site(&self, number: usize, waits: &SiteWaits) -> Site {
-        let site: &'a FoundSite = &self.found.sites[number];
+        let ix = SiteId { profile: self.number, site: number.into() };
+        let site: &'a FoundSite = &self.found.sites[ix.site];
         let b = &site.bundle;
         let v = &site.verdict;
         let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
@@ -108,7 +109,7 @@ impl<'a> Sites<'a> {
         let telling = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.called));
         let said = start_up.as_ref().map(said_of_start_up).into_iter().chain(collective);
         Site {
-            ix: SiteIx { profile: self.number, site: number },
+            ix,
             id: String::new(),
             key: site.key.clone(),
             api: b.api.to_string(),

@@ -3,12 +3,14 @@
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::prices::{Price, Saving};
+use crate::frame::sites::Sites;
 use crate::model::{
-    CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
+    CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Warning, WithoutProfiler,
 };
 use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
-use crate::vocabulary::{Class, SiteIx};
+use crate::vocabulary::{Class, SiteId};
+use polars::prelude::{PolarsResult, col};
 
 /// Gives each site its price.
 pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
@@ -50,26 +52,26 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
 
 /// Adds what fixing all false sites of an export saves, of which `sites` are all. Ranks run side by side: the slowest to gain
 /// counts, not a sum.
-pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
-    let prices = &found.prices;
+///
+/// # Errors
+/// polars refused a query: a defect, never the data.
+pub fn of_run(found: &CaptureAnalysis, sites: &[Site], report: &mut Report) -> PolarsResult<()> {
+    let (prices, sites) = (&found.prices, Sites::of(report, sites)?);
+    let totals = &mut report.totals;
     totals.collectives += found.collectives.count;
     totals.savings_unknown |= found.profile.lacks.iter().any(|lack| lack.prices);
     if found.sites.is_empty() || prices.is_empty() {
-        return;
+        return Ok(());
     }
     let run = &prices.run;
     totals.repeating_false_sites += prices.counted;
-    let chosen = |site: &&Site| site.recoverable.as_ref().is_some_and(|saving| saving.chosen);
-    totals.chosen_sites += sites.iter().filter(chosen).count() as u64;
-    for site in sites.iter().filter(|site| site.once) {
-        totals.once.sites += 1;
-        totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);
-        if site.after_loop {
-            totals.once.after_loop_sites += 1;
-            let blocked = &mut totals.once.after_loop_blocked_ns;
-            *blocked = blocked.saturating_add(site.blocked_ns);
-        }
-    }
+    totals.chosen_sites += sites.those(col("chosen"))?.sites.unsigned_abs();
+    let (all, after) = (sites.those(col("once"))?, sites.those(col("once").and(col("after_loop")))?);
+    let once = &mut totals.once;
+    once.sites += all.sites.unsigned_abs();
+    once.blocked_ns = once.blocked_ns.saturating_add(all.blocked_ns);
+    once.after_loop_sites += after.sites.unsigned_abs();
+    once.after_loop_blocked_ns = once.after_loop_blocked_ns.saturating_add(after.blocked_ns);
     let larger = totals.recoverable_high_ns < Some(run.high);
     if larger {
         (totals.recoverable_low_ns, totals.recoverable_high_ns) = (Some(run.low), Some(run.high));
@@ -78,7 +80,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     totals.simulation_error = worse(totals.simulation_error, prices.error);
     totals.usual_latency_error = worse(totals.usual_latency_error, prices.usual_error);
     if !prices.usable() {
-        return;
+        return Ok(());
     }
     if larger {
         totals.recoverable_false_joint_ns = Some(run.saved);
@@ -109,6 +111,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
         let command = || recapture::light_capture(&found.profile.target, found.profile.path());
         totals.light_capture = totals.needs_light_capture.then(command).unwrap_or_default();
     }
+    Ok(())
 }
 
 /// Whether something of what is saved is saved in the loop; true where nothing is.
@@ -126,18 +129,18 @@ fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
 }
 
 /// Where most of the waiting of an export's sites moves to, by site.
-pub fn moves(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (SiteIx, SiteIx)> {
-    let ix = move |site| SiteIx { profile, site };
-    found.prices.sites.iter().enumerate().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
+pub fn moves(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (SiteId, SiteId)> {
+    let ix = move |site| SiteId { profile, site };
+    found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
 /// Sites that save only together, with what; none where only ranges are worth telling. Ids come later.
-pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (Vec<SiteIx>, Together)> {
+pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
     let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
     let per_iteration = found.prices.iteration.is_some();
     sets.iter().map(move |set| {
         let Saving { saved: saved_ns, low: low_ns, high: high_ns, .. } = set.saving;
-        let ixs = set.sites.iter().map(|&site| SiteIx { profile, site }).collect();
+        let ixs = set.sites.iter().map(|&site| SiteId { profile, site }).collect();
         let (sites, alone_ns) = (Vec::new(), set.alone.clone());
         (ixs, Together { sites, per_iteration, saved_ns, low_ns, high_ns, alone_ns })
     })

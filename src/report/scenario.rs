@@ -3,14 +3,14 @@
 use crate::analysis::pricing::{ResolvedScenario, Scenario};
 use crate::error::InputError;
 use crate::model::Report;
-use crate::vocabulary::SiteIx;
+use crate::vocabulary::SiteId;
 
 /// Finds the sites that are named by id ("S3") or key in a report of all of them.
 ///
 /// # Errors
 /// [`InputError::NoSite`] for a site that is not there.
 pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
-    let find = |name: &str| -> Result<Vec<SiteIx>, InputError> {
+    let find = |name: &str| -> Result<Vec<SiteId>, InputError> {
         let named = |s: &&crate::model::Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
         let found: Vec<_> = report.sites.iter().filter(named).map(|s| s.ix).collect();
         if found.is_empty() {

@@ -14,7 +14,7 @@ use super::{Bundle, native, set_up};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::chains::{ChainTable, Chains};
-use crate::profile::ids::ExportId;
+use crate::profile::ids::{ExportId, MarkIx};
 use crate::profile::payload::{PyFrame, StackIx, Stacks};
 use crate::profile::samples::{self, Sample};
 use crate::vocabulary::Attribution;
@@ -42,11 +42,11 @@ pub fn place(
         (0..bundles.len()).filter(|&i| bundles[i].frames.is_empty() && bundles[i].chain.is_empty()).collect();
     let votes: Vec<Votes> =
         open.iter().map(|&i| Votes::collect(profile, waits, &bundles[i], period)).collect();
-    let marks: BTreeSet<usize> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
+    let marks: BTreeSet<_> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
     let rowids: Vec<i64> = marks.iter().map(|&m| profile.nvtx.sample_marks.rowid[m]).collect();
     let mut stacks = Stacks::default();
     let read = stacks.read(profile, &rowids)?;
-    let stack_of: FxHashMap<usize, StackIx> =
+    let stack_of: FxHashMap<MarkIx, StackIx> =
         marks.iter().zip(read.stack).filter_map(|(&m, s)| Some((m, s?))).collect();
     for (i, votes) in open.into_iter().zip(votes) {
         votes.decide(&stack_of, &stacks, rules, &mut bundles[i]);
@@ -54,10 +54,10 @@ pub fn place(
     Ok(())
 }
 
-/// Marks (by index) inside the waits of one bundle, and next to those that hold none.
+/// Marks inside the waits of one bundle, and next to those that hold none.
 struct Votes {
-    inside: Vec<usize>,
-    near: Vec<usize>,
+    inside: Vec<MarkIx>,
+    near: Vec<MarkIx>,
 }
 
 impl Votes {
@@ -67,13 +67,15 @@ impl Votes {
         for &w in bundle.waits.iter().take(WAITS_PER_BUNDLE) {
             let wait = &waits[w];
             let thread = marks.of_thread(profile.calls.threads[wait.thread]);
-            let at = |time: i64| thread.start + marks.start[thread.clone()].partition_point(|&s| s < time);
+            let starts = &marks.start.raw[thread.clone()];
+            let at = |time: i64| thread.start + starts.partition_point(|&s| s < time);
             let (from, to) = (at(wait.start), at(wait.end.saturating_add(1)));
-            votes.inside.extend(from..to);
+            votes.inside.extend((from..to).map(MarkIx::from));
             if from == to {
                 let before = from.checked_sub(1).filter(|&m| m >= thread.start);
-                let distance = |m: &usize| (marks.start[*m] - wait.start).abs();
-                let near = before.into_iter().chain((to < thread.end).then_some(to)).min_by_key(distance);
+                let distance = |m: &MarkIx| (marks.start[*m] - wait.start).abs();
+                let after = (to < thread.end).then_some(to);
+                let near = before.into_iter().chain(after).map(MarkIx::from).min_by_key(distance);
                 votes.near.extend(near.filter(|m| distance(m) <= REACH_PERIODS * period));
             }
         }
@@ -82,12 +84,12 @@ impl Votes {
 
     fn decide(
         self,
-        stack_of: &FxHashMap<usize, StackIx>,
+        stack_of: &FxHashMap<MarkIx, StackIx>,
         stacks: &Stacks,
         rules: &PathRules,
         bundle: &mut Bundle,
     ) {
-        let stacks_of = |marks: &[usize]| -> Vec<&[PyFrame]> {
+        let stacks_of = |marks: &[MarkIx]| -> Vec<&[PyFrame]> {
             marks.iter().filter_map(|m| stack_of.get(m)).map(|&s| &stacks.stacks[s][..]).collect()
         };
         let (inside, near) = (stacks_of(&self.inside), stacks_of(&self.near));
@@ -133,8 +135,8 @@ fn majority<K: Ord, V>(votes: impl Iterator<Item = (K, V)>) -> Option<(V, usize)
 fn typical_period(profile: &Profile) -> i64 {
     let marks = &profile.nvtx.sample_marks;
     let mut gaps: Vec<i64> = (1..marks.len())
-        .filter(|&i| marks.tid[i] == marks.tid[i - 1])
-        .map(|i| marks.start[i] - marks.start[i - 1])
+        .filter(|&i| marks.tid.raw[i] == marks.tid.raw[i - 1])
+        .map(|i| marks.start.raw[i] - marks.start.raw[i - 1])
         .collect();
     gaps.sort_unstable();
     gaps.get(gaps.len() / 2).copied().unwrap_or(0)

@@ -11,7 +11,7 @@ use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeli
 use crate::profile::ids::{pid_of, process};
 use crate::profile::times::Times;
 use crate::text::escape_terminal;
-use crate::vocabulary::SiteIx;
+use crate::vocabulary::{SiteId, SiteIx};
 use crate::waits::device::DeviceIx;
 use std::collections::BTreeSet;
 
@@ -104,13 +104,13 @@ fn place(found: &CaptureAnalysis, source: Source) -> (bool, i64, u8, i64, usize)
 }
 
 fn sites(found: &CaptureAnalysis, profile: usize, from: i64, to: i64) -> Vec<SiteRef> {
-    let one = |(number, site): (usize, &crate::verdict::site::Site)| SiteRef {
-        ix: SiteIx { profile, site: number },
+    let one = |(number, site): (SiteIx, &crate::verdict::site::Site)| SiteRef {
+        ix: SiteId { profile, site: number },
         id: None,
         class: site.verdict.class,
         series: series::of(found, site, from, to),
     };
-    found.sites.iter().enumerate().map(one).collect()
+    found.sites.iter_enumerated().map(one).collect()
 }
 
 /// Iterations that touch the drawing.

@@ -7,6 +7,7 @@ use super::{Places, Source};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Packed, Waits};
 use crate::profile::ids::StreamIx;
+use crate::vocabulary::SiteIx;
 use crate::waits::device::DeviceIx;
 use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
@@ -37,10 +38,10 @@ pub(super) fn pack(
     wanted: &Wanted,
     places: &Places,
     windows: &[(i64, i64)],
-    site_of: &TiSlice<WaitId, Option<usize>>,
+    site_of: &TiSlice<WaitId, Option<SiteIx>>,
 ) -> Waits {
     let inside = |&w: &WaitId| found.waits[w].start <= wanted.to && found.waits[w].end >= wanted.from;
-    let mut order: Vec<(WaitId, usize)> =
+    let mut order: Vec<(WaitId, SiteIx)> =
         found.waits.keys().filter(inside).filter_map(|w| Some((w, site_of[w]?))).collect();
     order.sort_by_key(|&(w, _)| (found.waits[w].start, w));
     let total = order.len();
@@ -62,7 +63,7 @@ pub(super) fn pack(
         packed.push(wait.end.saturating_sub(start));
         packed.push(found.profile.calls.start(wait.call).saturating_sub(start));
         packed.push(wait.copy_blocked);
-        packed.push(site as i64);
+        packed.push(site.index() as i64);
         packed.push(lane(Source::Thread(wait.thread)));
         packed.push(drain(found, w).map_or(0, |d| d.2 - d.1));
         let awaited = wait.awaited.map(|op| (op, ops.stream(op)));
@@ -120,7 +121,7 @@ pub(super) type ByClass = [Bins; 3];
 pub(super) fn add_bins(
     found: &CaptureAnalysis,
     places: &Places,
-    site_of: &TiSlice<WaitId, Option<usize>>,
+    site_of: &TiSlice<WaitId, Option<SiteIx>>,
     bins: &mut [Option<ByClass>],
 ) {
     for (w, wait) in found.waits.iter_enumerated() {

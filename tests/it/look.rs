@@ -13,6 +13,7 @@ use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
+use typed_index_collections::TiVec;
 
 /// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too. Priced as captured:
 /// what is drawn has no profiler in it.
@@ -58,7 +59,7 @@ impl Deref for Kept {
 pub fn program(found: &CaptureAnalysis) -> Program {
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
-    program.mark(&sites);
+    program.mark(&TiVec::from(sites));
     program
 }
 

@@ -28,10 +28,10 @@
 //! ```
 
 use super::model::Program;
-use super::step::{Role, Step, StepIx, SubjectIx};
+use super::step::{Role, Step, StepIx};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
-use crate::vocabulary::{Change, Direction, HostMemory, RuleId};
+use crate::vocabulary::{Change, Direction, HostMemory, RuleId, SiteIx};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Program {
         &mut self,
         profile: &Profile,
         kernels: &FxHashMap<u32, Part>,
-        site: usize,
+        site: SiteIx,
         waits: &[(CallId, Option<CallId>)],
     ) {
         for &(call, copy) in waits {
@@ -136,7 +136,7 @@ impl Program {
                     cost.0 += step.length;
                     cost.1 += step.ranks().map(|rank| self.ops.get(rank).duration).sum::<i64>();
                 }
-                self.steps.change(at, |step| (step.site, step.role) = (Some(SubjectIx::from(site)), role));
+                self.steps.change(at, |step| (step.site, step.role) = (Some(site), role));
             }
             if !goes.is_empty() {
                 self.beside.insert(call, cost);

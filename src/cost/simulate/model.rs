@@ -4,17 +4,18 @@ use super::issue::{Order, Steps};
 use super::learn::Learned;
 use super::packed::{OpRow, Packed, StepRow};
 use super::sample::Sample;
-use super::step::{CopyIx, GroupIx, HostThread, Part, Rank, Role, StepIx, SubjectIx};
+use super::step::{CopyIx, GroupIx, HostThread, Part, Rank, Role, StepIx};
 use crate::iterations::Iterations;
 use crate::profile::Profile;
 use crate::profile::calls::Calls;
 use crate::profile::database::Progress;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use crate::profile::seek::seek;
+use crate::vocabulary::SiteIx;
 use crate::waits::collectives::Collectives;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use typed_index_collections::TiVec;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// A capture, ready to be simulated. Times are ns since its first event.
 #[derive(Default)]
@@ -124,10 +125,10 @@ impl Program {
         *back = (*back).max((next.index() - at.index()) as u32);
     }
 
-    /// Says which waits are one site's: site `i` has the waits `sites[i]`, by call and copy call.
-    pub fn mark(&mut self, sites: &[Vec<(CallId, Option<CallId>)>]) {
+    /// Says which waits are one site's, by call and copy call.
+    pub fn mark(&mut self, sites: &TiSlice<SiteIx, Vec<(CallId, Option<CallId>)>>) {
         self.sites = sites.len();
-        for (site, waits) in sites.iter().enumerate() {
+        for (site, waits) in sites.iter_enumerated() {
             for &(call, copy) in waits {
                 self.mark_step(Some(call), site, Role::Wait);
                 self.mark_step(copy, site, Role::Copy);
@@ -173,10 +174,10 @@ impl Program {
         some.map(|op| (op, self.order.rank(op))).collect()
     }
 
-    fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {
+    fn mark_step(&mut self, call: Option<CallId>, site: SiteIx, role: Role) {
         let step = call.and_then(|call| self.step_of(call));
         if let Some(step) = step.filter(|step| self.sample.holds(*step)) {
-            self.steps.change(step, |step| (step.site, step.role) = (Some(SubjectIx::from(site)), role));
+            self.steps.change(step, |step| (step.site, step.role) = (Some(site), role));
         }
     }
 

@@ -5,10 +5,10 @@ mod step;
 use super::legacy::Barrier;
 use super::model::{Program, Reach};
 use super::packed::Launch;
-use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, StepIx, SubjectIx};
+use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, StepIx};
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
-use crate::vocabulary::Change;
+use crate::vocabulary::{Change, SiteIx};
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
@@ -28,7 +28,7 @@ pub struct Outcome {
     /// Busy time by process and device.
     pub busy: Vec<i64>,
     /// Host time inside the waits of each site.
-    pub waited: Vec<i64>,
+    pub waited: TiVec<SiteIx, i64>,
     /// From the first iteration to the last: from when all was done that came before the one, to the same of the other.
     pub laps: Option<i64>,
     /// Busy time in between, of the process and device that is busiest.
@@ -39,7 +39,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     /// By site; sites past the end are kept.
-    pub fixes: Vec<Change>,
+    pub fixes: TiVec<SiteIx, Change>,
     /// Percent of the host time that is estimated to be the profiler's ([`crate::cost::overhead`]) that is left out.
     pub left_out: i64,
     /// Percent of the host time around a removed call that goes with it.
@@ -153,7 +153,7 @@ struct Lap {
     /// For how long each group had been busy by then.
     busy: Vec<i64>,
     /// And the host inside the waits of each site.
-    waited: Vec<i64>,
+    waited: TiVec<SiteIx, i64>,
 }
 
 /// Runs side by side, as far as a pass has come.
@@ -162,8 +162,8 @@ struct Lanes<'a, const L: usize> {
     variants: [&'a Variant; L],
     threads: TiVec<HostThread, Thread<L>>,
     /// When the last of a site's delayed waits would return.
-    asked: TiVec<SubjectIx, [i64; L]>,
-    waited: TiVec<SubjectIx, [i64; L]>,
+    asked: TiVec<SiteIx, [i64; L]>,
+    waited: TiVec<SiteIx, [i64; L]>,
     streams: TiVec<StreamIx, Queue<L>>,
     groups: TiVec<GroupIx, Group<L>>,
     barriers: [TiVec<ContextIx, Barrier>; L],
@@ -307,7 +307,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self.groups.iter().map(|group| group.busy[self.lane]).collect()
     }
 
-    fn waited(&self) -> Vec<i64> {
+    fn waited(&self) -> TiVec<SiteIx, i64> {
         self.waited.iter().map(|site| site[self.lane]).collect()
     }
 

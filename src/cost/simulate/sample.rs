@@ -9,10 +9,11 @@
 //! was simulated. What lies outside the loop is simulated whole. Costs nothing; a run no more than [`STEPS`] of the loop.
 
 use super::model::Program;
-use super::step::{StepIx, SubjectIx};
+use super::step::StepIx;
 use crate::iterations::Iterations;
 use crate::profile::calls::Calls;
 use crate::profile::ids::ThreadIx;
+use crate::vocabulary::SiteIx;
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
@@ -81,7 +82,7 @@ impl Program {
     }
 
     /// Whether runs come by each site.
-    pub fn reached(&self) -> TiVec<SubjectIx, bool> {
+    pub fn reached(&self) -> TiVec<SiteIx, bool> {
         let mut reached = TiVec::from(vec![self.sample.is_whole(); self.sites]);
         for at in self.sample.stretches(self.steps.len()).flat_map(|(steps, _)| steps).map(StepIx::from) {
             // What is kept in short is no site's.

@@ -1,6 +1,7 @@
 //! Steps of host threads and the ops that they issue: what a program that can be run again consists of.
 
 use crate::profile::ids::{StreamIx, ThreadIx, index};
+use crate::vocabulary::SiteIx;
 
 /// An op that starts later than its launch and its stream explain by more than this has another cause.
 pub const UNEXPLAINED_NS: i64 = 20_000;
@@ -23,9 +24,6 @@ index! {
 
     /// A copy that a fix may change: its place in [`Program::pinned`].
     CopyIx
-
-    /// A site that [`Program::mark`] was given.
-    SubjectIx
 }
 
 impl std::ops::Add<usize> for Rank {
@@ -107,7 +105,7 @@ pub struct Step {
     pub first_op: Rank,
     pub ops: u32,
     /// Site of the wait it belongs to.
-    pub site: Option<SubjectIx>,
+    pub site: Option<SiteIx>,
     /// Host time of `gap`, and of a launch's `length`, that is estimated to be the profiler's.
     pub overhead: u32,
     /// Host time around the call that goes with it: the library's own, and the profiler's.

@@ -2,6 +2,7 @@
 
 use crate::analysis::CaptureAnalysis;
 use crate::profile::ids::{CallId, OpId};
+use crate::vocabulary::SiteIx;
 use crate::waits::WaitId;
 use std::cmp::Reverse;
 use typed_index_collections::TiVec;
@@ -75,8 +76,8 @@ impl Selection {
 
 /// The waits of all sites: the longest of each, then the second longest of each, …
 fn in_turn(found: &CaptureAnalysis) -> Vec<WaitId> {
-    let mut turns: Vec<(usize, usize, WaitId)> = Vec::new();
-    for (site, s) in found.sites.iter().enumerate() {
+    let mut turns: Vec<(usize, SiteIx, WaitId)> = Vec::new();
+    for (site, s) in found.sites.iter_enumerated() {
         let mut waits = s.bundle.waits.clone();
         waits.sort_by_key(|&w| (Reverse(found.waits[w].blocked), w));
         turns.extend(waits.into_iter().enumerate().map(|(turn, w)| (turn, site, w)));

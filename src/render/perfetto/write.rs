@@ -12,7 +12,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text::{self, escape_terminal};
 use crate::timeline::waits::blocked;
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, SiteIx};
 use crate::waits::WaitId;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -96,7 +96,7 @@ pub struct Capture<'a> {
     lanes: Lanes,
     files: FileNames<'a>,
     /// The report's site of each site of the export.
-    sites: Vec<Option<&'a Site>>,
+    sites: TiVec<SiteIx, Option<&'a Site>>,
     /// Of each call, whether it gave the GPU work.
     issues: TiVec<CallId, bool>,
 }
@@ -104,7 +104,7 @@ pub struct Capture<'a> {
 impl<'a> Capture<'a> {
     /// `number` of the export among those of the report.
     pub fn new(report: &'a Report, found: &'a CaptureAnalysis, number: usize, tracks: Tracks) -> Self {
-        let mut sites = vec![None; found.sites.len()];
+        let mut sites = TiVec::from(vec![None; found.sites.len()]);
         for site in report.sites.iter().filter(|s| s.ix.profile == number) {
             sites[site.ix.site] = Some(site);
         }

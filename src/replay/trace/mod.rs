@@ -27,7 +27,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::model::{Report, Site};
 use crate::profile::commands;
 use crate::text;
-use crate::vocabulary::{Change, SiteIx};
+use crate::vocabulary::{Change, SiteId, SiteIx};
 use anyhow::bail;
 use ops::Trace;
 use record::Recording;
@@ -108,12 +108,12 @@ pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayReques
 }
 
 /// The report's site of one of the analysis.
-fn reported(report: &Report, site: usize) -> Option<&Site> {
-    report.sites.iter().find(|s| s.ix == SiteIx { profile: 0, site })
+fn reported(report: &Report, site: SiteIx) -> Option<&Site> {
+    report.sites.iter().find(|s| s.ix == SiteId { profile: 0, site })
 }
 
 impl Scene<'_> {
-    fn planned(&self, site: usize) -> PlannedSite {
+    fn planned(&self, site: SiteIx) -> PlannedSite {
         let own = &self.found.sites[site];
         let shown = reported(self.report, site);
         PlannedSite {
@@ -137,7 +137,7 @@ impl Scene<'_> {
         let (found, chosen) = (self.found, self.chosen);
         let mut events = 0;
         // `fixed`: indices into the analysis' sites.
-        let mut variant = |name: String, fixed: &[usize], predicted_saving_ns| {
+        let mut variant = |name: String, fixed: &[SiteIx], predicted_saving_ns| {
             let fixes: Vec<(usize, Change)> =
                 fixed.iter().filter_map(|&s| Some((trace.number_of(s)?, chosen.fix(found, s)))).collect();
             let (ops, used) = variants::fixed(trace, &fixes, self.stretch.iteration.is_some());
@@ -154,7 +154,7 @@ impl Scene<'_> {
                 notes.push(format!("{id} does not wait in this stretch; replay it alone with --site {id}"));
             }
         }
-        let all: Vec<usize> = trace.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
+        let all: Vec<SiteIx> = trace.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
         if !all.is_empty() {
             let predicted = self.predicted_jointly(trace, &all);
             let joint = variant("all false sites fixed".to_owned(), &all, predicted);
@@ -166,17 +166,17 @@ impl Scene<'_> {
     }
 
     /// A site's saving in the stretch: that of the run times the share of its waits.
-    fn predicted(&self, trace: &Trace, site: usize) -> Option<i64> {
+    fn predicted(&self, trace: &Trace, site: SiteIx) -> Option<i64> {
         let prices = &self.found.prices;
         let (price, share) = (&prices.sites[site], trace.share_of(self.found, site));
         (price.simulated && prices.usable()).then(|| (price.alone as f64 * share).round() as i64)
     }
 
     /// What all false sites save together in the stretch: the run's total, divided as their own parts of it are.
-    fn predicted_jointly(&self, trace: &Trace, all: &[usize]) -> Option<i64> {
+    fn predicted_jointly(&self, trace: &Trace, all: &[SiteIx]) -> Option<i64> {
         let prices = &self.found.prices;
-        let weight = |s: usize| prices.sites[s].joint.max(prices.sites[s].alone).max(1) as f64;
-        let counted = (0..self.found.sites.len()).filter(|&s| self.chosen.counts(self.found, s));
+        let weight = |s: SiteIx| prices.sites[s].joint.max(prices.sites[s].alone).max(1) as f64;
+        let counted = self.found.sites.keys().filter(|&s| self.chosen.counts(self.found, s));
         let whole: f64 = counted.map(weight).sum();
         let part: f64 = all.iter().map(|&s| weight(s) * trace.share_of(self.found, s)).sum();
         prices.usable().then(|| (prices.run.saved as f64 * part / whole.max(1.0)).round() as i64)

@@ -18,7 +18,7 @@ use crate::profile::ops::{OpKind, is_collective};
 use crate::replay::gemm::Found as Product;
 use crate::replay::plan::{HostTime, ReplayOp, Target};
 use crate::text;
-use crate::vocabulary::{Change, Direction};
+use crate::vocabulary::{Change, Direction, SiteIx};
 use crate::waits::api::{Blocking, classify};
 use crate::waits::held::Held;
 use crate::waits::{Covers, Wait, WaitId};
@@ -72,7 +72,7 @@ pub struct Trace {
     /// In the order of the host.
     pub placed: Vec<Placed>,
     /// Indices into [`CaptureAnalysis::sites`] of the sites that wait in the stretch, by first wait.
-    pub sites: Vec<usize>,
+    pub sites: Vec<SiteIx>,
     /// Waits of each.
     pub waits: Vec<u64>,
     pub streams: usize,
@@ -97,13 +97,13 @@ impl Trace {
     }
 
     /// Share of a site's waits that are in the stretch.
-    pub fn share_of(&self, found: &CaptureAnalysis, site: usize) -> f64 {
+    pub fn share_of(&self, found: &CaptureAnalysis, site: SiteIx) -> f64 {
         let all = found.sites[site].bundle.waits.len().max(1) as f64;
         self.number_of(site).map_or(0.0, |i| self.waits[i] as f64 / all)
     }
 
     /// The number of one of the analysis' sites here.
-    pub fn number_of(&self, site: usize) -> Option<usize> {
+    pub fn number_of(&self, site: SiteIx) -> Option<usize> {
         self.sites.iter().position(|&own| own == site)
     }
 }
@@ -125,7 +125,7 @@ const RIGHT_BEFORE_TRACED_NS: i64 = 60_000;
 struct Builder<'a> {
     scene: &'a Scene<'a>,
     /// Of the waits in the stretch: index into the analysis' sites.
-    site_of: TiVec<WaitId, Option<usize>>,
+    site_of: TiVec<WaitId, Option<SiteIx>>,
     /// By copy call: the wait that it belongs to.
     copy_of: FxHashMap<CallId, WaitId>,
     /// Kernels by their place in the recording.

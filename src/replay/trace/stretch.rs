@@ -21,7 +21,7 @@ use crate::model::Report;
 use crate::profile::ids::{ThreadIx, process};
 use crate::replay::plan::Stretch;
 use crate::text;
-use crate::vocabulary::{Change, SiteIx};
+use crate::vocabulary::{Change, SiteId, SiteIx};
 use crate::waits::Wait;
 use crate::waits::device::DeviceIx;
 use anyhow::{anyhow, bail};
@@ -37,17 +37,17 @@ const LONG_NS: i64 = 50_000_000;
 const MOST_WAITS: usize = 64;
 
 pub struct Chosen {
-    /// The one that decides on the stretch: index into [`CaptureAnalysis::sites`].
-    first: usize,
+    /// The one that decides on the stretch.
+    first: SiteIx,
     /// All of them, the first in front.
-    pub sites: Vec<usize>,
+    pub sites: Vec<SiteIx>,
     /// `globalPid`.
     pub pid: i64,
     pub device: DeviceIx,
     /// They were asked for.
     pub by_name: bool,
     /// Changes other than what is advised.
-    fixes: FxHashMap<usize, Change>,
+    fixes: FxHashMap<SiteIx, Change>,
 }
 
 impl Chosen {
@@ -60,7 +60,7 @@ impl Chosen {
         }
         let named = |name: &str| named(report, found, name);
         let fixes = request.fixes.iter().map(|(name, fix)| Ok((named(name)?, *fix)));
-        let fixes: FxHashMap<usize, Change> = fixes.collect::<Result<_, InputError>>()?;
+        let fixes: FxHashMap<SiteIx, Change> = fixes.collect::<Result<_, InputError>>()?;
         let mut sites = request.sites.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
         if sites.is_empty() {
             sites = most_costly(report, found, &fixes);
@@ -85,7 +85,7 @@ impl Chosen {
 
     /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
     /// other work.
-    pub fn fix(&self, found: &CaptureAnalysis, site: usize) -> Change {
+    pub fn fix(&self, found: &CaptureAnalysis, site: SiteIx) -> Change {
         let asked = self.fixes.get(&site).copied();
         match found.change_of(&found.sites[site], asked).0 {
             Change::Keep if asked.is_none() && self.sites.contains(&site) => Change::Delay,
@@ -99,26 +99,26 @@ impl Chosen {
     }
 
     /// Whether a site is one of "all false sites".
-    pub fn counts(&self, found: &CaptureAnalysis, site: usize) -> bool {
+    pub fn counts(&self, found: &CaptureAnalysis, site: SiteIx) -> bool {
         found.change_of(&found.sites[site], self.fixes.get(&site).copied()).1
     }
 }
 
 /// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
 /// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
-fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<usize, Change>) -> Vec<usize> {
-    let worth = |s: usize| {
+fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteIx, Change>) -> Vec<SiteIx> {
+    let worth = |s: SiteIx| {
         let price = &found.prices.sites[s];
         if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
     };
-    let avoidable = |s: &usize| found.change_of(&found.sites[*s], fixes.get(s).copied()).1;
-    let mut sites: Vec<usize> = (0..found.sites.len()).filter(avoidable).collect();
-    let rank = |site: usize| {
-        let ix = SiteIx { profile: 0, site };
+    let avoidable = |s: &SiteIx| found.change_of(&found.sites[*s], fixes.get(s).copied()).1;
+    let mut sites: Vec<SiteIx> = found.sites.keys().filter(avoidable).collect();
+    let rank = |site: SiteIx| {
+        let ix = SiteId { profile: 0, site };
         report.sites.iter().position(|shown| shown.ix == ix).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
-    let repeats = |s: usize| {
+    let repeats = |s: SiteIx| {
         found.iterations.as_ref().is_some_and(|i| waits(found, s).any(|w| i.at(w.start).is_some()))
     };
     if sites.iter().any(|&s| repeats(s)) {
@@ -130,13 +130,13 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<usize
     sites
 }
 
-fn named(report: &Report, found: &CaptureAnalysis, name: &str) -> Result<usize, InputError> {
+fn named(report: &Report, found: &CaptureAnalysis, name: &str) -> Result<SiteIx, InputError> {
     let name = name.trim();
-    let is_it = |s: &usize| {
+    let is_it = |s: &SiteIx| {
         let shown = reported(report, *s);
         found.sites[*s].key == name || shown.is_some_and(|r| r.id.eq_ignore_ascii_case(name))
     };
-    let site = (0..found.sites.len()).find(is_it);
+    let site = found.sites.keys().find(is_it);
     site.ok_or_else(|| InputError::NoSite { site: name.to_owned(), sites: listed(report) })
 }
 
@@ -152,7 +152,7 @@ fn awaited_device(found: &CaptureAnalysis, wait: &Wait) -> Option<DeviceIx> {
 }
 
 /// The device that most waits of the site are for, else the one on which its process did most.
-fn device_of(found: &CaptureAnalysis, site: usize, pid: i64) -> Option<DeviceIx> {
+fn device_of(found: &CaptureAnalysis, site: SiteIx, pid: i64) -> Option<DeviceIx> {
     let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
     for device in waits(found, site).filter_map(|wait| awaited_device(found, wait)) {
         *votes.entry(device).or_default() += 1;
@@ -306,6 +306,6 @@ impl Stretch {
     }
 }
 
-fn waits(found: &CaptureAnalysis, site: usize) -> impl Iterator<Item = &Wait> {
+fn waits(found: &CaptureAnalysis, site: SiteIx) -> impl Iterator<Item = &Wait> {
     found.sites[site].bundle.waits.iter().map(|&w| &found.waits[w])
 }

@@ -31,7 +31,7 @@ fn what_is_made_for_an_upload_goes_with_it() {
             None => marked.mark_pinned(&found.profile, &waits),
         }
         move |fix: Change| {
-            let variant = Variant { fixes: vec![fix], around: 100, ..Variant::default() };
+            let variant = Variant { fixes: vec![fix].into(), around: 100, ..Variant::default() };
             run(&plain, &variant).end - run(&marked, &variant).end
         }
     };

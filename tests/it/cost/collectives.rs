@@ -7,6 +7,7 @@ use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::report;
 use sync_report::vocabulary::Change;
 use tempfile::TempDir;
+use typed_index_collections::TiVec;
 
 const ALL_REDUCE: &str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 const STEPS: i64 = 6;
@@ -35,7 +36,7 @@ fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
     let found = look::analysed(e);
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     program.meet(&found.profile, &found.collectives);
-    program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
+    program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<TiVec<_, _>>());
     let pid = |w: &sync_report::waits::Wait| w.pid >> 24 & 0xFF_FFFF;
     let fixes = found.waits.iter().map(|w| match gone(pid(w), found.profile.calls.base_name(w.call)) {
         true => Change::Delete,

@@ -205,16 +205,16 @@ fn a_wait_through_another_stream_is_no_idle_wait() {
     e.launch(t, 1000..1010, SIDE, 1020..900_000, "long");
     e.sync(t, "cudaStreamSynchronize", 2000..900_010, GPU0);
     let found = look::analysed(&e);
-    assert_eq!(found.sites[0].verdict.kind, sync_report::vocabulary::Kind::Explicit);
+    assert_eq!(found.sites.raw[0].verdict.kind, sync_report::vocabulary::Kind::Explicit);
     // With nothing that ended when it returned, what it waited for is not in the export.
     let (mut e, t) = empty();
     e.launch(t, 10..20, GPU0, 30..40, "warm");
     e.sync(t, "cudaStreamSynchronize", 2000..900_010, GPU0);
     let found = look::analysed(&e);
-    assert_eq!(found.sites[0].verdict.kind, sync_report::vocabulary::Kind::Unattributed);
+    assert_eq!(found.sites.raw[0].verdict.kind, sync_report::vocabulary::Kind::Unattributed);
     assert!(
-        found.sites[0].verdict.evidence[0].text.contains("898 µs"),
+        found.sites.raw[0].verdict.evidence[0].text.contains("898 µs"),
         "{:?}",
-        found.sites[0].verdict.evidence
+        found.sites.raw[0].verdict.evidence
     );
 }

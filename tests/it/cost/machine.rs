@@ -161,7 +161,7 @@ proptest! {
         let end = draw(&mut e, &list);
         let found = look::analysed(&e);
         let program = look::program(&found);
-        let run = |fixes: Vec<Change>| run(&program, &Variant { fixes, ..Variant::default() });
+        let run = |fixes: Vec<Change>| run(&program, &Variant { fixes: fixes.into(), ..Variant::default() });
         let none = run(Vec::new());
         prop_assert_eq!(none.end + program.origin, end, "nothing is fixed");
         for (i, wait) in found.waits.iter().enumerate() {

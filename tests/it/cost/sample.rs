@@ -4,6 +4,7 @@ use super::*;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{Assumed, Outcome, Program, run};
 use sync_report::vocabulary::Change;
+use typed_index_collections::TiVec;
 
 const STEPS: i64 = 600;
 
@@ -42,13 +43,13 @@ fn program(found: &look::Kept, steps: usize) -> Program {
     program.mark_iterations(&found.profile.calls, iterations, thread, steps);
     let (reads, others) = found.waits.iter().partition(|w| w.copy.is_some());
     let site = |waits: Vec<&sync_report::waits::Wait>| waits.iter().map(|w| (w.call, w.copy_call)).collect();
-    program.mark(&[site(reads), site(others)]);
+    program.mark(&TiVec::from(vec![site(reads), site(others)]));
     program
 }
 
 fn outcomes(program: &Program) -> [Outcome; 2] {
     [Change::Keep, Change::Drop]
-        .map(|fix| run(program, &Variant { fixes: vec![fix, Change::Keep], ..Variant::default() }))
+        .map(|fix| run(program, &Variant { fixes: vec![fix, Change::Keep].into(), ..Variant::default() }))
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn some_iterations_stand_for_all() {
     near(kept.end, all.end);
     assert!(without.end + 1_000_000 < all.end);
     near(kept.end - dropped.end, all.end - without.end);
-    near(kept.waited[0], all.waited[0]);
+    near(kept.waited.raw[0], all.waited.raw[0]);
     near(kept.laps.expect("laps"), all.laps.expect("laps"));
     near(kept.busy_in_laps, all.busy_in_laps);
 }

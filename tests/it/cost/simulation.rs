@@ -11,7 +11,7 @@ use sync_report::vocabulary::Direction;
 fn outcome(program: &Program, fixes: &[(usize, Change)]) -> Outcome {
     let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
-    run(program, &Variant { fixes: all, ..Variant::default() })
+    run(program, &Variant { fixes: all.into(), ..Variant::default() })
 }
 
 fn ends(e: &Export, fixes: &[(usize, Change)]) -> (i64, i64, i64) {
@@ -51,7 +51,7 @@ fn removing_one_of_two_waits_moves_the_time_into_the_other() {
     let program = look::program(&found);
     let (all, without) = (outcome(&program, &[]), outcome(&program, &[(0, Change::Delete)]));
     assert!(all.end - without.end <= 3_000, "{all:?} {without:?}");
-    assert!(without.waited[1] - all.waited[1] > 35_000, "{all:?} {without:?}");
+    assert!(without.waited.raw[1] - all.waited.raw[1] > 35_000, "{all:?} {without:?}");
     let both = outcome(&program, &[(0, Change::Delete), (1, Change::Delete)]);
     assert!(all.end - both.end > 17_000, "{both:?}");
 }

@@ -20,7 +20,7 @@ fn end_of(found: &CaptureAnalysis, fixes: &[(usize, Change)], usual: bool) -> i6
     let program = look::program(found);
     let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
-    let variant = Variant { fixes: all, usual, ..Variant::default() };
+    let variant = Variant { fixes: all.into(), usual, ..Variant::default() };
     run(&program, &variant).end
 }
 

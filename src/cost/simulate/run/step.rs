@@ -34,7 +34,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// What the variant does to a step's wait.
     fn change(&self, step: &Step) -> Change {
-        step.site.and_then(|site| self.variant().fixes.get(site.index())).copied().unwrap_or_default()
+        step.site.and_then(|site| self.variant().fixes.get(site)).copied().unwrap_or_default()
     }
 
     /// A step of one lane.
