@@ -14,7 +14,7 @@ def f(a, m):
 
 # --- method tells them apart, mask
 def f(a, m):
-    print(a[m > 0].sum().item())  #! get-mask: dynamic-shape
+    print(a[m > 0].sum().item())  #! get-mask: round-trip
 
 # --- upload next to a read
 def f(x, loss):

@@ -187,7 +187,7 @@ def f(x, mask):
 
 # --- nvtx operator
 def f(x, mask):
-    y = x[mask].sum().item()  #! item: dynamic-shape; only nonzero
+    y = x[mask].sum().item()  #! item: round-trip; only nonzero
     print(y)
 
 # --- nvtx operator, item

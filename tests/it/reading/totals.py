@@ -32,11 +32,11 @@ def f(pred, gold, mask):
 
 # --- numbers
 def f(loss, mask):
-    return loss[mask].mean()  #! get-mask: dynamic-shape; says a[~mask] = 0; silent masked_fill; <= 0.75
+    return loss[mask].mean()  #! get-mask: round-trip; says a[~mask] = 0; silent masked_fill; <= 0.75
 
 # --- numbers by a mask that is broadcast
 def f(loss, mask):
-    return loss.masked_select(mask).mean()  #! count masked_select: dynamic-shape; says a.masked_fill(~mask, 0).sum()
+    return loss.masked_select(mask).mean()  #! count masked_select: round-trip; says a.masked_fill(~mask, 0).sum()
 
 # --- selected by another mask
 def f(pred, gold, mask, keep):

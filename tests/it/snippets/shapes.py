@@ -20,7 +20,7 @@ def peaks(x):
 
 # --- masked_select_sum
 def masked_mean(x, m):
-    return torch.masked_select(x, m).mean()  #! masked-select: true dynamic-shape; nosrc: true dynamic-shape
+    return torch.masked_select(x, m).mean()  #! masked-select: false round-trip; nosrc: true dynamic-shape
 
 # --- unique_ids
 def clusters(ids):

@@ -68,8 +68,8 @@ impl<'a> Case<'_, 'a> {
     ///
     /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `any`, `all`, `mean` over all
     /// of them, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes
-    /// agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers, reviewers differ: what
-    /// is filled in for the others must do no harm, also to gradients.
+    /// agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers it is less sure: what is
+    /// filled in for the others must do no harm. To gradients it does none that the selection does not: either gives the others zeros.
     ///
     /// ```text
     /// hits = pred[mask] == gold[mask]      waits for the size of each …
@@ -123,23 +123,23 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Shape(..) => format!("`{broadcast}.sum()`"),
             _ => format!("`a[~mask] = {value}` in a copy `a` of all of it, and `a.sum()`"),
         };
-        let (grade, kind, text) = if asked.numbers {
+        let (grade, text) = if asked.numbers {
             let sum = filled("a.masked_fill(~mask, 0)", "0");
             let text = format!(
                 "only a total of `{what}` is used: {sum}{of_mean} does not wait (a product with the mask keeps NaN)"
             );
-            (grade::S11_NUMBERS, Kind::DynamicShape, text)
+            (grade::S11_NUMBERS, text)
         } else if let Some(count) = count {
             let text = format!("`{what}` is only counted, for what is shown: {count} counts on the GPU");
-            (grade::S11_TOTAL, Kind::RoundTrip, text)
+            (grade::S11_TOTAL, text)
         } else {
             let sum = filled("(a & mask)", "False");
             let text = format!(
                 "only a total of what is true in `{what}` is used, so its size decides nothing: {sum}{of_mean} does not wait"
             );
-            (grade::S11_TOTAL, Kind::RoundTrip, text)
+            (grade::S11_TOTAL, text)
         };
-        says(grade, kind, pattern, text)
+        says(grade, Kind::RoundTrip, pattern, text)
     }
 
     /// What becomes of a count or a total that the CPU gets at the end of `path`.
