@@ -179,7 +179,8 @@ impl CaptureAnalysis {
 
     fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> Subject {
         let assumed = scenario.assumed.contains(&ix);
-        let (change, avoidable) = self.change_of(site, scenario.fixes.get(&ix).copied());
+        let asked = scenario.fixes.get(&ix).copied();
+        let (change, avoidable) = self.change_of(site, asked);
         let fix = match change {
             // A needed wait that is taken as fixed was moved behind other work.
             Change::Keep if assumed => Change::Delay,
@@ -187,7 +188,8 @@ impl CaptureAnalysis {
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
         let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed }
+        let computes = asked.is_some() && site.verdict.class != Class::False;
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, computes }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [`counts`].

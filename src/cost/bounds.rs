@@ -25,12 +25,11 @@
 //! Sums are over instances, not of means. Costs a few binary searches a wait.
 
 use super::overhead;
-use super::range::ORDINARY_NS;
 use super::simulate::Program;
 use crate::model::Bounds;
 use crate::profile::Profile;
 use crate::profile::ids::{OpId, StreamIx, ThreadIx};
-use crate::vocabulary::{Change, Direction, HostMemory};
+use crate::vocabulary::{Change, HostMemory};
 use crate::waits::api::Blocking;
 use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{self, Covers, Wait, WaitId};
@@ -219,25 +218,6 @@ pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId
         around(all, program, wait, fix).saturating_add(spared).saturating_add(shorter)
     };
     gone.map(of).fold(0, i64::saturating_add)
-}
-
-/// Host work before uploads of some waits of the loop, past what a program does between two calls anyway and what is simulated, in
-/// ns. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader. Outside a
-/// loop it may be anything: a model that is read, a data set.
-pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
-    let mut built = 0i64;
-    for (w, fix) in gone.filter(|(_, fix)| matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop)) {
-        let wait = &all.waits[w];
-        let copy = wait.copy.filter(|c| c.direction == Direction::HostToDevice);
-        let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
-        let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
-        let made = ORDINARY_NS + program.unmade(at, fix).max(0);
-        let of_loop = program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at));
-        if of_loop && program.sample.holds(at) {
-            built = built.saturating_add((step.gap - i64::from(step.overhead) - made).max(0));
-        }
-    }
-    program.sample.whole(built)
 }
 
 impl Waits<'_> {

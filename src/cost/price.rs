@@ -25,6 +25,7 @@
 //! without help. Captures and programs as a machine runs them need no cut.
 
 use super::bounds::{self, Waits};
+use super::host_work::HostWork;
 use super::overhead;
 use super::plan::{self, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
@@ -90,13 +91,14 @@ pub fn price(
         let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
-        let (beside, built) = divided(subjects.len(), terms.threads, |i| {
-            let gone = || subjects.raw[i].waits.iter().map(|&w| (w, subjects.raw[i].fix));
-            (bounds::beside(capture, program, gone()), bounds::built(capture, program, gone()))
+        let (beside, work) = divided(subjects.len(), terms.threads, |i| {
+            let subject = &subjects.raw[i];
+            let gone = subject.waits.iter().map(|&w| (w, subject.fix));
+            (bounds::beside(capture, program, gone), HostWork::of(capture, program, subject))
         })
         .into_iter()
         .unzip::<_, _, TiVec<SiteIx, i64>, TiVec<_, _>>();
-        let settling = Settling { program, subjects, outcomes: &outcomes, built, clock, margin, terms };
+        let settling = Settling { program, subjects, outcomes: &outcomes, work, clock, margin, terms };
         settling.settle(&plan, &beside, &mut prices);
         let fixed = |sites: &[SiteIx]| run(program, &plan.with(sites, subjects));
         let runs = plan.room.min(together::RUNS);

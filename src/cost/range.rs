@@ -3,7 +3,7 @@
 //! ```text
 //!       LEAST × value          value           MOST × value
 //!          |·····················|··················|
-//!   |–––···|·····················|··················|–––––|– built –|
+//!   |–––···|·····················|··················|–––––|– work –|
 //!  low     (the furthest of) least, most, value ± unseen      high      never below 0, nor above the run
 //! ```
 //! **The model.** A capture does not hold all that a program without its waits would do: caches, clocks, what the
@@ -14,14 +14,9 @@
 //!
 //! **What no capture shows.** Other work goes with a fix, or comes with it: what Python and the library do around a call. Of
 //! public programs it was some percent of the iteration (`UNSEEN`) where the host limits them, less where the GPU does.
-//! And the tensor that is uploaded was made before, on the host; a fix that makes it on the GPU, or once, spares that:
-//!
-//! ```text
-//!  host   [launch]··torch.cat, NumPy, list → tensor~~~~~~~~[copy, wait====]      ~ : past `ORDINARY_NS`, two fifths of it
-//! ```
-//! Where the source shows that it is filled or joined there, the estimate holds what its bytes take
-//! ([`super::simulate::beside`]). The rest is only in the upper end. So are loaders, which cannot be told apart: hence no more than
-//! `MOST_BUILT`.
+//! And what is uploaded was made before, on the host, and what is read is worked on behind ([`super::host_work`]): a fix may spare
+//! that too. Where the source shows that an upload is filled or joined there, the estimate holds what its bytes take
+//! ([`super::simulate::beside`]). The rest is only in the upper end.
 //!
 //! **The scatter.** Iterations of one capture differ among themselves, and so would two captures. Half the distance
 //! between the quartiles of their lengths is how far one typically lies from the middle; what all of them together are off
@@ -29,6 +24,7 @@
 //! iterations are compared: where steps alternate (short and long, with and without an optimizer's update), those with equal
 //! numbers of calls are.
 
+use super::host_work::HostWork;
 use super::statistics::quartiles;
 use crate::iterations::Iterations;
 use crate::profile::Profile;
@@ -49,14 +45,6 @@ pub const MOST: f64 = 1.4;
 const UNSEEN: f64 = 0.025;
 /// And of each wait at most: with less, ranges of those programs that have few waits an iteration no longer hold.
 pub(super) const UNSEEN_EACH_NS: i64 = 200_000;
-/// Host time before an upload that is not looked at: Python between two calls takes 0.05 to 0.3 ms there (TD3, Informer,
-/// Rainbow); putting 54 MB together, boxes and sentences that NumPy works on take 2 to 6 (simclr, retinanet, ncrfpp).
-pub const ORDINARY_NS: i64 = 1_000_000;
-/// Share of what is above that which a fix may spare: of those three's measured savings 0.35 to 0.6 of it was missing.
-const BUILT: f64 = 0.4;
-/// And of the iteration, at most.
-const MOST_BUILT: f64 = 0.1;
-
 /// What widens the savings of one capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Margin {
@@ -66,8 +54,8 @@ pub struct Margin {
     pub limited: bool,
     /// What the estimate does not see, in ns.
     pub unseen: i64,
-    /// What a fix may spare of making what is uploaded, in ns.
-    pub built: i64,
+    /// What a fix may spare of the host's work beside its waits, in ns.
+    pub work: i64,
 }
 
 impl Margin {
@@ -81,20 +69,20 @@ impl Margin {
         Self { scatter: iterations.map_or(0, |i| scatter(&lengths(i))), limited, ..Self::default() }
     }
 
-    /// Of a run or an iteration of `length` ns, whose waits take `along` ns with them at most, and before whose uploads the host
-    /// works for `built` ns more than usual.
-    pub(super) fn of(self, length: i64, along: i64, built: i64, bound: BoundBy) -> Self {
+    /// Of a run or an iteration of `length` ns, whose waits take `along` ns with them at most, and beside which the host does that
+    /// work.
+    pub(super) fn of(self, length: i64, along: i64, work: HostWork, bound: BoundBy) -> Self {
         let share = |ns: i64, of: f64| (ns.max(0) as f64 * of) as i64;
-        let (unseen, built) = match bound {
+        let (unseen, work) = match bound {
             BoundBy::Gpu => (share(length, UNSEEN / 2.0), 0),
-            BoundBy::Host => (share(length, UNSEEN), share(built, BUILT).min(share(length, MOST_BUILT))),
+            BoundBy::Host => (share(length, UNSEEN), work.spared(length)),
         };
-        Self { unseen: unseen.min(along), built, ..self }
+        Self { unseen: unseen.min(along), work, ..self }
     }
 
     /// The upper end `high` cut to what the waits block and their calls cost, `most`, and what is in no estimate.
     pub(super) fn above(self, most: i64, high: i64) -> i64 {
-        high.min(most.saturating_add(self.unseen).saturating_add(self.built))
+        high.min(most.saturating_add(self.unseen).saturating_add(self.work))
     }
 
     /// The range of a saving that is estimated to be `value`, between `least` and `most`.
@@ -104,7 +92,7 @@ impl Margin {
         let least = if self.limited { 0 } else { least.min(of(LEAST)).min(unseen(-self.unseen / 2)) };
         let most = most.max(of(MOST)).max(unseen(self.unseen));
         let far = |end: i64| (value.saturating_sub(end) as f64).hypot(self.scatter as f64) as i64;
-        let high = value.saturating_add(far(most)).saturating_add(self.built);
+        let high = value.saturating_add(far(most)).saturating_add(self.work);
         (value.saturating_sub(far(least)).max(0), high)
     }
 }
@@ -162,17 +150,23 @@ mod tests {
         assert_eq!(Margin::default().around(1_000, 400, 1_100), (400, 1_400));
     }
 
-    /// What the estimate does not see counts where it lies further out; what is built for uploads lies on top, and only where
+    /// What the estimate does not see counts where it lies further out; the host's work lies on top, and only where
     /// the host limits the program.
     #[test]
     fn what_is_not_seen_widens_small_savings() {
-        let around =
-            |bound, value| Margin::default().of(10_000, 1_000, 1_000, bound).around(value, value, value);
+        let work = |before| HostWork { before, behind: 0 };
+        let around = |bound, value| {
+            Margin::default().of(10_000, 1_000, work(1_000), bound).around(value, value, value)
+        };
         assert_eq!(around(BoundBy::Host, 100), (0, 350 + 400));
         assert_eq!(around(BoundBy::Host, 2_000), (1_500, 2_800 + 400));
         assert_eq!(around(BoundBy::Gpu, 100), (38, 225));
-        assert_eq!(Margin::default().of(1_000, 1_000, 1_000, BoundBy::Host).built, 100);
-        assert_eq!(Margin::default().of(10_000, 60, 0, BoundBy::Host).unseen, 60);
+        assert_eq!(Margin::default().of(1_000, 1_000, work(1_000), BoundBy::Host).work, 100);
+        assert_eq!(
+            Margin::default().of(1_000, 1_000, HostWork { before: 50, behind: 300 }, BoundBy::Host).work,
+            320
+        );
+        assert_eq!(Margin::default().of(10_000, 60, work(0), BoundBy::Host).unseen, 60);
     }
 
     /// At the power limit: from none to all of the idle time that goes.

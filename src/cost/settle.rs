@@ -1,5 +1,6 @@
 //! From the runs of a plan to prices: differences, cut to what they cannot exceed, with their ranges.
 
+use super::host_work::HostWork;
 use super::overhead::Clock;
 use super::plan::{OPEN, PAIRS, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
@@ -17,8 +18,8 @@ pub(super) struct Settling<'a> {
     pub subjects: &'a TiSlice<SiteIx, Subject>,
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
-    /// Of each subject, host work before its uploads ([`super::bounds::built`]).
-    pub built: TiVec<SiteIx, i64>,
+    /// Of each subject, what the host does beside its waits.
+    pub work: TiVec<SiteIx, HostWork>,
     pub clock: Clock,
     pub margin: Margin,
     pub terms: Terms,
@@ -39,7 +40,7 @@ impl Settling<'_> {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
-            let margin = self.margin.of(base.end, 0, self.built[i], bound);
+            let margin = self.margin.of(base.end, 0, self.work[i], bound);
             price.settle(
                 base.end - only.end,
                 share,
@@ -53,7 +54,7 @@ impl Settling<'_> {
             prices.cut = prices.cut.max(price.cut);
         }
         let counted = || self.subjects.keys().filter(|&i| self.subjects[i].counted);
-        let built = counted().map(|i| self.built[i]).fold(0i64, i64::saturating_add);
+        let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
         let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
@@ -62,7 +63,7 @@ impl Settling<'_> {
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
-            let margin = self.margin.of(base.end, along, built, bound);
+            let margin = self.margin.of(base.end, along, work, bound);
             let mut run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
             let (saved, above) = within(run.saved, 0, most);
             let (saved, short) = within(saved, best, i64::MAX);
@@ -76,7 +77,7 @@ impl Settling<'_> {
         let count = self.program.laps.map_or(1, |l| l.count.max(1));
         prices.iteration = self.lap(base).and_then(|length| {
             let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
-            let margin = margin.of(length, along / count, built / count, bound);
+            let margin = margin.of(length, along / count, work.each(count), bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
             Some(Saving { high: margin.above(reach / count, lap.high).max(lap.saved), ..lap })
         });
