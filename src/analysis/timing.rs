@@ -8,7 +8,9 @@
 //! Within a thread and an iteration, the n-th wait of an API, copy direction and size is the n-th of the other
 //! capture. Threads are paired by their number of waits. A capture that goes on for more iterations repeats the last
 //! one they share. Loops that had to be found may begin elsewhere in the other capture: there the n-th of the thread
-//! is tried first. Linear in the waits.
+//! is tried first. Where batches differ in length and come in another order, sizes match nowhere: last, a copy whose size differs
+//! from iteration to iteration is like any that does. Of another batch size, all sizes would differ, and none within a capture.
+//! Linear in the waits.
 
 use super::CaptureAnalysis;
 use crate::error::InputError;
@@ -19,7 +21,7 @@ use crate::verdict::site::{Site, part_keys};
 use crate::vocabulary::{Direction, SiteIx};
 use crate::waits::{Wait, WaitId};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -60,8 +62,17 @@ pub fn unused(export: &Path, reason: &str) -> Warning {
 /// Waits of both captures that must have their like in the other.
 const MUST_MATCH: f64 = 0.9;
 
-/// Where a wait stands in the program, whatever its times: thread by rank, iteration, API, copy.
-type Position = (usize, Option<usize>, Arc<str>, Option<(Direction, u64)>);
+/// Where a wait stands in the program, whatever its times: thread by rank, iteration, API, copy; its size, unless that varies.
+type Position = (usize, Option<usize>, Arc<str>, Option<(Direction, Option<u64>)>);
+
+/// What a position says of a wait.
+#[derive(Clone, Copy)]
+struct By {
+    /// The iteration, else waits are counted in the whole capture.
+    iterations: bool,
+    /// The size of each copy, also of one that differs from iteration to iteration.
+    sizes: bool,
+}
 
 /// Sites of `found` with the waits of the light capture in place of their own, and a word on how many matched.
 ///
@@ -72,18 +83,20 @@ pub fn match_waits(
     light: &CaptureAnalysis,
 ) -> Result<(TiVec<SiteIx, Site>, Warning), InputError> {
     let marked = [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence.is_none()));
-    match_by(found, light, marked).or_else(|error| match_by(found, light, !marked).map_err(|_| error))
+    let by = |iterations, sizes| match_by(found, light, By { iterations, sizes });
+    let others = || by(!marked, true).or_else(|_| by(true, false));
+    by(marked, true).or_else(|error| others().map_err(|_| error))
 }
 
-/// The same with waits counted in each iteration, or in the whole capture.
+/// The same by positions that say so much.
 fn match_by(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
-    iterations: bool,
+    by: By,
 ) -> Result<(TiVec<SiteIx, Site>, Warning), InputError> {
     let path_of = path_of_waits(found);
     let mut known: FxHashMap<Position, Vec<Option<PathIx>>> = FxHashMap::default();
-    for (position, &path) in positions(found, iterations).into_iter().zip(&path_of) {
+    for (position, &path) in positions(found, by).into_iter().zip(&path_of) {
         known.entry(position).or_default().push(path);
     }
     let mut seen: FxHashMap<Position, usize> = FxHashMap::default();
@@ -92,7 +105,7 @@ fn match_by(
         *nth += 1;
         known.get(&position).and_then(|paths| paths.get(*nth - 1)).copied()
     };
-    let mut of_waits: TiVec<WaitId, Like> = positions(light, iterations).into_iter().map(like).collect();
+    let mut of_waits: TiVec<WaitId, Like> = positions(light, by).into_iter().map(like).collect();
     let shared = of_waits.iter().flatten().count();
     repeat(light, &mut of_waits);
     let matched = of_waits.iter().flatten().count();
@@ -218,14 +231,39 @@ fn lap_before(capture: &CaptureAnalysis, wait: &Wait) -> Option<usize> {
     spans.partition_point(|span| span.1 <= wait.start).checked_sub(1)
 }
 
-fn positions(capture: &CaptureAnalysis, iterations: bool) -> TiVec<WaitId, Position> {
+fn positions(capture: &CaptureAnalysis, by: By) -> TiVec<WaitId, Position> {
     let rank = thread_ranks(capture);
     let one = |w: &Wait| {
         let api = capture.profile.calls.base_name(w.call).clone();
-        let lap = lap(capture, w).filter(|_| iterations);
-        (rank[&w.thread], lap, api, w.copy.map(|c| (c.direction, c.bytes)))
+        let lap = lap(capture, w).filter(|_| by.iterations);
+        (rank[&w.thread], lap, api, w.copy.map(|c| (c.direction, Some(c.bytes))))
     };
-    capture.waits.iter().map(one).collect()
+    let mut all: TiVec<WaitId, Position> = capture.waits.iter().map(one).collect();
+    if !by.sizes {
+        forget_varying_sizes(&mut all);
+    }
+    all
+}
+
+/// Takes the sizes out of positions that, by their turn in their iteration, have several.
+fn forget_varying_sizes(all: &mut TiVec<WaitId, Position>) {
+    let mut turns: FxHashMap<Position, usize> = FxHashMap::default();
+    let mut sizes: FxHashMap<(Position, usize), BTreeSet<u64>> = FxHashMap::default();
+    let mut places = Vec::new();
+    for (thread, lap, api, copy) in all.iter() {
+        let (direction, size) =
+            copy.map_or((None, None), |(direction, size)| (Some((direction, None)), size));
+        let turn = turns.entry((*thread, *lap, api.clone(), direction)).or_default();
+        let place = ((*thread, None, api.clone(), direction), *turn);
+        *turn += 1;
+        sizes.entry(place.clone()).or_default().extend(size.filter(|_| lap.is_some()));
+        places.push(place);
+    }
+    for (position, place) in all.iter_mut().zip(&places) {
+        if let Some((_, size)) = position.3.as_mut().filter(|_| sizes[place].len() > 1) {
+            *size = None;
+        }
+    }
 }
 
 /// Threads that wait, numbered from the one with most waits down; of equals the one that waited first.

@@ -2,9 +2,11 @@
 
 use crate::export::{Export, GPU0, Gpu, Schema, Thread, empty};
 use crate::look::{self, options};
+use std::path::PathBuf;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 use sync_report::model::Report;
+use sync_report::report;
 use sync_report::vocabulary::Class;
 
 mod beside;
@@ -18,6 +20,15 @@ mod sample;
 mod savings;
 mod simulation;
 mod streams;
+mod timing;
+
+fn sample(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name)
+}
+
+fn on(name: &str, options: &Options) -> Report {
+    report::run(&[sample(name)], options).expect("a report")
+}
 
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 

@@ -2,20 +2,10 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
-use std::path::PathBuf;
 use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
-use sync_report::analysis::timing::Timing;
 use sync_report::model::Site;
 use sync_report::vocabulary::{BoundBy, Change, Class};
 use sync_report::{analysis, report};
-
-fn sample(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name)
-}
-
-fn on(name: &str, options: &Options) -> Report {
-    report::run(&[sample(name)], options).expect("a report")
-}
 
 fn alone(site: &Site) -> i64 {
     site.recoverable.as_ref().map_or(0, |r| r.alone_ns)
@@ -195,63 +185,6 @@ fn a_site_that_is_not_there_is_an_error() {
     let options = Options { scenario, ..options() };
     let error = report::run(&[sample("train_mlp.sqlite")], &options).expect_err("no such site");
     assert!(error.to_string().contains("S99"), "{error}");
-}
-
-/// Sites and verdicts of the one capture, times of the other, which has twice the iterations.
-#[test]
-fn times_come_from_the_light_capture() {
-    let timing = Timing::From(sample("train_mlp_python_sampling.sqlite"));
-    let report = on("train_mlp.sqlite", &Options { timing, ..options() });
-    assert_sound(&report);
-    let light = on("train_mlp_python_sampling.sqlite", &options());
-    assert_eq!(report.totals.blocked_ns, light.totals.blocked_ns);
-    assert_eq!(report.profiles[0].span_ns, light.profiles[0].span_ns);
-    assert!(report.sites.iter().all(|s| s.user_frame.as_ref().is_some_and(|f| f.line > 0)));
-    // Another process: its iterations are its own.
-    assert!(report.sites.iter().any(|s| s.per_iteration == Some(3.0)));
-    let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
-    assert!(said.message.contains("420 of 420"), "{}", said.message);
-}
-
-#[test]
-fn times_of_another_program_are_refused() {
-    let options = Options { timing: Timing::From(sample("train_mlp.sqlite")), ..options() };
-    let error = report::run(&[sample("patterns.sqlite")], &options).expect_err("another program");
-    assert!(error.to_string().contains("not the same program"), "{error}");
-}
-
-/// Ten synchronisations of the stream, of which the last `others` are of the device instead.
-///
-/// ```text
-///  backtraces   stream  stream  stream  …  stream  stream
-///  light        stream  stream  stream  …  stream  device     nine of ten have their like: enough, and eight are not
-/// ```
-fn ten_waits(others: i64) -> Export {
-    let (mut e, t) = empty();
-    for i in 0..10i64 {
-        let at = i * 100_000;
-        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
-        if i < 10 - others {
-            e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
-        } else {
-            e.device_sync(t, at + 10_000..at + 53_000, 0);
-        }
-    }
-    e
-}
-
-#[test]
-fn nine_of_ten_waits_must_match() {
-    let (_kept, sites) = ten_waits(0).write_temp();
-    let timed_by = |others| {
-        let (_kept, timing) = ten_waits(others).write_temp();
-        report::run(std::slice::from_ref(&sites), &Options { timing: Timing::From(timing), ..options() })
-    };
-    let report = timed_by(1).expect("one of ten may differ");
-    let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
-    assert!(said.message.contains("9 of 10"), "{}", said.message);
-    let error = timed_by(2).expect_err("two of ten are too many").to_string();
-    assert!(error.contains("8 of 10"), "{error}");
 }
 
 /// A true site has a range and no promise.
