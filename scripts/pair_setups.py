@@ -488,6 +488,7 @@ NOT_RUN = {
     "F12": ("library", "needs CuPy"),
     "G02": ("environment", "needs a GPU whose memory is full"),
     "G05": ("environment", "is set before the process starts"),
+    "A46": ("environment", "no GPU was at hand since it was written"),
     "H05": ("advice", "there is nothing to gain"),
     **dict.fromkeys(["H08", "H09", "H10", "H11", "H14", "L21", "L30", "L33", "L39", "L49"], ("ranks", "needs several ranks")),
     **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L26", "L65", "L77", "L91"], ("measuring", "it moves work out of what is measured")),

@@ -1,5 +1,5 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
-//! program's own; A41: an optimizer.
+//! program's own; A41, A46: optimizers.
 
 use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
@@ -253,4 +253,16 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("PyTorch 2.5 and later, which has it")
         .sources("torch/optim/_adafactor.py")
         .at("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor"),
+    BASE.of_kind(A46, "torch.optim.ASGD", RoundTrip)
+        .triggers(&["torch.optim.ASGD(params)"])
+        .op("ASGD.step -> torch.optim.optimizer._get_value -> aten::item")
+        .trace("a copy of 4 bytes to pinned host memory for each parameter, and one back from pageable memory")
+        .why("How many steps a parameter has made stands on the GPU. It is read, and the rate of the average that the CPU makes of it is \
+              uploaded.")
+        .fix(SyncFreeApi, "capturable=True: the rates are computed on the GPU")
+        .before("optimizer = torch.optim.ASGD(params)  # once\noptimizer.step()")
+        .after("optimizer = torch.optim.ASGD(params, capturable=True)  # once\noptimizer.step()")
+        .mind("The rates are then of float32. With foreach=False three numbers are read for each parameter.")
+        .sources("torch/optim/asgd.py")
+        .at("torch/optim/asgd.py", "_single_tensor_asgd _multi_tensor_asgd"),
 ];

@@ -26,8 +26,8 @@ const SUBJECTS: [&[Pattern]; 19] = [
     library_engines::PATTERNS,
 ];
 
-/// Rows that say of a helper's code what it does (wait, format, convert) but not why: a caller inside a library says more.
-const WRAPPERS: [PatternId; 7] = [A15, A16, F01, F02, F03, F10, L20];
+/// Rows that say of a helper's code what it does (wait, read, format, convert) but not why: a caller inside a library says more.
+const WRAPPERS: [PatternId; 8] = [A15, A16, A22, F01, F02, F03, F10, L20];
 
 /// Code of libraries that moves or converts what it is given.
 const CONVERTERS: [&str; 4] = [

@@ -141,6 +141,7 @@ fn torch_frames_name_their_pattern() {
         ("torch/optim/lr_scheduler.py", "step", "A24"),
         ("torch/optim/optimizer.py", "_get_value", "A22"),
         ("torch/optim/_adafactor.py", "_multi_tensor_adafactor", "A41"),
+        ("torch/optim/asgd.py", "_multi_tensor_asgd", "A46"),
         ("torch/nn/modules/transformer.py", "_detect_is_causal_mask", "A27"),
         ("torch/nn/modules/_functions.py", "forward", "H11"),
         ("torch/serialization.py", "_save", "D07"),
@@ -175,6 +176,9 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
     let event = ("torch/cuda/streams.py", "synchronize");
     let rate_limiter = ("torch/distributed/fsdp/_runtime_utils.py", "_unshard");
     assert_eq!(found(&[event, rate_limiter], None), Some("H08"));
+    let read = ("torch/optim/optimizer.py", "_get_value");
+    assert_eq!(found(&[read, ("torch/optim/asgd.py", "_single_tensor_asgd")], None), Some("A46"));
+    assert_eq!(found(&[read, ("torch/optim/adam.py", "_single_tensor_adam")], None), Some("A22"));
     let print = ("torch/_tensor_str.py", "_str");
     assert_eq!(
         found(&[print, ("torch/_tensor.py", "__repr__"), ("tqdm/std.py", "set_postfix")], None),
