@@ -3,7 +3,8 @@
 use crate::cli::{program, sample};
 use crate::look;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use sync_report::rules::calibration;
 
 fn report(name: &str) -> Value {
     report_of(name, &[])
@@ -115,6 +116,32 @@ fn each_pattern_has_the_waits_of_its_label() {
         let same = site["class"] == labels["sites"][&function]["class"];
         assert!(same || site["class"] == "unknown" && open.contains(&&*function), "{function}");
     }
+}
+
+/// How often each rule was right there, with the program's source and without, is what is committed.
+#[test]
+fn rules_are_counted_on_the_patterns_as_committed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
+    let labels: Value = serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON");
+    let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
+    let mut decided = BTreeSet::new();
+    for report in [report_of("patterns", &["--source-root", programs]), report("patterns")] {
+        for site in sites(&report) {
+            let (function, said) = (text(&site["user_frame"]["function"]), text(&site["class"]));
+            let label = text(&labels["sites"][&function]["class"]);
+            if said != "unknown" && label != "unknown" {
+                decided.insert((text(&site["evidence"][0]["rule"]), function, said == label, said));
+            }
+        }
+    }
+    let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for (rule, _, right, _) in decided {
+        let (good, bad) = counts.entry(rule).or_default();
+        *if right { good } else { bad } += 1;
+    }
+    let committed = calibration::counts().filter(|count| count.corpus == "own");
+    let committed: BTreeMap<_, _> = committed.map(|c| (c.rule.to_string(), (c.right, c.wrong))).collect();
+    assert_eq!(counts, committed, "src/rules/calibration.csv: count again with scripts/calibrate.py");
 }
 
 #[test]
