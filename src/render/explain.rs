@@ -5,7 +5,7 @@ use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::weak::{FALSE, TRUE};
-use crate::rules::{self, Lean, Role, Rule, To, Yields, calibration};
+use crate::rules::{self, Lean, Role, Rule, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
 
@@ -200,7 +200,7 @@ fn rule(rule: &Rule, style: Style) -> String {
     page.field("looks at", rule.looks_at);
     page.field("proves", rule.proves);
     page.field("comes after", &earlier(rule));
-    page.field("yields to", &yields_to(rule));
+    page.field("yields to", &rule.yields_to());
     page.field("decides", if rule.role == Role::Remark { "nothing" } else { "" });
     page.items("confidence", &confidence(rule));
     page.field("origin", &origin(rule));
@@ -215,33 +215,7 @@ fn rule(rule: &Rule, style: Style) -> String {
 /// Rules of the trace that are asked before this one.
 fn earlier(rule: &Rule) -> String {
     let is_trace = |r: &&Rule| matches!(r.role, Role::Trace(_));
-    ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
-}
-
-fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
-    rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn yields_to(rule: &Rule) -> String {
-    let yields = match rule.role {
-        Role::Trace(yields) => yields,
-        Role::Source => {
-            let proven = |r: &&Rule| matches!(r.role, Role::Trace(Yields { to: To::Nothing, .. }));
-            return format!("what the trace proves: {}", ids(rules::all().filter(proven)));
-        }
-        Role::Guard => return "nothing".to_owned(),
-        Role::Weak(_) | Role::Weighed => {
-            return "every rule that decides: weak ones are asked where those leave it open".into();
-        }
-        Role::Remark => return String::new(),
-    };
-    let to = match yields.to {
-        To::Nothing => "nothing",
-        To::SameKind => "a source that says the same kind adds its reasons; no other changes it",
-        To::Decided => "a source that decides; one that leaves it open changes nothing",
-        To::Anything => "the source, whatever it says",
-    };
-    yields.except.map_or(to.to_owned(), |kind| format!("{to}; but not to {kind}"))
+    rules::ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
 }
 
 /// The figures of its cases, lowest to highest.

@@ -9,9 +9,11 @@ mod remarks;
 mod source;
 mod trace;
 pub mod weak;
+mod yields;
 
 use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
+pub use yields::{To, Yields, ids};
 
 /// One rule of evidence.
 #[derive(Clone, Copy, Debug)]
@@ -45,42 +47,6 @@ pub enum Role {
     Weighed,
     /// It says something of the verdict, and changes nothing.
     Remark,
-}
-
-/// What the source may do to a verdict that a rule of the trace made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Yields {
-    /// Which findings of the source replace the trace's verdict.
-    pub to: To,
-    /// A kind that the source may say in vain.
-    pub except: Option<Kind>,
-    /// The rule's own case where the source was read and left the question open.
-    pub open: Option<Grade>,
-}
-
-/// What of the source a rule of the trace gives way to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// Nothing: what the trace shows is proven.
-    Nothing,
-    /// A source that says the same kind adds its reasons.
-    SameKind,
-    /// A source that decides; one that leaves the question open changes nothing.
-    Decided,
-    /// Whatever the source says, also that it cannot be told.
-    Anything,
-}
-
-impl Yields {
-    const NOTHING: Self = Self::to(To::Nothing);
-
-    const fn to(to: To) -> Self {
-        Self { to, except: None, open: None }
-    }
-
-    const fn except(to: To, kind: Kind) -> Self {
-        Self { to, except: Some(kind), open: None }
-    }
 }
 
 /// What a weak rule moves.
