@@ -29,7 +29,7 @@ train.py:41  loss = model(x)
   c10d::Logger::set_runtime_stats_and_log            <- in 10 iterations, then one in 100
     cudaEventSynchronize"),
     rule(RuleId::R17, Yields::NEEDED)
-        .looks_at("The innermost frames inside a library, its file, function and line, held against the catalogue's library entries.")
+        .looks_at("The innermost frames inside a library, its file, function and line, held against the catalogue's library entries. Where the trace leaves the wait open, a line that calls clip_grad_norm_, or a call of the line and the frame below it, of a logger, profiler or torch.distributions.")
         .proves("What the catalogue says of that place: why the library waits is known.")
         .example("\
 train.py:41 main
@@ -50,14 +50,14 @@ NVTX      [aten::is_nonzero                ]
 host      [launch] [D2H 1 B] [synchronize==]  [launch of one branch]
 stream 7     [compare~~~~~~~~] [copy]"),
     rule(RuleId::R12, Yields::unless(&[(Kind::HostKnown, &[Kind::ControlFlow])]))
-        .looks_at("A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range.")
+        .looks_at("A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range. Where the trace leaves the read open, a line that calls a GradScaler's `step`.")
         .proves("The value decides whether the optimizer steps.")
         .example("\
 host      [unscale] [D2H 4 B] [synchronize==] [step]
 stream 7     [non_finite_check~] [copy]         [adam~~] [amp_update_scale]"),
     rule(RuleId::R11, Yields::NOTHING)
-        .looks_at("A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range.")
-        .proves("PyTorch checks that the factorisation succeeded; the program uses its result on the GPU.")
+        .looks_at("A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range. Where the trace leaves the read open, a line that calls an operator which raises if it failed: `torch.linalg.inv`.")
+        .proves("PyTorch checks that the factorisation succeeded, or that its input is valid; the program uses the result on the GPU.")
         .example("\
 host      [launch] [D2H 1 B] [synchronize==]
 stream 7     [getrf~~~] [reduce] [copy]"),
@@ -103,13 +103,13 @@ stream 7     [min~~~~~~~~~~~~] [copy]           [kernelHistogram1D<float, float>
 host      [launch] [D2H 8 B] [synchronize==] [launch]
 stream 7     [max~~~~~~~~~~~~] [copy]           [kernelHistogram1D]"),
     rule(RuleId::R14, Yields::NOTHING)
-        .looks_at("A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant.")
+        .looks_at("A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant. Where the trace does not tell what was awaited, a line that calls `barrier`.")
         .proves("It is dist.barrier(): no value is read.")
         .example("\
 host      [fill] [all_reduce] [synchronize=========]
 stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]"),
     rule(RuleId::R01, Yields::to(To::SameKind))
-        .looks_at("The direction of the copy that the wait completes.")
+        .looks_at("The direction of the copy that the wait completes; with it, a call of the line whose argument is what is copied.")
         .proves("No value reaches the CPU: the wait only protects the memory that is copied from.")
         .example("\
 host      [H2D 4 MiB pageable] [synchronize==]
