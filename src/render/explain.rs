@@ -234,24 +234,27 @@ fn figures(rule: &Rule) -> String {
 
 pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     if let Role::Weak(Lean { weight, about, .. }) = rule.role {
-        let class = if weight < 0.0 { Class::False } else { Class::True };
-        let (weight, about) = (weight.abs(), about.help());
-        return vec![format!("moves the score by {weight:.2} to {class}, as a witness of {about}")];
+        return vec![format!("moves the score by {}, as a witness of {}", leaning(weight), about.help())];
     }
     let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
     rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
+}
+
+/// A weight, and the class that it leans to.
+fn leaning(weight: f64) -> String {
+    format!("{:.2} to {}", weight.abs(), if weight < 0.0 { Class::False } else { Class::True })
 }
 
 /// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
         Role::Weak(Lean { prior, fired: (0, 0), .. }) => format!(
-            "a prior of {:.2}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
-            prior.abs()
+            "a prior of {}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
+            leaning(prior)
         ),
         Role::Weak(Lean { prior, fired: (on_false, on_true), .. }) => format!(
-            "a prior of {:.2}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
-            prior.abs()
+            "a prior of {}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
+            leaning(prior)
         ),
         _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
         _ => String::new(),

@@ -81,6 +81,6 @@ fn a_rule_has_all_its_parts() {
         RuleId::S07,
         &["75 %", "x.norm().item()", "what the trace proves, in cases of 65 % and more: R23, R13"],
     );
-    parts(RuleId::X11, &["0.15 to false", "fired on 17 and 0", "log_metrics"]);
+    parts(RuleId::X11, &["0.15 to false", "a prior of 0.25 to false", "fired on 17 and 0", "log_metrics"]);
     parts(RuleId::Collective, &["collective  a collective was awaited"]);
 }

@@ -86,9 +86,14 @@ pub fn of(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// The rule of that id, in any case.
+/// The rule of that id, in any case, with or without the zeros before its number.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
-    all().find(|rule| rule.id.as_str().eq_ignore_ascii_case(id.trim()))
+    let plain = |id: &str| {
+        let number = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
+        let (letter, number) = id.split_at(number);
+        letter.to_ascii_lowercase() + number.trim_start_matches('0')
+    };
+    all().find(|rule| plain(rule.id.as_str()) == plain(id.trim()))
 }
 
 impl Rule {
