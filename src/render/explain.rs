@@ -5,7 +5,7 @@ use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::weak::{FALSE, TRUE};
-use crate::rules::{self, Lean, Role, Rule, To, Yields, calibration};
+use crate::rules::{self, Lean, Role, Rule, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
 
@@ -200,7 +200,7 @@ fn rule(rule: &Rule, style: Style) -> String {
     page.field("looks at", rule.looks_at);
     page.field("proves", rule.proves);
     page.field("comes after", &earlier(rule));
-    page.field("yields to", &yields_to(rule));
+    page.field("yields to", &rule.yields_to());
     page.field("decides", if rule.role == Role::Remark { "nothing" } else { "" });
     page.items("confidence", &confidence(rule));
     page.field("origin", &origin(rule));
@@ -215,33 +215,7 @@ fn rule(rule: &Rule, style: Style) -> String {
 /// Rules of the trace that are asked before this one.
 fn earlier(rule: &Rule) -> String {
     let is_trace = |r: &&Rule| matches!(r.role, Role::Trace(_));
-    ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
-}
-
-fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
-    rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn yields_to(rule: &Rule) -> String {
-    let yields = match rule.role {
-        Role::Trace(yields) => yields,
-        Role::Source => {
-            let proven = |r: &&Rule| matches!(r.role, Role::Trace(Yields { to: To::Nothing, .. }));
-            return format!("what the trace proves: {}", ids(rules::all().filter(proven)));
-        }
-        Role::Guard => return "nothing".to_owned(),
-        Role::Weak(_) | Role::Weighed => {
-            return "every rule that decides: weak ones are asked where those leave it open".into();
-        }
-        Role::Remark => return String::new(),
-    };
-    let to = match yields.to {
-        To::Nothing => "nothing",
-        To::SameKind => "a source that says the same kind adds its reasons; no other changes it",
-        To::Decided => "a source that decides; one that leaves it open changes nothing",
-        To::Anything => "the source, whatever it says",
-    };
-    yields.except.map_or(to.to_owned(), |kind| format!("{to}; but not to {kind}"))
+    rules::ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
 }
 
 /// The figures of its cases, lowest to highest.
@@ -260,24 +234,27 @@ fn figures(rule: &Rule) -> String {
 
 pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     if let Role::Weak(Lean { weight, about, .. }) = rule.role {
-        let class = if weight < 0.0 { Class::False } else { Class::True };
-        let (weight, about) = (weight.abs(), about.help());
-        return vec![format!("moves the score by {weight:.2} to {class}, as a witness of {about}")];
+        return vec![format!("moves the score by {}, as a witness of {}", leaning(weight), about.help())];
     }
     let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
     rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
+}
+
+/// A weight, and the class that it leans to.
+fn leaning(weight: f64) -> String {
+    format!("{:.2} to {}", weight.abs(), if weight < 0.0 { Class::False } else { Class::True })
 }
 
 /// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
         Role::Weak(Lean { prior, fired: (0, 0), .. }) => format!(
-            "a prior of {:.2}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
-            prior.abs()
+            "a prior of {}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
+            leaning(prior)
         ),
         Role::Weak(Lean { prior, fired: (on_false, on_true), .. }) => format!(
-            "a prior of {:.2}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
-            prior.abs()
+            "a prior of {}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
+            leaning(prior)
         ),
         _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
         _ => String::new(),

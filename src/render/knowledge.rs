@@ -188,7 +188,7 @@ fn rule(rule: &rules::Rule) -> Rule {
         role,
         looks_at: rule.looks_at,
         proves: rule.proves,
-        yields_to: explain::yields_to(rule),
+        yields_to: rule.yields_to(),
         confidence: explain::confidence(rule),
         origin: explain::origin(rule),
         counted: explain::counted_on_captures(rule.id),

@@ -9,9 +9,11 @@ mod remarks;
 mod source;
 mod trace;
 pub mod weak;
+mod yields;
 
 use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
+pub use yields::{To, Yields, ids};
 
 /// One rule of evidence.
 #[derive(Clone, Copy, Debug)]
@@ -45,42 +47,6 @@ pub enum Role {
     Weighed,
     /// It says something of the verdict, and changes nothing.
     Remark,
-}
-
-/// What the source may do to a verdict that a rule of the trace made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Yields {
-    /// Which findings of the source replace the trace's verdict.
-    pub to: To,
-    /// A kind that the source may say in vain.
-    pub except: Option<Kind>,
-    /// The rule's own case where the source was read and left the question open.
-    pub open: Option<Grade>,
-}
-
-/// What of the source a rule of the trace gives way to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// Nothing: what the trace shows is proven.
-    Nothing,
-    /// A source that says the same kind adds its reasons.
-    SameKind,
-    /// A source that decides; one that leaves the question open changes nothing.
-    Decided,
-    /// Whatever the source says, also that it cannot be told.
-    Anything,
-}
-
-impl Yields {
-    const NOTHING: Self = Self::to(To::Nothing);
-
-    const fn to(to: To) -> Self {
-        Self { to, except: None, open: None }
-    }
-
-    const fn except(to: To, kind: Kind) -> Self {
-        Self { to, except: Some(kind), open: None }
-    }
 }
 
 /// What a weak rule moves.
@@ -120,9 +86,14 @@ pub fn of(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// The rule of that id, in any case.
+/// The rule of that id, in any case, with or without the zeros before its number.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
-    all().find(|rule| rule.id.as_str().eq_ignore_ascii_case(id.trim()))
+    let plain = |id: &str| {
+        let number = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
+        let (letter, number) = id.split_at(number);
+        letter.to_ascii_lowercase() + number.trim_start_matches('0')
+    };
+    all().find(|rule| plain(rule.id.as_str()) == plain(id.trim()))
 }
 
 impl Rule {

@@ -28,36 +28,36 @@ stream 7      [gemm~~~~~~~~~~~~~~~~~~]"),
 train.py:41  loss = model(x)
   c10d::Logger::set_runtime_stats_and_log            <- in 10 iterations, then one in 100
     cudaEventSynchronize"),
-    rule(RuleId::R17, Yields::NOTHING)
-        .looks_at("The innermost frames inside a library, its file, function and line, held against the catalogue's library entries.")
+    rule(RuleId::R17, Yields::NEEDED)
+        .looks_at("The innermost frames inside a library, its file, function and line, held against the catalogue's library entries. Where the trace leaves the wait open, a line that calls clip_grad_norm_, or a call of the line and the frame below it, of a logger, profiler or torch.distributions.")
         .proves("What the catalogue says of that place: why the library waits is known.")
         .example("\
 train.py:41 main
   torch/nn/utils/clip_grad.py:108 clip_grad_norm_   <- A19
     cudaStreamSynchronize"),
-    rule(RuleId::R18, Yields::NOTHING)
+    rule(RuleId::R18, Yields::NEEDED)
         .looks_at("at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.")
         .proves("The kind of that operator: nonzero needs its output's size, a factorisation checks itself. A size that is the same every time the host may know: that is left open.")
         .example("\
 NVTX      [aten::nonzero                        ]
 host      [launch] [D2H 4 B] [synchronize==]
 stream 7     [reduce~~~~~~~~~] [copy]        [select~]"),
-    rule(RuleId::R19, Yields { to: To::Decided, except: None, open: Some(grade::R19_OPEN) })
+    rule(RuleId::R19, Yields { open: Some(grade::R19_OPEN), ..Yields::to(To::Decided) })
         .looks_at("As R18: is_nonzero, which Python calls for a tensor's truth, and operators that branch by themselves.")
         .proves("The CPU has a truth value. What the program does with it the source tells better, if it can tell.")
         .example("\
 NVTX      [aten::is_nonzero                ]
 host      [launch] [D2H 1 B] [synchronize==]  [launch of one branch]
 stream 7     [compare~~~~~~~~] [copy]"),
-    rule(RuleId::R12, Yields::NOTHING)
-        .looks_at("A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range.")
+    rule(RuleId::R12, Yields::unless(&[(Kind::HostKnown, &[Kind::ControlFlow])]))
+        .looks_at("A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range. Where the trace leaves the read open, a line that calls a GradScaler's `step`.")
         .proves("The value decides whether the optimizer steps.")
         .example("\
 host      [unscale] [D2H 4 B] [synchronize==] [step]
 stream 7     [non_finite_check~] [copy]         [adam~~] [amp_update_scale]"),
     rule(RuleId::R11, Yields::NOTHING)
-        .looks_at("A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range.")
-        .proves("PyTorch checks that the factorisation succeeded; the program uses its result on the GPU.")
+        .looks_at("A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range. Where the trace leaves the read open, a line that calls an operator which raises if it failed: `torch.linalg.inv`.")
+        .proves("PyTorch checks that the factorisation succeeded, or that its input is valid; the program uses the result on the GPU.")
         .example("\
 host      [launch] [D2H 1 B] [synchronize==]
 stream 7     [getrf~~~] [reduce] [copy]"),
@@ -72,44 +72,44 @@ stream 7     [getrf~~~] [reduce] [copy]"),
     .example("\
 host      [launch…]              [D2H 4 B] [synchronize==]
 stream 7     [abs] [and] [reduce~] [copy]                 [min double] [max double]"),
-    rule(RuleId::R08, Yields::NOTHING)
+    rule(RuleId::R08, Yields::SIZE)
         .looks_at("A copy of 4 bytes between a reduction and a selection, without chain or range.")
         .proves("A count was read, because the next output has that size: nonzero or an index with a mask.")
         .example("\
 host      [launch] [D2H 4 B] [synchronize==] [launch]
 stream 7     [DeviceReduce~~~] [copy]           [DeviceSelect~]"),
-    rule(RuleId::R09, Yields::NOTHING)
+    rule(RuleId::R09, Yields::SIZE)
         .looks_at("A copy of 8 bytes after a sort and a selection, without chain or range.")
         .proves("The number of distinct values was read, because the output has that size.")
         .example("\
 host      [launch…]                    [D2H 8 B] [synchronize==]
 stream 7     [RadixSort~] [DeviceSelect~] [copy]"),
-    rule(RuleId::R10, Yields::NOTHING)
+    rule(RuleId::R10, Yields::to(To::Anything))
         .looks_at("A copy of 1 or 8 bytes between a scan and repeat_interleave's own kernel, without chain or range.")
         .proves("The sum of the repeats was read, because the output has that size.")
         .example("\
 host      [launch] [D2H 8 B] [synchronize==] [launch]
 stream 7     [DeviceScan~~~~~] [copy]           [compute_cuda_kernel]"),
-    rule(RuleId::R24, Yields::NOTHING)
+    rule(RuleId::R24, Yields::unless(&[(Kind::HostKnown, &[Kind::CpuCompute])]))
         .looks_at("As R15, where the histogram kernel counts floating-point values in their own type.")
         .proves("The smallest and the largest value were read, because no range of the bins was given.")
         .example("\
 host      [launch] [D2H 4 B] [synchronize==] [launch]
 stream 7     [min~~~~~~~~~~~~] [copy]           [kernelHistogram1D<float, float>]"),
-    rule(RuleId::R15, Yields::NOTHING)
+    rule(RuleId::R15, Yields::SIZE)
         .looks_at("A copy between a minimum or maximum and a histogram kernel, without chain or range.")
         .proves("The number of bins was read, because the output has that size.")
         .example("\
 host      [launch] [D2H 8 B] [synchronize==] [launch]
 stream 7     [max~~~~~~~~~~~~] [copy]           [kernelHistogram1D]"),
     rule(RuleId::R14, Yields::NOTHING)
-        .looks_at("A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant.")
+        .looks_at("A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant. Where the trace does not tell what was awaited, a line that calls `barrier`.")
         .proves("It is dist.barrier(): no value is read.")
         .example("\
 host      [fill] [all_reduce] [synchronize=========]
 stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]"),
     rule(RuleId::R01, Yields::to(To::SameKind))
-        .looks_at("The direction of the copy that the wait completes.")
+        .looks_at("The direction of the copy that the wait completes; with it, a call of the line whose argument is what is copied.")
         .proves("No value reaches the CPU: the wait only protects the memory that is copied from.")
         .example("\
 host      [H2D 4 MiB pageable] [synchronize==]

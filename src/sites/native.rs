@@ -18,11 +18,16 @@ pub fn node(chain: &[Arc<str>]) -> Option<&str> {
     })
 }
 
+/// The ATen operators that a chain names, innermost first.
+pub fn operators<S: AsRef<str>>(chain: &[S]) -> impl Iterator<Item = &str> + Clone {
+    chain.iter().filter_map(|symbol| symbol.as_ref().split_once("at::_ops::")?.1.split("::").next())
+}
+
 /// The innermost ATen operator of a chain that is not one of the general steps of every copy; else the innermost.
 pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     const GENERAL: &[&str] =
         &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
-    let mut names = chain.iter().filter_map(|symbol| symbol.split_once("at::_ops::")?.1.split("::").next());
+    let mut names = operators(chain);
     let first = names.clone().next();
     names.find(|name| !GENERAL.contains(name) && !name.starts_with("to_")).or(first)
 }

@@ -9,8 +9,7 @@
 //! | a decision | decides if it can; one that leaves the question open changes nothing |
 //! | anything | decides, also that it cannot be told |
 //!
-//! That the host knows a value already contradicts nothing that the trace shows: it says where the value came from, and
-//! speaks wherever the trace says that the program needs it. So does that nothing but the GPU needs a size.
+//! Kinds that say where a needed value came from contradict nothing that the trace shows; its row names them.
 //!
 //! A wait that guards a buffer does so for the time when the GPU is late: that it found nothing to wait for once proves nothing.
 //!
@@ -60,16 +59,7 @@ fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     let Some(Rule { role: Role::Trace(yields), .. }) = rule(&trace).filter(|_| !guards) else {
         return merge(source, trace);
     };
-    if yields.except == Some(source.kind) {
-        return trace;
-    }
-    let needless = source.kind == Kind::RoundTrip && trace.kind == Kind::DynamicShape;
-    if (source.kind == Kind::HostKnown || needless) && trace.class == Class::True {
-        return merge(source, trace);
-    }
-    match yields.to {
-        // What the trace alone does not prove, the source may tell.
-        To::Nothing if trace.confidence < DECIDED => merge(source, trace),
+    match yields.before(&trace, source.kind) {
         To::Nothing => Verdict { pattern: finer(&trace, &source).or(trace.pattern), ..trace },
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
@@ -176,6 +166,56 @@ mod tests {
             let combined = combine(verdict(trace, sure, rule), read(source, confidence));
             assert_eq!(combined.verdict.kind, kind, "{trace} {rule} + {source}");
             assert_eq!(combined.verdict.class, kind.class());
+        }
+    }
+
+    /// What `explain` prints of each rule of the trace, and of those of the source, is what comes of the two.
+    #[test]
+    fn what_is_told_of_a_rule_is_what_it_does() {
+        let told_by_source = rules::of(RuleId::S01).expect("a row").yields_to();
+        let proven = told_by_source.split(';').next().expect("text");
+        for rule in rules::all().filter(|rule| matches!(rule.role, Role::Trace(_))) {
+            let told = rule.yields_to();
+            let surest = rule.grades().map(|grade| grade.confidence).fold(0.0, f64::max);
+            let goes_first = |confidence: f64, says: Kind, kind: Kind, by: RuleId| {
+                let said = weigh(verdict(says, confidence, rule.id), verdict(kind, 0.9, by));
+                said.evidence[0].rule == by
+            };
+            let first = |says, kind| goes_first(surest, says, kind, RuleId::S04);
+            let (decided, open) = (first(Kind::Idle, Kind::Logging), first(Kind::Idle, Kind::ValueRead));
+            let begins = match (decided, open) {
+                (true, true) => "the source, whatever it says",
+                (true, false) => "a source that decides",
+                _ if proven.ends_with(rule.id.as_str()) || proven.contains(&format!("{},", rule.id)) => {
+                    "nothing"
+                }
+                _ => "a source that says the same kind",
+            };
+            assert!(told.starts_with(begins), "{}: {told}", rule.id);
+            for &kind in Kind::ALL.iter().filter(|kind| kind.class() != Class::Unknown) {
+                let vain = decided && !first(Kind::Idle, kind);
+                assert_eq!(told.contains(&format!("unless it says {kind}")), vain, "{}: {told}", rule.id);
+                let vain = vain && told_by_source.contains(&format!("with a verdict of {kind}, {}", rule.id));
+                assert_eq!(vain, decided && !first(Kind::Idle, kind), "{}: {told_by_source}", rule.id);
+                let over = Kind::ALL.iter().filter(|&&says| says != kind && !decided && first(says, kind));
+                let clause = over.map(|says| says.as_str()).collect::<Vec<_>>().join(" or ");
+                let clause = format!("where {} says {clause}, a source that says {kind}", rule.id);
+                let none = clause.contains("says ,");
+                assert_eq!(
+                    told.contains(&format!("a source that says {kind}")),
+                    !none,
+                    "{}: {told}",
+                    rule.id
+                );
+                assert!(none || told.contains(&clause), "{}: {clause}: {told}", rule.id);
+            }
+            let weak = rule
+                .grades()
+                .any(|grade| !open && goes_first(grade.confidence, Kind::Idle, Kind::ValueRead, RuleId::S04));
+            assert_eq!(told.contains("in a case below 65 %"), weak, "{}: {told}", rule.id);
+            assert!(goes_first(surest, Kind::Idle, Kind::Barrier, RuleId::S21), "{}", rule.id);
+            let by_guard = first(Kind::Idle, Kind::Barrier) || told.ends_with("S21 always");
+            assert!(by_guard, "{}: {told}", rule.id);
         }
     }
 

@@ -246,12 +246,6 @@ pub fn around(copy: Option<Copy>, around: &Neighbours) -> Option<(PatternId, &'s
     all.filter(|(_, sign)| sign.is(copy, around)).min_by_key(|(_, sign)| place(sign))
 }
 
-/// Operators that a native chain names, innermost first.
-pub fn of_chain<S: AsRef<str>>(chain: &[S]) -> Vec<&str> {
-    let functions = chain.iter().filter_map(|s| s.as_ref().split_once("at::_ops::"));
-    functions.filter_map(|(_, rest)| rest.split("::").next()).collect()
-}
-
 /// Operators that NVTX ranges name, innermost first (`ranges`: outermost first).
 pub fn of_ranges<S: AsRef<str>>(ranges: &[S]) -> Vec<&str> {
     let operators = ranges.iter().rev().filter_map(|r| r.as_ref().strip_prefix("aten::"));
@@ -261,6 +255,7 @@ pub fn of_ranges<S: AsRef<str>>(ranges: &[S]) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sites::native;
     use crate::vocabulary::HostMemory;
 
     #[test]
@@ -280,7 +275,8 @@ mod tests {
 
     #[test]
     fn names_come_from_chains_and_ranges() {
-        assert_eq!(of_chain(&["at::_ops::item::call(at::Tensor const&)", "x"]), ["item"]);
+        let chain = ["at::_ops::item::call(at::Tensor const&)", "x"];
+        assert!(native::operators(&chain).eq(["item"]));
         assert_eq!(
             of_ranges(&["iteration 1", "aten::is_nonzero, op_id = 3", "aten::item, op_id = 4"]),
             ["item", "is_nonzero"]

@@ -2,6 +2,7 @@
 
 use super::site::Site;
 use crate::rules::{grade, says};
+use crate::sites::native;
 use crate::vocabulary::{Class, Evidence, Kind, PatternId::*, RuleId, ThreadRole};
 
 /// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged.
@@ -47,8 +48,9 @@ pub fn follow(sites: &mut [Site]) {
 /// Whether a site's waits count the mask of an index.
 fn counts(site: &Site) -> bool {
     let bundle = &site.bundle;
-    bundle.method() == Some("getitem")
-        && bundle.chain.iter().any(|symbol| symbol.contains("at::_ops::nonzero"))
+    // Its overloads count as well.
+    let counted = |operator: &str| operator.starts_with("nonzero");
+    bundle.method() == Some("getitem") && native::operators(&bundle.chain).any(counted)
 }
 
 /// Whether they do so in the backward pass.

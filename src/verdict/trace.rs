@@ -117,7 +117,7 @@ fn operator(s: &Subject) -> Option<Verdict> {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
         return of_entry(grade::R18_ARGUMENT, A11, text);
     }
-    let native = operators::of_chain(&b.chain);
+    let native: Vec<&str> = native::operators(&b.chain).collect();
     let ranges = operators::of_ranges(&b.ranges);
     let (names, source) =
         if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
@@ -265,7 +265,7 @@ fn read(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let copy = b.copy.filter(|c| c.direction == Direction::DeviceToHost)?;
     let by_library = library::known(s).filter(|known| known.entries.len() == 1).map(|k| k.entries[0].id);
-    let names = operators::of_chain(&b.chain);
+    let names: Vec<&str> = native::operators(&b.chain).collect();
     let by_operator = operators::find(&names).map(|(o, _)| o.pattern);
     let pattern = by_library.or(by_operator).unwrap_or_else(|| generic(b));
     let what = match b.method() {

@@ -426,6 +426,9 @@ fn rules_are_explained() {
         let (success, told, _) = run(&["explain", id]);
         assert!(success && told.starts_with(&id.to_uppercase()) && told.contains(part), "{told}");
     }
+    for (typed, id) in [("s7", "S07"), ("S7", "S07"), ("r5", "R05"), ("x011", "X11")] {
+        assert!(run(&["explain", typed]).1.starts_with(id), "{typed}");
+    }
     let (_, all, _) = run(&["explain", "--rules"]);
     for id in ["R05", "S07", "X11", "undecided"] {
         assert!(all.contains(id), "{all}");

@@ -7,6 +7,11 @@ const HOST: Names = Names("np numpy math cmath statistics scipy copy itertools r
 /// Further ones whose functions give host values, which say nothing of the arguments.
 const HOST_RESULTS: Names =
     Names("os time random json sys logging datetime collections dist argparse cv2 PIL pathlib");
+/// Those of the host by their full names, whose functions take a host value through to another.
+pub const HOST_THROUGH: Names = Names("math cmath statistics numpy datetime");
+/// Libraries whose functions do what they are called.
+pub const WELL_NAMED: Names =
+    Names("torch numpy math itertools copy tqdm torch_geometric torchdata operator");
 /// What settings are kept in.
 pub const SETTINGS: Names = Names("args cfg config opt hparams");
 /// Modules whose functions give what they make of their arguments, wherever those live.
@@ -14,6 +19,8 @@ const GENERIC: Names = Names("functools operator");
 
 /// Modules of functions of tensors, as programs name them.
 pub const TORCH: Names = Names("torch F torch.functional torch.nn.functional nn.functional torch.autograd");
+/// Those of [`TORCH`] whose functions work on their first argument; of torch itself, many make a tensor of sizes.
+pub const TORCH_OF_INPUT: Names = Names("F torch.nn.functional nn.functional torch.autograd");
 /// Modules of arrays, whose `zeros` makes one and whose `save` writes one.
 pub const ARRAYS: Names = Names("torch np numpy");
 /// Modules that compute with numbers, and hold their types and constants.

@@ -1,6 +1,8 @@
 //! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
 
-use super::libraries::{JOINS, Names, SETTINGS, TENSOR_TYPES, gives_host_values, makes_tensor};
+use super::libraries::{
+    JOINS, Names, SETTINGS, TENSOR_TYPES, TORCH_OF_INPUT, gives_host_values, makes_tensor,
+};
 use super::objects::Objects;
 use crate::verdict::source::parse::{Given, Node, Source, dotted, nodes, scope, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprGenerator, ExprListComp, ExprName, Operator, UnaryOp};
@@ -449,10 +451,9 @@ fn used_as_tensor(path: &[Node<'_>]) -> bool {
 
 /// Whether the last node is what a function of torch.nn.functional or torch.autograd works on: its first argument.
 fn is_input(path: &[Node<'_>]) -> bool {
-    let torch = Names("F torch.nn.functional nn.functional torch.autograd");
     nodes::argument_of(path).is_some_and(|call| {
         let first = call.arguments.args.first().map(Ranged::range);
-        torch.has(split_callee(&dotted(&call.func)).0) && first == Some(nodes::range(path))
+        TORCH_OF_INPUT.has(split_callee(&dotted(&call.func)).0) && first == Some(nodes::range(path))
     })
 }
 

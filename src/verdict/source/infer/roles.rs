@@ -1,6 +1,6 @@
 //! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
 
-use super::libraries::{ARRAYS, FILLS, Names, computes_on_host, makes_tensor};
+use super::libraries::{ARRAYS, FILLS, HOST_THROUGH, Names, computes_on_host, makes_tensor};
 use super::sinks::*;
 use crate::verdict::source::parse::{Node, argument, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
@@ -57,8 +57,6 @@ const CPU_LIBRARIES: Names = Names(
 );
 /// Of these, the ones that draw and cut by the numbers that they are given.
 const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
-/// Modules of the standard library whose functions compute a host value from host values.
-const HOST_MODULES: Names = Names("math cmath statistics numpy datetime");
 /// Functions and methods that are told how many samples to draw.
 const DRAWS: Names = Names("multinomial sample rsample sample_n");
 /// Builtins and conversions that give another host value.
@@ -229,7 +227,7 @@ pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> R
         // A message of protobuf, which takes numbers and goes to others.
         _ if module.ends_with("_pb2") => Role::Compute,
         _ if data && CPU_LIBRARIES.has(root) && is_writer(name) => Role::Write,
-        _ if computes_on_host(root) || HOST_MODULES.has(root) => Role::Through,
+        _ if computes_on_host(root) || HOST_THROUGH.has(root) => Role::Through,
         _ if data && CPU_LIBRARIES.has(root) => Role::Compute,
         _ => Role::Unknown,
     }

@@ -82,7 +82,7 @@ impl<'a> Case<'_, 'a> {
     pub(super) fn only_totals(self) -> Option<Verdict> {
         let path = self.here.path;
         let (mask, pattern, count) = match (self.sync, last(path)?) {
-            (SyncExpr::Shape("masked_select", pattern), _) => {
+            (SyncExpr::Shape(_, pattern @ B02), _) => {
                 (Some(self.here.text(mask(nodes::call(path)?)?)), pattern, "`mask.sum()`")
             }
             (SyncExpr::Index { what: Index::Mask | Index::Name, store: false }, Node::ExprSubscript(ast))
@@ -90,9 +90,11 @@ impl<'a> Case<'_, 'a> {
             {
                 (Some(self.here.text(&*ast.slice)), B02, "`mask.sum()`")
             }
-            (SyncExpr::Shape("nonzero" | "argwhere", pattern), _) => (None, pattern, "`count_nonzero()`"),
-            (SyncExpr::Shape("unique", pattern), _) => {
-                (None, pattern, "a sum over the changes in the sorted values")
+            // `where` gives a tuple: its length is no count.
+            (SyncExpr::Shape(op, pattern @ B01), _) if op != "where" => (None, pattern, "`count_nonzero()`"),
+            (SyncExpr::Shape(op, pattern @ B07), _) => {
+                let sorted = "a sum over the changes in the sorted values";
+                (None, pattern, if op == "unique" { sorted } else { "a sum over the changes in the values" })
             }
             _ => return None,
         };

@@ -23,7 +23,7 @@ impl<'a> Case<'_, 'a> {
             }
             SyncExpr::Check(op, pattern) => {
                 let text = format!("`{op}` waits only to see whether it failed");
-                return says(grade::R11, Kind::ErrorCheck, pattern, text);
+                return says(grade::R11_LINE, Kind::ErrorCheck, pattern, text);
             }
             SyncExpr::ClipGrad => {
                 let text = "clip_grad_norm_ branches on the norm to raise on NaN or infinity: \
@@ -33,7 +33,7 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::ScalerStep => {
                 let text = "GradScaler.step skips the optimizer when it finds an infinity: \
                             a fused optimizer decides on the GPU";
-                return says(grade::R12, Kind::ControlFlow, A20, text);
+                return says(grade::R12_LINE, Kind::ControlFlow, A20, text);
             }
             SyncExpr::Download(_) => {
                 // Arrays and code of the host need it there, whatever it was written for.
@@ -53,7 +53,9 @@ impl<'a> Case<'_, 'a> {
             }
             SyncExpr::SchedulerStep => (grade::S06_RATE, A24, "computes the learning rate on the CPU"),
             SyncExpr::EmptyCache => (grade::S16, G01, "waits to give memory back to the driver"),
-            SyncExpr::Barrier => (grade::R14, H03, "makes the ranks wait for each other; no value is read"),
+            SyncExpr::Barrier => {
+                (grade::R14_LINE, H03, "makes the ranks wait for each other; no value is read")
+            }
             SyncExpr::SizeArgument => (grade::S06_ARGUMENT, A07, "takes a tensor's value as a size or bound"),
             SyncExpr::Save => (grade::S06_SAVE, D07, "writes tensors to a file"),
             _ => (grade::S19_OPEN, A01, "waits for a reason that the tool does not know"),

@@ -20,7 +20,7 @@ use super::infer::{Here, fills, is_kept};
 use super::locate::{Index, Observed, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
-use crate::vocabulary::Kind;
+use crate::vocabulary::{Kind, PatternId::B10};
 pub use delete::is_clock;
 pub use sizes::repeats;
 
@@ -132,7 +132,7 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             let all = deleted.map(|one| delete::left_over(file, path).into_iter().chain([one]).collect());
             Some(Written::new(&DELETE, None, all))
         }),
-        SyncExpr::Shape("repeat_interleave", _) if s.kind == Kind::HostKnown => sizes::output(s, call?),
+        SyncExpr::Shape(_, B10) if s.kind == Kind::HostKnown => sizes::output(s, call?),
         SyncExpr::Move(op @ ("to" | "cuda" | "copy_"), _) if upload => match nodes::receiver(call?) {
             Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
                 Some(upload::filled(s, call?))

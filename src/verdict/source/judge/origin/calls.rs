@@ -3,7 +3,9 @@
 
 use super::search::{Known, Parameter, Scene, all};
 use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_class, has_function};
-use crate::verdict::source::infer::{Here, Names, Objects, Placement, Placements, TORCH, makes_tensor};
+use crate::verdict::source::infer::{
+    Here, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
+};
 use crate::verdict::source::parse::{
     Import, Node, Path, Source, dotted, function_scope, last, nodes, scope, split_callee, split_root,
 };
@@ -304,13 +306,12 @@ fn only_import(here: Here<'_, '_>, dotted: &str) -> Option<Import> {
 
 /// Whether what a call names may be a builtin, a method of a value, or of a library whose functions do what they are called.
 fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
-    const KNOWN: Names = Names("torch numpy math itertools copy tqdm torch_geometric torchdata operator");
     let callee = dotted(callee);
     let (root, rest) = split_root(&callee);
     let owner = scope::owner(here.path, root);
     let bound = scope::parameter(&owner, root).is_some() || scope::stores(&owner, root).next().is_some();
     match only_import(here, &callee) {
-        Some(import) => KNOWN.has(split_root(&import.full).0),
+        Some(import) => WELL_NAMED.has(split_root(&import.full).0),
         None => !rest.is_empty() || !bound,
     }
 }

@@ -1,0 +1,143 @@
+//! What the Python source may do to a verdict that a rule of the trace made: as the table has it, and in words.
+
+use super::grade::{DECIDED, Grade};
+use super::{Role, Rule, all};
+use crate::text;
+use crate::vocabulary::{Kind, Kind::*, Verdict};
+
+/// What the source may do to a verdict that a rule of the trace made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Yields {
+    /// Which findings of the source replace the trace's verdict.
+    pub to: To,
+    /// A kind that the source may say in vain.
+    pub except: Option<Kind>,
+    /// Kinds of the source that replace the trace's verdict all the same, each where the trace says one of those beside it.
+    pub unless: &'static [(Kind, &'static [Kind])],
+    /// The rule's own case where the source was read and left the question open.
+    pub open: Option<Grade>,
+}
+
+/// What of the source a rule of the trace gives way to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Nothing: what the trace shows is proven.
+    Nothing,
+    /// A source that says the same kind adds its reasons.
+    SameKind,
+    /// A source that decides; one that leaves the question open changes nothing.
+    Decided,
+    /// Whatever the source says, also that it cannot be told.
+    Anything,
+}
+
+impl Yields {
+    pub(super) const NOTHING: Self = Self::to(To::Nothing);
+    /// Of rules that say that a value is needed. That the host knows it already contradicts nothing that the trace shows: it
+    /// says where the value came from. So does that nothing but the GPU needs a size.
+    pub(super) const NEEDED: Self =
+        Self::unless(&[(HostKnown, &[ControlFlow, DynamicShape, CpuCompute]), (RoundTrip, &[DynamicShape])]);
+    /// Of those that only say so of a size.
+    pub(super) const SIZE: Self = Self::unless(&[(HostKnown, &[DynamicShape]), (RoundTrip, &[DynamicShape])]);
+
+    pub(super) const fn to(to: To) -> Self {
+        Self { to, except: None, unless: &[], open: None }
+    }
+
+    pub(super) const fn except(to: To, kind: Kind) -> Self {
+        Self { except: Some(kind), ..Self::to(to) }
+    }
+
+    pub(super) const fn unless(unless: &'static [(Kind, &'static [Kind])]) -> Self {
+        Self { unless, ..Self::NOTHING }
+    }
+
+    /// What this verdict of the rule gives way to, where the source says that kind.
+    pub fn before(&self, trace: &Verdict, source: Kind) -> To {
+        let told = |(kind, over): &(Kind, &[Kind])| *kind == source && over.contains(&trace.kind);
+        match self.to {
+            _ if self.except == Some(source) => To::Nothing,
+            _ if self.unless.iter().any(told) => To::Anything,
+            // What the trace alone does not prove, the source may tell.
+            To::Nothing if trace.confidence < DECIDED => To::Anything,
+            to => to,
+        }
+    }
+
+    fn words(&self, rule: &Rule) -> String {
+        let mut to = match self.to {
+            To::Nothing => "nothing".to_owned(),
+            To::SameKind => "a source that says the same kind, which only adds its reasons".to_owned(),
+            To::Decided => "a source that decides".to_owned(),
+            To::Anything => "the source, whatever it says".to_owned(),
+        };
+        if let Some(kind) = self.except {
+            to += &format!(", unless it says {kind}");
+        }
+        if self.to == To::Decided {
+            let changed = self.open.map_or("nothing".to_owned(), |open| {
+                format!("only how sure it is ({})", text::confidence(open.confidence))
+            });
+            to += &format!("; one that leaves the question open changes {changed}");
+        }
+        for (kind, over) in self.unless {
+            to += &format!("; where {} says {}, a source that says {kind}", rule.id, kinds(over));
+        }
+        if self.to == To::Nothing && rule.grades().any(|grade| grade.confidence < DECIDED) {
+            to += &format!("; in a case below {}, the source, whatever it says", text::confidence(DECIDED));
+        }
+        if matches!(self.to, To::Nothing | To::SameKind) || self.except == Some(Barrier) {
+            to += &format!("; {} always", ids(all().filter(|rule| rule.role == Role::Guard)));
+        }
+        to
+    }
+}
+
+impl Rule {
+    /// What it gives way to, in words; empty of remarks.
+    pub fn yields_to(&self) -> String {
+        match self.role {
+            Role::Trace(yields) => yields.words(self),
+            Role::Source => before_source(),
+            Role::Guard => "nothing".to_owned(),
+            Role::Weak(_) | Role::Weighed => {
+                "every rule that decides: weak ones are asked where those leave it open".to_owned()
+            }
+            Role::Remark => String::new(),
+        }
+    }
+}
+
+/// What rules of the source give way to: the other side of each row of the trace.
+fn before_source() -> String {
+    let those = |is: &dyn Fn(&Yields) -> bool| {
+        ids(all().filter(|rule| matches!(rule.role, Role::Trace(yields) if is(&yields))))
+    };
+    let mut to = format!(
+        "what the trace proves, in cases of {} and more: {}; {}, unless both say the same kind",
+        text::confidence(DECIDED),
+        those(&|yields| yields.to == To::Nothing),
+        those(&|yields| yields.to == To::SameKind)
+    );
+    for &kind in Kind::ALL {
+        let vain = those(&|yields| yields.except == Some(kind));
+        if !vain.is_empty() {
+            to += &format!("; with a verdict of {kind}, {vain}");
+        }
+    }
+    for (source, over) in Yields::NEEDED.unless {
+        let first = those(&|yields| yields.unless.iter().any(|(kind, _)| kind == source));
+        to +=
+            &format!(". With a verdict of {source} it goes before {first}, where these say {}", kinds(over));
+    }
+    to
+}
+
+fn kinds(kinds: &[Kind]) -> String {
+    kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" or ")
+}
+
+/// The ids of rules, one after the other.
+pub fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
+    rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
+}
