@@ -189,7 +189,8 @@ impl CaptureAnalysis {
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
         let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
         let computes = asked.is_some() && site.verdict.class != Class::False;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, computes }
+        let kept = asked == Some(Change::Keep) && !assumed;
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, computes }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [`counts`].

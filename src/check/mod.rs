@@ -7,7 +7,7 @@ pub mod budget;
 pub mod fail_on;
 pub mod init;
 
-use crate::diff::{self, Side};
+use crate::diff::{self, Snapshot};
 use crate::frame::sites::{Largest, Sites};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
@@ -51,7 +51,7 @@ pub struct Rules<'a> {
     /// Conditions from the command line; any one breaks the gate.
     pub fail_on: &'a [FailOn],
     /// An earlier report, to tell which sites are new; `None` where none was given.
-    pub baseline: Option<&'a Side>,
+    pub baseline: Option<&'a Snapshot>,
     /// The day on which allowances are looked at.
     pub today: NaiveDate,
 }
@@ -213,10 +213,10 @@ impl Gate<'_> {
     }
 
     /// Sites that the baseline lacks, that became avoidable, or that wait more often than they did.
-    fn new_false(&mut self, baseline: &Side) -> PolarsResult<()> {
+    fn new_false(&mut self, baseline: &Snapshot) -> PolarsResult<()> {
         self.out.rules.push("no avoidable wait that the baseline lacks".to_owned());
-        // The baseline's sources are read from the same files as the report's: see `Side::sources_are_its_own`.
-        let difference = diff::compare(baseline, &Side::of(self.report.clone(), true))?;
+        // The baseline's sources are read from the same files as the report's: see `Snapshot::sources_are_its_own`.
+        let difference = diff::compare(baseline, &Snapshot::of(self.report.clone(), true))?;
         for change in &difference.sites {
             let Some((what, before)) = worse(change) else { continue };
             let Some(after) = &change.after else { continue };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::analysis::Options;
-use sync_report::diff::{self, Side};
+use sync_report::diff::{self, Snapshot};
 use sync_report::model::timeline::WHOLE;
 use sync_report::render::{Compared, Setting};
 use sync_report::report as reports;
@@ -52,13 +52,13 @@ pub fn side(
     timing: Option<&Path>,
     shared: &super::args::SharedArgs,
     own_sources: bool,
-) -> Result<(Side, ExitCode)> {
+) -> Result<(Snapshot, ExitCode)> {
     if let Some(path) = paths.iter().find(|p| is_json(p)) {
         if paths.len() > 1 {
             bail!("{}: a report in JSON stands for a whole side; give it alone", path.display());
         }
         let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-        let side = Side::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        let side = Snapshot::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
         return Ok((side, ExitCode::SUCCESS));
     }
     let exports = input::timed(paths, timing, shared)?;
@@ -66,7 +66,7 @@ pub fn side(
     let mut found = reports::run(&exports.paths, &options)?;
     found.warnings.extend(exports.left_out.iter().cloned());
     let damage = output::exit_code(&found);
-    Ok((Side::of(found, own_sources), damage))
+    Ok((Snapshot::of(found, own_sources), damage))
 }
 
 /// By name, else by content: an export never begins with a brace.

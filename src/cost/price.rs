@@ -163,11 +163,13 @@ fn bounds_of(
     (bounds.into(), whole)
 }
 
-/// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
+/// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give; one
+/// that is to stay as it is saves nothing.
 fn bounded(subject: &Subject, bounds: Bounds) -> Price {
     let low = if subject.counted { bounds.low() } else { 0 };
+    let high = if subject.kept { 0 } else { bounds.high() };
     let Subject { fix, counted, .. } = *subject;
-    Price { alone: low, low, high: bounds.high(), bounds, fix, counted, ..Price::default() }
+    Price { alone: low, low, high, bounds, fix, counted, ..Price::default() }
 }
 
 /// What all variants come to, each run once; `known`: one of them that has been run.

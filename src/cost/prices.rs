@@ -24,6 +24,8 @@ pub struct Subject {
     pub open: bool,
     /// Fixed already in what everything is compared with.
     pub assumed: bool,
+    /// Whoever asks wants it to stay as it is: it saves nothing.
+    pub kept: bool,
     /// Whoever asks for the fix says that the CPU can do without a value with which, by all that is known, it computes.
     pub computes: bool,
 }

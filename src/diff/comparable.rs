@@ -1,7 +1,7 @@
 //! What two captures cannot be compared in, and why.
 
 use super::matching::Roots;
-use super::side::Side;
+use super::snapshot::Snapshot;
 use crate::model::diff::Granularity;
 use crate::model::{Code, Warning};
 use crate::text;
@@ -31,7 +31,7 @@ const CAPTURE_ALIKE: &str =
 const ONE_MACHINE: &str = "capture both on one machine, one after the other";
 const SAME_RANGES: &str = "capture both with the same NVTX ranges";
 
-pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> Comparable {
+pub fn check(before: &Snapshot, after: &Snapshot, grain: Granularity, roots: &Roots) -> Comparable {
     let mut warnings = Vec::new();
     let mut costs = true;
     let (b, a) = (before.gpus(), after.gpus());
@@ -69,8 +69,8 @@ pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> 
 }
 
 /// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.
-fn other_flags(before: &Side, after: &Side) -> Option<String> {
-    let kinds = |side: &Side| side.profiles.iter().map(|p| p.backtraces).collect::<BTreeSet<_>>();
+fn other_flags(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let kinds = |side: &Snapshot| side.profiles.iter().map(|p| p.backtraces).collect::<BTreeSet<_>>();
     let words = |kinds: BTreeSet<Backtraces>| {
         let word = |kind| match kind {
             Backtraces::Python => "Python backtraces",
@@ -90,8 +90,9 @@ fn other_flags(before: &Side, after: &Side) -> Option<String> {
 }
 
 /// Of a slower host everything takes longer: what two captures differ by is then the machine's, not the change's.
-fn other_host(before: &Side, after: &Side) -> Option<String> {
-    let launch = |side: &Side| side.profiles.iter().filter_map(|p| p.launch_ns).max().filter(|&ns| ns > 0);
+fn other_host(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let launch =
+        |side: &Snapshot| side.profiles.iter().filter_map(|p| p.launch_ns).max().filter(|&ns| ns > 0);
     let (b, a) = (launch(before)?, launch(after)?);
     let slower = if a > b { "slower" } else { "faster" };
     let [took, takes] = [b, a].map(text::duration);
@@ -103,8 +104,8 @@ fn other_host(before: &Side, after: &Side) -> Option<String> {
 }
 
 /// Says what amounts refer to; whether that is the same on both sides.
-fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool {
-    let span = |side: &Side| side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0) as f64;
+fn iterations(before: &Snapshot, after: &Snapshot, warnings: &mut Vec<Warning>) -> bool {
+    let span = |side: &Snapshot| side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0) as f64;
     let (b, a) = (span(before), span(after));
     let alike = (b - a).abs() <= SAME_LENGTH * b.max(a);
     match (&before.iterations, &after.iterations) {
@@ -145,7 +146,7 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
 }
 
 /// What is worth knowing, but stops no comparison.
-fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning>) {
+fn others(before: &Snapshot, after: &Snapshot, roots: &Roots, warnings: &mut Vec<Warning>) {
     let said = [before, after].into_iter().flat_map(|side| &side.warnings);
     warnings.extend(said.filter(|w| w.known().is_some_and(Code::is_of_timing)).cloned());
     let (b, a) = (before.ranks(), after.ranks());
@@ -154,7 +155,7 @@ fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning
         let message = format!("{b} waited before, {a} after: amounts are means over ranks");
         warnings.push(Warning::new(Code::OtherRanks, message, ""));
     }
-    let command = |side: &Side| side.profiles.first().and_then(|p| p.command.clone());
+    let command = |side: &Snapshot| side.profiles.first().and_then(|p| p.command.clone());
     if let (Some(b), Some(a)) = (command(before), command(after))
         && b != a
     {

@@ -11,8 +11,8 @@
 use super::comparable::Comparable;
 use super::matching::Pair;
 use super::noise;
-use super::side::Side;
-use super::units::Unit;
+use super::snapshot::Snapshot;
+use super::units::SiteGroup;
 use crate::analysis::pricing::counts;
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
 use crate::model::{Recoverable, Site};
@@ -24,18 +24,18 @@ const MOST: f64 = 0.5;
 
 /// What the fates of waits rest on.
 pub(super) struct Fixed<'a> {
-    pub before: (&'a Side, &'a [Unit<'a>]),
-    pub after: (&'a Side, &'a [Unit<'a>]),
+    pub before: (&'a Snapshot, &'a [SiteGroup<'a>]),
+    pub after: (&'a Snapshot, &'a [SiteGroup<'a>]),
     /// Of each unit, the one of the other side.
-    after_of: FxHashMap<usize, &'a Unit<'a>>,
-    before_of: FxHashMap<usize, &'a Unit<'a>>,
+    after_of: FxHashMap<usize, &'a SiteGroup<'a>>,
+    before_of: FxHashMap<usize, &'a SiteGroup<'a>>,
     pub comparable: &'a Comparable,
 }
 
 impl<'a> Fixed<'a> {
     pub fn new(
-        before: (&'a Side, &'a [Unit<'a>]),
-        after: (&'a Side, &'a [Unit<'a>]),
+        before: (&'a Snapshot, &'a [SiteGroup<'a>]),
+        after: (&'a Snapshot, &'a [SiteGroup<'a>]),
         pairs: &[Pair],
         comparable: &'a Comparable,
     ) -> Self {
@@ -46,7 +46,7 @@ impl<'a> Fixed<'a> {
 
     /// What became of each avoidable wait of BEFORE, by its unit.
     pub fn fates(&self) -> FxHashMap<usize, Fate> {
-        let avoidable = |(_, unit): &(usize, &Unit)| is_avoidable(unit.site);
+        let avoidable = |(_, unit): &(usize, &SiteGroup)| is_avoidable(unit.site);
         let units = || self.before.1.iter().enumerate().filter(avoidable);
         let became: FxHashMap<usize, Became> = units().map(|(i, unit)| (i, self.became(i, unit))).collect();
         let mut moved = self.moved(|i| became.get(&i).is_some_and(|became| *became != Became::Still));
@@ -57,7 +57,7 @@ impl<'a> Fixed<'a> {
         became.into_iter().map(fate).collect()
     }
 
-    fn became(&self, i: usize, unit: &Unit) -> Became {
+    fn became(&self, i: usize, unit: &SiteGroup) -> Became {
         match self.after_of.get(&i) {
             None => Became::Gone,
             // Out of the loop, behind it.
@@ -111,7 +111,7 @@ impl<'a> Fixed<'a> {
     /// How far behind a wait of BEFORE one of AFTER is, in iterations below 1; `None` where they are of different threads.
     fn behind(&self, from: usize, to: usize) -> Option<f64> {
         let (before, after) = (&self.before.1[from], &self.after.1[to]);
-        let thread = |unit: &Unit| (unit.site.thread.role, unit.site.thread.main, unit.per);
+        let thread = |unit: &SiteGroup| (unit.site.thread.role, unit.site.thread.main, unit.per);
         let was = self.before_of.get(&to);
         let at = was.map_or_else(|| place(after, self.after.0), |was| place(was, self.before.0));
         let distance =
@@ -169,14 +169,14 @@ fn is_avoidable(site: &Site) -> bool {
 }
 
 /// Where in an iteration a unit waits, as a share of it.
-fn place(unit: &Unit, side: &Side) -> Option<f64> {
+fn place(unit: &SiteGroup, side: &Snapshot) -> Option<f64> {
     let length = side.iterations.as_ref()?.median_ns;
     (length > 0).then_some(unit.site.offset_ns? as f64 / length as f64)
 }
 
 /// What fixing sites was to save, of an iteration or of the run: of all avoidable ones and of sets that go together what
 /// was simulated; else at least what the best saves, and at most what all do. No figure where only a range is known.
-fn predicted(side: &Side, sites: &[&Site], per: Per) -> Option<(Option<i64>, i64, i64)> {
+fn predicted(side: &Snapshot, sites: &[&Site], per: Per) -> Option<(Option<i64>, i64, i64)> {
     let totals = &side.totals;
     let all = side.sites.iter().filter(|s| is_avoidable(s));
     let whole = sites.len() == all.count();

@@ -15,8 +15,8 @@
 //! Lines of all frames vote, not only those of waits, so that a lone wait below an edit is found too. Costs the square
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
-use super::Side;
-use super::units::{KindGroup, Unit};
+use super::Snapshot;
+use super::units::{KindGroup, SiteGroup};
 use crate::frame::sites::joined;
 use crate::model::diff::MatchedBy;
 use crate::model::{Frame, Site};
@@ -50,8 +50,8 @@ pub struct Roots {
 
 impl Roots {
     /// The one replacement of a leading part that maps most files of `before` that `after` lacks onto such that it has.
-    pub fn find(before: &Side, after: &Side) -> Self {
-        let files = |side: &Side| -> FxHashSet<String> {
+    pub fn find(before: &Snapshot, after: &Snapshot) -> Self {
+        let files = |side: &Snapshot| -> FxHashSet<String> {
             let frames = side.sites.iter().flat_map(Site::all_frames);
             frames.filter(|f| f.user).map(|f| f.file.clone()).collect()
         };
@@ -96,7 +96,7 @@ fn components(path: &str) -> Vec<&str> {
 /// All that the stages look at.
 pub struct Matcher<'a> {
     /// Units of BEFORE and AFTER; so in all pairs here.
-    units: [&'a [Unit<'a>]; 2],
+    units: [&'a [SiteGroup<'a>]; 2],
     /// File of each unit, as AFTER names it.
     files: [Vec<Cow<'a, str>>; 2],
     /// Whether the texts of lines may be compared.
@@ -114,7 +114,7 @@ pub struct Matcher<'a> {
 /// One unit and the side it is of.
 #[derive(Clone, Copy)]
 struct At<'a> {
-    unit: &'a Unit<'a>,
+    unit: &'a SiteGroup<'a>,
     file: &'a str,
 }
 
@@ -213,14 +213,14 @@ enum By {
 
 /// Pairs the units of two sides.
 pub fn pairs<'a>(
-    before: (&Side, &'a [Unit<'a>]),
-    after: (&Side, &'a [Unit<'a>]),
+    before: (&Snapshot, &'a [SiteGroup<'a>]),
+    after: (&Snapshot, &'a [SiteGroup<'a>]),
     roots: &Roots,
 ) -> PolarsResult<Vec<Pair>> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
     let as_is = Roots::default();
     let sides = [(before, roots), (after, &as_is)];
-    let file = |u: &'a Unit, roots: &Roots| u.location().map_or("".into(), |f| roots.map(&f.file));
+    let file = |u: &'a SiteGroup, roots: &Roots| u.location().map_or("".into(), |f| roots.map(&f.file));
     let [b, a] = sides.map(|(side, roots)| lines(side.0, roots));
     let mut matcher = Matcher {
         units: [before.1, after.1],
@@ -241,8 +241,8 @@ pub fn pairs<'a>(
 }
 
 /// Pairs units of a coarse grain: by what each was made from.
-pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> PolarsResult<Vec<Pair>> {
-    let call = |u: &Unit| {
+pub fn pairs_by_call(before: &[SiteGroup], after: &[SiteGroup]) -> PolarsResult<Vec<Pair>> {
+    let call = |u: &SiteGroup| {
         Some(format!("{}|{}|{:?}", u.site.api, u.site.driver_api, u.site.copy.map(|c| c.direction)))
     };
     let [before, after] = [before, after].map(|units| units.iter().map(call).collect::<Vec<_>>());
@@ -255,7 +255,7 @@ pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> PolarsResult<Vec<Pair>>
 /// Lines of the user's frames, by file and function.
 type Lines = FxHashMap<(String, String), BTreeSet<u32>>;
 
-fn lines(side: &Side, roots: &Roots) -> Lines {
+fn lines(side: &Snapshot, roots: &Roots) -> Lines {
     let mut lines = Lines::default();
     let frames = side.sites.iter().flat_map(Site::all_frames);
     for Frame { function, file, line, .. } in frames.filter(|f| f.user && f.line > 0) {

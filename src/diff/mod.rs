@@ -8,10 +8,10 @@ mod comparable;
 mod fixed;
 mod matching;
 mod noise;
-mod side;
+mod snapshot;
 mod units;
 
-pub use side::Side;
+pub use snapshot::Snapshot;
 
 use crate::frame::sites::Sites;
 use crate::model::diff::*;
@@ -22,13 +22,13 @@ use fixed::Fixed;
 use matching::{Pair, Roots};
 use polars::prelude::PolarsResult;
 use rustc_hash::FxHashMap;
-use units::{Cost, KindGroup, Unit};
+use units::{Cost, KindGroup, SiteGroup};
 
 /// Compares two reports. Pure: the same two give the same result.
 ///
 /// # Errors
 /// polars refused a query: a defect, never the data.
-pub fn compare(before: &Side, after: &Side) -> PolarsResult<DiffReport> {
+pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> {
     let grain = Granularity::of(before, after);
     let roots = Roots::find(before, after);
     let comparable = comparable::check(before, after, grain, &roots);
@@ -150,14 +150,14 @@ fn compared(pair: &Pair, fixed: &Fixed, roots: &Roots) -> SiteChange {
 
 /// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes
 /// another verdict of the same wait, and so may what happened to run around it.
-fn verdict_differs(before: &Unit, after: &Unit) -> bool {
-    let read = |u: &Unit| u.site.source.is_some();
-    let verdict = |u: &Unit| (u.site.class, KindGroup::of(u.site));
+fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
+    let read = |u: &SiteGroup| u.site.source.is_some();
+    let verdict = |u: &SiteGroup| (u.site.class, KindGroup::of(u.site));
     let alike = read(before) == read(after) && !before.site.is_indirect() && !after.site.is_indirect();
     alike && verdict(before) != verdict(after)
 }
 
-fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
+fn state(unit: &SiteGroup, per: Per, side: &Snapshot, lines: bool) -> SiteState {
     let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     // Amounts of the run, where the other side has no iterations.
     let scale = if per == unit.per { 1.0 } else { iterations };
@@ -185,7 +185,7 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
     }
 }
 
-fn capture(side: &Side) -> CaptureInfo {
+fn capture(side: &Snapshot) -> CaptureInfo {
     CaptureInfo {
         profiles: side.profiles.iter().map(|p| p.path.clone()).collect(),
         command: side.profiles.first().and_then(|p| p.command.clone()),
@@ -196,7 +196,7 @@ fn capture(side: &Side) -> CaptureInfo {
 }
 
 /// The whole program, per iteration where both sides have them.
-fn run(before: &Side, after: &Side, costs: bool) -> PolarsResult<RunChange> {
+fn run(before: &Snapshot, after: &Snapshot, costs: bool) -> PolarsResult<RunChange> {
     let per =
         if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };
     let (b, a) = (whole(before, per)?, whole(after, per)?);
@@ -209,7 +209,7 @@ fn run(before: &Side, after: &Side, costs: bool) -> PolarsResult<RunChange> {
     Ok(RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed })
 }
 
-fn whole(side: &Side, per: Per) -> PolarsResult<WholeRun> {
+fn whole(side: &Snapshot, per: Per) -> PolarsResult<WholeRun> {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.

@@ -11,7 +11,7 @@
 //! and where each side has [`LEAST_SAMPLES`] samples to tell. Nothing is drawn at random: the same captures give the
 //! same answer.
 
-use super::units::{Cost, Unit};
+use super::units::{Cost, SiteGroup};
 
 /// Of a normal distribution, 0.3 % lie further out.
 const SIGMAS: f64 = 3.0;
@@ -39,7 +39,7 @@ pub fn floor(before: Cost, after: Cost, samples: u64, waits: f64) -> Option<f64>
 }
 
 /// Whether the number of waits differs by more than where a capture begins and ends explains.
-pub fn waits_differ(before: &Unit, after: &Unit) -> bool {
+pub fn waits_differ(before: &SiteGroup, after: &SiteGroup) -> bool {
     // Rates are quotients: equal ones may differ in the last bit.
     const ROUNDING: f64 = 1e-9;
     (before.waits - after.waits).abs() > before.waits_slack + after.waits_slack + ROUNDING

@@ -4,7 +4,7 @@
 //! differ only by what they happened to find on the GPU (a `synchronize()` that found it idle in some iterations).
 //! How fine a unit is depends on what both captures can tell.
 
-use super::side::{Side, ranks};
+use super::snapshot::{Snapshot, ranks};
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
 use crate::vocabulary::{Attribution, Kind, Per, Sample};
@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 
 impl Granularity {
     /// As fine as both sides can tell.
-    pub(super) fn of(before: &Side, after: &Side) -> Self {
+    pub(super) fn of(before: &Snapshot, after: &Snapshot) -> Self {
         use Attribution::{PythonBacktrace, PythonSample};
-        let has = |side: &Side, of: &[Attribution]| {
+        let has = |side: &Snapshot, of: &[Attribution]| {
             side.sites.iter().any(|s| s.waits > 0 && of.contains(&s.attribution))
         };
         let [b, a] = [before, after].map(|side| has(side, &[PythonBacktrace, PythonSample]));
@@ -38,7 +38,7 @@ pub struct Cost {
 
 /// Sites of one side that are compared as one.
 #[derive(Clone, Debug)]
-pub struct Unit<'a> {
+pub struct SiteGroup<'a> {
     /// The site with most waits speaks for all.
     pub site: &'a Site,
     pub ids: Vec<&'a str>,
@@ -75,7 +75,7 @@ impl KindGroup {
     }
 }
 
-impl Unit<'_> {
+impl SiteGroup<'_> {
     pub fn location(&self) -> Option<&Frame> {
         self.site.location()
     }
@@ -88,13 +88,13 @@ const QUARTILES_APART: f64 = 1.349;
 const OUTSIDE: f64 = 0.075;
 
 /// The units of a side, those with most waits first.
-pub fn units(side: &Side, grain: Granularity) -> Vec<Unit<'_>> {
+pub fn units(side: &Snapshot, grain: Granularity) -> Vec<SiteGroup<'_>> {
     let mut groups: FxHashMap<String, Vec<&Site>> = FxHashMap::default();
     for site in &side.sites {
         groups.entry(identity(site, grain)).or_default().push(site);
     }
     absorb_start_up(&mut groups, grain);
-    let mut units: Vec<(String, Unit)> =
+    let mut units: Vec<(String, SiteGroup)> =
         groups.into_iter().map(|(identity, sites)| (identity, unit(side, sites))).collect();
     units.sort_by(|a, b| b.1.site.waits.cmp(&a.1.site.waits).then_with(|| a.0.cmp(&b.0)));
     units.into_iter().map(|(_, unit)| unit).collect()
@@ -153,14 +153,14 @@ fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Granularit
     }
 }
 
-fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
+fn unit<'a>(side: &Snapshot, mut sites: Vec<&'a Site>) -> SiteGroup<'a> {
     sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
     let ranks = ranks(sites.iter().copied()).max(1) as f64;
     let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     // What waits at start-up only happens once a run, however many iterations it has.
     let looped = |s: &&Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
     let per = if side.iterations.is_some() && sites.iter().any(looped) { Per::Iteration } else { Per::Run };
-    let mut unit = Unit {
+    let mut unit = SiteGroup {
         site: sites[0],
         ids: sites.iter().map(|s| s.id.as_str()).collect(),
         per,

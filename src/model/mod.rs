@@ -495,5 +495,10 @@ pub struct Iterations {
 
 /// JSON knows neither NaN nor infinity: serde_json writes `null`, where the contract says number.
 fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(if number.is_finite() { *number } else { 0.0 })
+    serializer.serialize_f64(or_zero(*number))
+}
+
+/// A number, or 0 where it is none.
+fn or_zero(number: f64) -> f64 {
+    if number.is_finite() { number } else { 0.0 }
 }

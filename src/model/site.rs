@@ -2,7 +2,7 @@
 
 use super::edit::Proposal;
 use super::native::method;
-use super::{Awaited, Process, finite};
+use super::{Awaited, Process, finite, or_zero};
 use crate::text;
 use crate::vocabulary::{
     Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Sample, SiteId, ThreadRole,
@@ -148,6 +148,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// Its confidence as a number that every format can hold.
+    pub fn finite_confidence(&self) -> f64 {
+        or_zero(self.confidence)
+    }
+
     /// Its saving, where more is known than what it is at most.
     pub fn promise(&self) -> Option<&Recoverable> {
         self.recoverable.as_ref().filter(|saving| saving.simulated && !saving.range_only && !self.is_kept())

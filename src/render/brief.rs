@@ -163,7 +163,7 @@ fn site(site: &Site) -> BriefSite {
         library: site.library_frame.as_ref().map(in_library),
         class: site.class,
         kind: site.kind,
-        confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
+        confidence: site.finite_confidence(),
         because: site.evidence.first().map(|e| Evidence::new(e.rule, start(&e.text))),
         pattern: site.pattern.as_deref().map(start),
         api: start(&site.api),

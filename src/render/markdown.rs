@@ -90,7 +90,8 @@ fn head(report: &Report) -> String {
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
         let (length, waits) = (phrase::iteration_length(i), phrase::waits(i.waits_per_iteration));
-        out += &format!("- {count}, {length}, {waits} each\n");
+        let of = md::plain(&phrase::looping(report));
+        out += &format!("- {count}{of}, {length}, {waits} each\n");
     }
     out + "\n"
 }

@@ -260,6 +260,14 @@ pub(crate) fn iteration_length(iterations: &Iterations) -> String {
     format!("{words}, mean {} from start to start", text::duration(mean))
 }
 
+/// " in rank_0.sqlite", of which the report's iterations are, where other exports have a loop of their own.
+pub(crate) fn looping(report: &Report) -> String {
+    let mut looping = report.profiles.iter().filter(|profile| profile.iterations > 0);
+    let (first, more) = (looping.next(), looping.next().is_some());
+    let name = first.filter(|_| more).map(|profile| escape_terminal(text::path_end(&profile.path, 1)));
+    name.map_or_else(String::new, |name| format!(" in {name}"))
+}
+
 /// "main", "autograd", "pt_nccl_watchdg", "thread 4243", with "×4" for several.
 pub(crate) fn thread(site: &Site) -> String {
     let thread = &site.thread;

@@ -176,7 +176,8 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
         let cell = |site: &RankSite| {
             let [median, range, most] = &amounts(site, ranks)[at];
             let all = [median.clone(), Tone::Faint.paint(range), Tone::Faint.paint(most)];
-            if stacked { all.to_vec() } else { vec![all.join(" ").trim().to_owned()] }
+            let told = || all.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ");
+            if stacked { all.to_vec() } else { vec![told()] }
         };
         Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
     };

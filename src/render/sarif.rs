@@ -153,7 +153,7 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
     }
     out["properties"] = json!({
         "site": site.id, "key": escape_terminal(&site.key), "class": site.class, "kind": site.kind, "api": site.api,
-        "confidence": if site.confidence.is_finite() { site.confidence } else { 0.0 },
+        "confidence": site.finite_confidence(),
         "waits": site.waits, "perIteration": site.per_iteration.filter(|n| n.is_finite()),
         "blockedNs": site.blocked_ns, "drainNs": site.drain_ns,
         "recoverableNs": site.recoverable.as_ref().map(|r| r.alone_ns),

@@ -10,7 +10,7 @@ use crate::vocabulary::{BoundBy, Change, Class};
 pub fn short(site: &Site) -> Option<String> {
     site.recoverable.as_ref()?;
     let (whole, each) = site.saves();
-    let at_most = if site.promise().is_some() { "" } else { "≤ " };
+    let at_most = if site.promise().is_some() || whole == 0 { "" } else { "≤ " };
     Some(match each {
         _ if site.once => format!("{at_most}{} once", text::duration(whole)),
         Some(each) => format!("{at_most}{}/iter", text::duration(each)),
@@ -23,6 +23,9 @@ pub fn short(site: &Site) -> Option<String> {
 pub fn in_words(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
     let (low, high) = (least(saving.low_ns), text::duration(saving.high_ns));
+    if saving.change == Change::Keep && saving.high_ns == 0 {
+        return Some("nothing: it stays as it is".to_owned());
+    }
     if site.is_kept() {
         return Some(format!("up to {high} by moving or merging it: the wait is needed"));
     }

@@ -8,7 +8,7 @@ use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
 use super::{Setting, phrase, ranks, view};
-use crate::model::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
+use crate::model::{ClassTotals, Gpu, ProfileInfo, Report, Totals, Warning};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};
@@ -69,7 +69,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
     lines.extend((more > 0).then(|| (String::new(), format!("and {more} more"))));
     lines.extend(report.ranks.iter().flat_map(ranks::facts));
     lines.extend(gpu_lines(report));
-    lines.extend(report.iterations.iter().map(|all| ("iterations".to_owned(), iterations_line(all))));
+    lines.extend(iterations_line(report).map(|line| ("iterations".to_owned(), line)));
     let totals = &report.totals;
     if totals.waits > 0 {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
@@ -129,11 +129,13 @@ fn gpu_name(gpu: &Gpu) -> String {
     gpu.name.as_deref().map_or_else(|| "name not recorded".to_owned(), view::escaped)
 }
 
-fn iterations_line(iterations: &Iterations) -> String {
+fn iterations_line(report: &Report) -> Option<String> {
+    let iterations = report.iterations.as_ref()?;
     let share = iterations.confidence.map(|share| format!(", {} alike", text::confidence(share)));
     let (count, share) = (text::iterations(iterations.count, iterations.start_up), share.unwrap_or_default());
     let (source, length) = (escape_terminal(&iterations.source), phrase::iteration_length(iterations));
-    format!("{count} by {source}{share}, {length}, {} each", phrase::waits(iterations.waits_per_iteration))
+    let (waits, of) = (phrase::waits(iterations.waits_per_iteration), phrase::looping(report));
+    Some(format!("{count} by {source}{share}{of}, {length}, {waits} each"))
 }
 
 /// The sentence in place of an empty table.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::sample;
+use crate::model::{ProfileInfo, sample};
 
 fn rendered(report: &Report, width: Option<usize>, color: bool) -> String {
     sample::printed(|out| render(report, &Style { width, color }, out))
@@ -159,6 +159,19 @@ fn one_wait_each_is_one_wait() {
         iterations.waits_per_iteration = 1.0;
     }
     assert!(rendered(&report, None, false).contains(", 1 wait each\n"));
+}
+
+/// The iterations are of one export: where another one loops too, its waits are not among them.
+#[test]
+fn of_several_loops_the_one_shown_is_named() {
+    let mut report = sample::sample();
+    report.profiles.truncate(1);
+    report.profiles[0].iterations = 30;
+    let other = ProfileInfo { path: "b/rank_1.sqlite".into(), ..report.profiles[0].clone() };
+    report.profiles[0].path = "a/rank_0.sqlite".into();
+    assert!(!rendered(&report, None, false).contains("` in rank_0"));
+    report.profiles.push(other);
+    assert!(rendered(&report, None, false).contains("` in rank_0.sqlite, median"));
 }
 
 #[test]

@@ -9,14 +9,14 @@ use std::path::Path;
 
 /// The light capture of an export.
 #[derive(Default)]
-pub struct Light {
+pub struct TimingCapture {
     /// As far as there is one that can be used.
     pub capture: Option<CaptureAnalysis>,
     /// Why the one that lies beside the export is not used.
     unused: Option<Warning>,
 }
 
-impl Light {
+impl TimingCapture {
     /// Reads the light capture of an export, where there is one.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
 use assemble::Assembler;
-use light::Light;
+use light::TimingCapture;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -109,12 +109,12 @@ fn as_advised(
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
         let judged_again = parts.len() > 1;
         let mut found = CaptureAnalysis::read(path, &each)?;
-        let mut light = Light::read(path, &each)?;
+        let mut light = TimingCapture::read(path, &each)?;
         found.judge(&each, judged_again)?;
         let stands = light.stands_for(&mut found, &each, judged_again)?;
         let (mut found, mut light, stands) = match judged_again {
             true => (found, light, stands),
-            false => (light.alone(found, stands), Light::default(), false),
+            false => (light.alone(found, stands), TimingCapture::default(), false),
         };
         light.shown(&mut found, stands).price(number, &scenario, &each, again);
         Ok((found, light, stands))

@@ -6,19 +6,19 @@ use crate::loops::{LOOP, Loop, Waits, read, source, upload};
 use serde_json::Value;
 use std::path::Path;
 use sync_report::analysis::Options;
-use sync_report::diff::{self, Side};
+use sync_report::diff::{self, Snapshot};
 use sync_report::model::diff::{DiffReport, Location, SiteChange, Status};
 use sync_report::render::json;
 use sync_report::report;
 use sync_report::verdict::source::SourceRoot;
 
 /// A capture of the loop as a side, its sources below `sources` where there are any.
-pub fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Side {
+pub fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Snapshot {
     let (_folder, path) = how.export(lines).write_temp();
     let roots = sources.map(|new| SourceRoot { old: Some("/w".to_owned()), new: new.to_owned() });
     let options = Options { source_roots: roots.into_iter().collect(), ..options() };
     let report = report::run(&[path], &options).expect("a report");
-    Side::of(report, sources.is_some())
+    Snapshot::of(report, sources.is_some())
 }
 
 /// Each site as `moved 17 -> 57 renamed`, in the order of the comparison.
@@ -46,7 +46,7 @@ fn said(report: &DiffReport) -> Vec<String> {
 }
 
 /// [`diff::compare`], whose queries hold for every report.
-pub fn compare(before: &Side, after: &Side) -> DiffReport {
+pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     diff::compare(before, after).expect("queries that polars takes")
 }
 
@@ -314,7 +314,7 @@ fn a_lost_copy_at_start_up_is_no_new_site() {
     let (_folder, path) = e.write_temp();
     let report = report::run(&[path], &options()).expect("a report");
     let before = side(&light.clone().seed(2), &lines, None);
-    let after = Side::of(report, false);
+    let after = Snapshot::of(report, false);
     assert_eq!((before.sites.len(), after.sites.len()), (2, 3));
     let compared = compare(&before, &after);
     assert_eq!(compared.counts.unchanged, compared.sites.len(), "{:?}", said(&compared));
@@ -326,7 +326,7 @@ fn ranks_are_taken_together() {
     let two = [LOOP.seed(2), Loop { pid: 200, ..LOOP.seed(3) }].map(|how| how.export(&STEP).write_temp());
     let paths = two.each_ref().map(|(_, path)| path.clone());
     let report = report::run(&paths, &options()).expect("a report");
-    let report = compare(&side(&LOOP, &STEP, None), &Side::of(report, false));
+    let report = compare(&side(&LOOP, &STEP, None), &Snapshot::of(report, false));
     assert_eq!(report.counts.unchanged, 3, "{:?}", said(&report));
     assert_eq!(codes(&report), ["other-ranks"]);
     let waits: Vec<f64> = report.sites.iter().filter_map(|s| s.after.as_ref()).map(|s| s.waits).collect();
@@ -340,8 +340,8 @@ fn a_report_kept_as_json_stands_for_its_capture() {
     let mut bytes = Vec::new();
     json::write(&report, &mut bytes).expect("a Vec takes everything");
     let after = side(&LOOP.seed(2), &[STEP[0], STEP[2], upload("load", 55)], None);
-    let kept = compare(&Side::from_json(&bytes).expect("a side"), &after);
-    let fresh = compare(&Side::of(report, true), &after);
+    let kept = compare(&Snapshot::from_json(&bytes).expect("a side"), &after);
+    let fresh = compare(&Snapshot::of(report, true), &after);
     let text = |r: &DiffReport| serde_json::to_string(r).expect("JSON");
     assert_eq!(text(&kept), text(&fresh));
     assert_eq!((kept.counts.new, kept.counts.gone), (1, 1), "{:?}", said(&kept));

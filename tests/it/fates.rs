@@ -6,7 +6,7 @@ use crate::look::options;
 use crate::loops::{LOOP, Loop, Waits, read, upload};
 use sync_report::analysis::Options;
 use sync_report::analysis::pricing::Scenario;
-use sync_report::diff::Side;
+use sync_report::diff::Snapshot;
 use sync_report::model::Report;
 use sync_report::report;
 use sync_report::vocabulary::Change;
@@ -84,7 +84,7 @@ fn what_was_chosen_has_a_fate() {
     let site = plain.sites.iter().find(|s| s.location().is_some_and(|at| at.line == 22)).expect("the read");
     let chosen = kept(vec![(site.key.clone(), Change::Drop)]);
     let after = side(&LOOP.seed(2), &before[..1], None);
-    let of = |report: &Report| fates(&compare(&Side::of(report.clone(), false), &after));
+    let of = |report: &Report| fates(&compare(&Snapshot::of(report.clone(), false), &after));
     assert_eq!(
         (of(&plain), of(&chosen)),
         (vec!["18 Still".to_owned()], vec!["18 Still".to_owned(), "22 Gone".to_owned()])

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sync_report::analysis::{CaptureAnalysis, Options};
-use sync_report::diff::Side;
+use sync_report::diff::Snapshot;
 use sync_report::model::Report;
 use sync_report::model::timeline::{Budget, Timeline, WHOLE};
 use sync_report::render::html;
@@ -21,7 +21,7 @@ pub fn page(report: &Report) -> String {
 
 /// The page of a comparison.
 pub fn compared(before: &Report, after: &Report) -> String {
-    let side = |report: &Report| Side::of(report.clone(), true);
+    let side = |report: &Report| Snapshot::of(report.clone(), true);
     let (before, after) = (side(before), side(after));
     let mut out = Vec::new();
     let drawings = [&before.timelines[..], &after.timelines[..]];

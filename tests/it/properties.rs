@@ -10,7 +10,7 @@ use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead::Costs;
 use sync_report::cost::simulate;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::diff::Side;
+use sync_report::diff::Snapshot;
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
 use sync_report::verdict::site::Site;
@@ -251,7 +251,7 @@ proptest! {
     fn comparisons_are_sound(a in steps(), b in steps()) {
         let (one, other) = (export(Schema::V2026_2, &a).write_temp(), export(Schema::V2026_2, &b).write_temp());
         let [a, b] = [&one, &other].map(|(_, path)| look::report_on(path, &options()));
-        let [old, new] = [&a, &b].map(|report| Side::of(report.clone(), false));
+        let [old, new] = [&a, &b].map(|report| Snapshot::of(report.clone(), false));
         let same = crate::diff::compare(&old, &old);
         prop_assert_eq!(same.counts.unchanged, same.sites.len());
         let changed = crate::diff::compare(&old, &new);

@@ -6,7 +6,7 @@ use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
 use crate::look::{self, options};
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
-use sync_report::diff::Side;
+use sync_report::diff::Snapshot;
 use sync_report::model::{Iterations, Report};
 
 /// A program as it goes on: each call 2 µs after the one before.
@@ -211,7 +211,7 @@ fn found_loops_compare_whatever_is_beside_them() {
             p.item();
         }
         let report = p.report();
-        (report.iterations.as_ref().map(|i| i.source.clone()), Side::of(report, false))
+        (report.iterations.as_ref().map(|i| i.source.clone()), Snapshot::of(report, false))
     });
     assert_ne!(alone.0, beside.0);
     let report = crate::diff::compare(&alone.1, &beside.1);

@@ -1,7 +1,7 @@
 //! One comparison in every format.
 
 use super::{markdown, table};
-use crate::diff::{Side, compare};
+use crate::diff::{Snapshot, compare};
 use crate::model::diff::DiffReport;
 use crate::model::sample;
 use crate::render::json;
@@ -30,7 +30,7 @@ fn sample() -> DiffReport {
     }
     after.profiles[0].gpus[0].name = before.profiles[0].gpus[0].name.clone();
     before.profiles[0].path = "/data/runs/before.sqlite".to_owned();
-    let side = |report| Side::of(report, false);
+    let side = |report| Snapshot::of(report, false);
     compare(&side(before), &side(after)).expect("queries that polars takes")
 }
 
@@ -47,7 +47,7 @@ fn a_slower_host_is_said_and_its_times_are_not_judged() {
         let side = |launch| {
             let mut report = sample::single();
             report.profiles[0].launch_ns = launch;
-            Side::of(report, false)
+            Snapshot::of(report, false)
         };
         let report = compare(&side(before), &side(after)).expect("queries that polars takes");
         assert_eq!(report.costs_compared, judged, "{before:?} {after:?}");

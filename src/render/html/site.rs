@@ -86,7 +86,7 @@ pub(super) fn of(report: &Report, site: &Site, views: &Views) -> PageSite {
     PageSite {
         row: views.site(site),
         sort: SortBy {
-            confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
+            confidence: site.finite_confidence(),
             waits: site.waits,
             saves_ns: site.saves_ns(),
             blocked_ns: site.blocked_ns,

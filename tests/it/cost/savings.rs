@@ -4,6 +4,7 @@ use super::*;
 use crate::export::{Copy, Memory};
 use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
 use sync_report::model::Site;
+use sync_report::render::saving;
 use sync_report::vocabulary::{BoundBy, Change, Class};
 use sync_report::{analysis, report};
 
@@ -141,7 +142,14 @@ fn sites_of_one_place_are_asked_for_apart() {
     let joint = |report: &Report| report.totals.recoverable_false_joint_ns;
     let one = asked(&[("S1", Change::Drop)]);
     assert!(joint(&one) > joint(&plain), "{:?}", one.totals);
-    assert_eq!(joint(&asked(&[("S1", Change::Drop), ("S2", Change::Keep)])), joint(&one));
+    let kept = asked(&[("S1", Change::Drop), ("S2", Change::Keep)]);
+    assert_eq!(joint(&kept), joint(&one));
+    // Of two reads that nobody knows to be needed, only what is asked to stay saves nothing.
+    let range =
+        |report: &Report| report.sites[1].recoverable.as_ref().map(|r| [r.alone_ns, r.low_ns, r.high_ns]);
+    assert_eq!(range(&kept), Some([0; 3]));
+    assert!(range(&one) > Some([0; 3]), "{:?}", range(&one));
+    assert_eq!(saving::short(&kept.sites[1]).as_deref(), Some("0 ns/iter"));
     let by_key = asked(&[(&plain.sites[0].key, Change::Drop), (&plain.sites[1].key, Change::Keep)]);
     assert_eq!(joint(&by_key), joint(&one));
 }

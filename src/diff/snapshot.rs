@@ -30,7 +30,7 @@ pub enum SideError {
 
 /// A report to compare.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct Snapshot {
     /// What is compared.
     pub report: Report,
     /// Whether `source` is the line as it was when the capture ran. Sources are read from today's files: those of an
@@ -38,7 +38,7 @@ pub struct Side {
     pub sources_are_its_own: bool,
 }
 
-impl Deref for Side {
+impl Deref for Snapshot {
     type Target = Report;
 
     fn deref(&self) -> &Report {
@@ -46,7 +46,7 @@ impl Deref for Side {
     }
 }
 
-impl Side {
+impl Snapshot {
     /// Reads a report in JSON.
     ///
     /// # Errors
