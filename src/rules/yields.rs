@@ -65,14 +65,18 @@ impl Yields {
     }
 
     fn words(&self, rule: &Rule) -> String {
+        let guard = ids(all().filter(|rule| rule.role == Role::Guard));
         let mut to = match self.to {
-            To::Nothing => "nothing".to_owned(),
-            To::SameKind => "a source that says the same kind, which only adds its reasons".to_owned(),
+            To::Nothing => format!("nothing but {guard}"),
+            To::SameKind => {
+                format!("{guard}, and a source that says the same kind, which only adds its reasons")
+            }
             To::Decided => "a source that decides".to_owned(),
             To::Anything => "the source, whatever it says".to_owned(),
         };
         if let Some(kind) = self.except {
             to += &format!(", unless it says {kind}");
+            to += &if kind == Barrier { format!(" (by another rule than {guard})") } else { String::new() };
         }
         if self.to == To::Decided {
             let changed = self.open.map_or("nothing".to_owned(), |open| {
@@ -85,9 +89,6 @@ impl Yields {
         }
         if self.to == To::Nothing && rule.grades().any(|grade| grade.confidence < DECIDED) {
             to += &format!("; in a case below {}, the source, whatever it says", text::confidence(DECIDED));
-        }
-        if matches!(self.to, To::Nothing | To::SameKind) || self.except == Some(Barrier) {
-            to += &format!("; {} always", ids(all().filter(|rule| rule.role == Role::Guard)));
         }
         to
     }
