@@ -13,6 +13,9 @@
 //! What is added up over sites (totals, the gate's amounts, the two sides of a comparison) are queries over the rows of the
 //! report ([`sites`]): one that was kept as JSON has no waits. What each wait may save (`recoverable_each_high_ns`) is in no sum:
 //! neighbours may both give up the same time.
+//!
+//! By hand, since no column would serve anything else: groups of sites in a comparison, of which each member brings its own spread
+//! and number of iterations (`diff::units`); amounts over ranks, where one without the site counts as 0 (`ranks::sites`); histograms.
 
 mod collectives;
 pub mod sites;
