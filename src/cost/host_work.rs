@@ -15,6 +15,7 @@ use super::bounds::Waits;
 use super::prices::Subject;
 use super::simulate::Program;
 use super::simulate::step::StepIx;
+use super::statistics::share;
 use crate::vocabulary::{Change, Direction};
 
 /// Host time that is not looked at: Python between two calls takes 0.05 to 0.3 ms (TD3, Informer, Rainbow); putting 54 MB
@@ -81,7 +82,6 @@ impl HostWork {
 
     /// What of it a fix may spare, of a run or an iteration of `length` ns.
     pub fn spared(self, length: i64) -> i64 {
-        let share = |ns: i64, of: f64| (ns.max(0) as f64 * of) as i64;
         share(self.before, BUILT).min(share(length, MOST_BUILT)).saturating_add(self.behind)
     }
 }

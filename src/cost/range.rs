@@ -25,7 +25,7 @@
 //! numbers of calls are.
 
 use super::host_work::HostWork;
-use super::statistics::quartiles;
+use super::statistics::{quartiles, share};
 use crate::iterations::Iterations;
 use crate::profile::Profile;
 use crate::vocabulary::BoundBy;
@@ -45,6 +45,7 @@ pub const MOST: f64 = 1.4;
 const UNSEEN: f64 = 0.025;
 /// And of each wait at most: with less, ranges of those programs that have few waits an iteration no longer hold.
 pub(super) const UNSEEN_EACH_NS: i64 = 200_000;
+
 /// What widens the savings of one capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Margin {
@@ -72,7 +73,6 @@ impl Margin {
     /// Of a run or an iteration of `length` ns, whose waits take `along` ns with them at most, and beside which the host does that
     /// work.
     pub(super) fn of(self, length: i64, along: i64, work: HostWork, bound: BoundBy) -> Self {
-        let share = |ns: i64, of: f64| (ns.max(0) as f64 * of) as i64;
         let (unseen, work) = match bound {
             BoundBy::Gpu => (share(length, UNSEEN / 2.0), 0),
             BoundBy::Host => (share(length, UNSEEN), work.spared(length)),
@@ -87,10 +87,10 @@ impl Margin {
 
     /// The range of a saving that is estimated to be `value`, between `least` and `most`.
     pub fn around(self, value: i64, least: i64, most: i64) -> (i64, i64) {
-        let of = |share: f64| (value.max(0) as f64 * share) as i64;
         let unseen = |ns: i64| value.saturating_add(ns);
-        let least = if self.limited { 0 } else { least.min(of(LEAST)).min(unseen(-self.unseen / 2)) };
-        let most = most.max(of(MOST)).max(unseen(self.unseen));
+        let least =
+            if self.limited { 0 } else { least.min(share(value, LEAST)).min(unseen(-self.unseen / 2)) };
+        let most = most.max(share(value, MOST)).max(unseen(self.unseen));
         let far = |end: i64| (value.saturating_sub(end) as f64).hypot(self.scatter as f64) as i64;
         let high = value.saturating_add(far(most)).saturating_add(self.work);
         (value.saturating_sub(far(least)).max(0), high)

@@ -1,4 +1,9 @@
-//! Quartiles and histograms of plain numbers; what waits come to is asked of [`crate::frame`].
+//! Shares, quartiles and histograms of plain numbers; what waits come to is asked of [`crate::frame`].
+
+/// So much of a time, in ns; of less than none, nothing.
+pub fn share(ns: i64, of: f64) -> i64 {
+    (ns.max(0) as f64 * of) as i64
+}
 
 /// Lower quartile, median, upper quartile by nearest rank: values that occurred. 0 of nothing.
 pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {

@@ -28,8 +28,8 @@ use timeline::Timeline;
 pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
 pub use native::{binding, own_function};
 pub use site::{
-    Backward, Bounds, CallPath, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread,
-    StartUp, Thread,
+    Backward, Bounds, CallPath, Example, Fix, Frame, Once, Recoverable, Replayed, Rewrite, Site, Snippet,
+    Spread, StartUp, Thread,
 };
 pub use warning::{Code, Warning};
 
@@ -372,20 +372,6 @@ pub struct WithoutProfiler {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-}
-
-/// What is waited outside the program's loop, or before its first kernel or after its last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Once {
-    /// Sites that wait nowhere else.
-    pub sites: u64,
-    /// Host time inside their waits, summed over threads.
-    pub blocked_ns: i64,
-    /// Of them, those after the loop: [`Site::after_loop`].
-    pub after_loop_sites: u64,
-    /// Host time inside the waits of those.
-    pub after_loop_blocked_ns: i64,
 }
 
 /// The captured run as simulated, and what fixing every false site saves of it.

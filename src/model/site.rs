@@ -252,7 +252,21 @@ pub struct Backward {
     pub forward: Option<Frame>,
 }
 
-impl super::Once {
+/// What is waited outside the program's loop, or before its first kernel or after its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Once {
+    /// Sites that wait nowhere else.
+    pub sites: u64,
+    /// Host time inside their waits, summed over threads.
+    pub blocked_ns: i64,
+    /// Of them, those after the loop: [`Site::after_loop`].
+    pub after_loop_sites: u64,
+    /// Host time inside the waits of those.
+    pub after_loop_blocked_ns: i64,
+}
+
+impl Once {
     /// Sites that wait once per process, and host time inside their waits: what is not after the loop ([`Site::after_loop`]).
     pub const fn of_process(self) -> (u64, i64) {
         let sites = self.sites.saturating_sub(self.after_loop_sites);

@@ -1,6 +1,7 @@
 //! Running the library on a drawn export, and its results in words short enough to compare.
 
 use crate::export::Export;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::Path;
 use sync_report::analysis::pricing::ResolvedScenario;
@@ -11,6 +12,7 @@ use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;
 use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
+use sync_report::rules::calibration;
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 use typed_index_collections::TiVec;
@@ -170,4 +172,19 @@ pub fn table(report: &Report, width: Option<usize>) -> String {
     let style = Style { width, color: false };
     table::render(report, &style, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")
+}
+
+/// Where each rule decided on a labelled place, the class that it said, and whether that is the label's.
+pub type Decided = BTreeSet<(String, String, String, bool)>;
+
+/// Right and wrong verdicts of each rule are those committed of a corpus.
+pub fn assert_counted(corpus: &str, decided: &Decided) {
+    let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for (rule, _, _, right) in decided {
+        let (good, bad) = counts.entry(rule.clone()).or_default();
+        *if *right { good } else { bad } += 1;
+    }
+    let committed = calibration::counts().filter(|count| count.corpus == corpus);
+    let committed: BTreeMap<_, _> = committed.map(|c| (c.rule.to_string(), (c.right, c.wrong))).collect();
+    assert_eq!(counts, committed, "src/rules/calibration.csv: count again with scripts/calibrate.py");
 }

@@ -3,8 +3,7 @@
 use crate::cli::{program, sample};
 use crate::look;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use sync_report::rules::calibration;
+use std::collections::BTreeMap;
 
 fn report(name: &str) -> Value {
     report_of(name, &[])
@@ -70,14 +69,19 @@ fn the_training_loop_has_its_waits_on_their_lines() {
     assert_eq!((&read["copy"]["bytes"], &read["copy"]["direction"]), (&4.into(), &"device-to-host".into()));
 }
 
+/// What each function of the program of patterns is.
+fn labels() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
+    serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON")
+}
+
 /// Every function of the program has the number of waits that its label says, in ten calls; those labelled `none`
 /// have no wait at all, and a labelled kind is never contradicted.
 #[test]
 fn each_pattern_has_the_waits_of_its_label() {
     let report = report("patterns");
     assert_eq!(report["totals"]["waits"], 380);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
-    let labels: Value = serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON");
+    let labels = labels();
     let found = waits_by(&report, |s| text(&s["user_frame"]["function"]));
     let mut expected = BTreeMap::new();
     for (function, label) in labels["sites"].as_object().expect("labels") {
@@ -121,27 +125,20 @@ fn each_pattern_has_the_waits_of_its_label() {
 /// How often each rule was right there, with the program's source and without, is what is committed.
 #[test]
 fn rules_are_counted_on_the_patterns_as_committed() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
-    let labels: Value = serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON");
+    let labels = labels();
     let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
-    let mut decided = BTreeSet::new();
+    let mut decided = look::Decided::new();
     for report in [report_of("patterns", &["--source-root", programs]), report("patterns")] {
         for site in sites(&report) {
             let (function, said) = (text(&site["user_frame"]["function"]), text(&site["class"]));
             let label = text(&labels["sites"][&function]["class"]);
             if said != "unknown" && label != "unknown" {
-                decided.insert((text(&site["evidence"][0]["rule"]), function, said == label, said));
+                let right = said == label;
+                decided.insert((text(&site["evidence"][0]["rule"]), function, said, right));
             }
         }
     }
-    let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
-    for (rule, _, right, _) in decided {
-        let (good, bad) = counts.entry(rule).or_default();
-        *if right { good } else { bad } += 1;
-    }
-    let committed = calibration::counts().filter(|count| count.corpus == "own");
-    let committed: BTreeMap<_, _> = committed.map(|c| (c.rule.to_string(), (c.right, c.wrong))).collect();
-    assert_eq!(counts, committed, "src/rules/calibration.csv: count again with scripts/calibrate.py");
+    look::assert_counted("own", &decided);
 }
 
 #[test]

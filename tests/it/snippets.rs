@@ -10,13 +10,11 @@ mod trace;
 use crate::look;
 use marker::{Label, Mark, Snippet};
 use score::Scored;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::analysis::Options;
 use sync_report::model::{Frame, Report, Site};
-use sync_report::rules::calibration;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::RuleId;
 
@@ -46,8 +44,7 @@ struct Outcome {
     open: usize,
     /// Waits with an edit of their line.
     edits: usize,
-    /// Where each rule decided, the class that it said, and whether that is the label's.
-    decided: BTreeSet<(RuleId, String, String, bool)>,
+    decided: look::Decided,
 }
 
 #[test]
@@ -69,13 +66,7 @@ fn labelled_snippets_are_judged_as_a_reviewer_would() {
     }
     assert!(outcome.wrong.is_empty(), "\n{}", outcome.wrong);
     assert!(outcome.snippets >= 80 && outcome.hard * 3 >= outcome.snippets && outcome.open <= MAX_OPEN);
-    let committed = calibration::counts().filter(|count| count.corpus == "snippets");
-    let committed: BTreeMap<_, _> = committed.map(|c| (c.rule, (c.right, c.wrong))).collect();
-    assert_eq!(
-        outcome.counts(),
-        committed,
-        "src/rules/calibration.csv: count again with scripts/calibrate.py"
-    );
+    look::assert_counted("snippets", &outcome.decided);
 }
 
 impl Outcome {
@@ -124,18 +115,8 @@ impl Outcome {
         let said = site.class.to_string();
         if said != "unknown" && label.class != "unknown" {
             let right = said == label.class;
-            self.decided.insert((rule, place.to_owned(), said, right));
+            self.decided.insert((rule.to_string(), place.to_owned(), said, right));
         }
-    }
-
-    /// Right and wrong verdicts of each rule, as they are committed.
-    fn counts(&self) -> BTreeMap<RuleId, (u32, u32)> {
-        let mut counts: BTreeMap<RuleId, (u32, u32)> = BTreeMap::new();
-        for (rule, _, _, right) in &self.decided {
-            let (good, bad) = counts.entry(*rule).or_default();
-            *if *right { good } else { bad } += 1;
-        }
-        counts
     }
 
     fn compare(&mut self, place: &str, mark: &Mark, with: &Site, without: &Site) {
