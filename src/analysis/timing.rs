@@ -125,7 +125,7 @@ fn match_by(
         let path = |capture: &CaptureAnalysis| capture.profile.path().to_owned();
         return Err(InputError::OtherProgram { of: path(of), other: path(other), matched, waits });
     }
-    Ok((with_waits(found, light, waits), said(found, light, matched)))
+    Ok((with_waits(found, light, waits), said(found, light, matched, by)))
 }
 
 /// The sites, in the light capture's processes.
@@ -163,9 +163,10 @@ fn path_of_waits(found: &CaptureAnalysis) -> TiVec<WaitId, Option<PathIx>> {
     path_of
 }
 
-fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> Warning {
+fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize, by: By) -> Warning {
+    let varying = if by.sizes { "" } else { ", where it is always the same" };
     let message = format!(
-        "times are from {}, sites from {}: {} of {} waits matched by order, call and copy size",
+        "times are from {}, sites from {}: {} of {} waits matched by order, call and copy size{varying}",
         light.profile.path().display(),
         found.profile.path().display(),
         text::count(matched as u64),
