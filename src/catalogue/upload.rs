@@ -227,6 +227,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&[
             "x.new_zeros(64, 20): with the type and on the device of x",
             "torch.FloatTensor(64, 20).zero_(), np.zeros((64, 20)): torch.zeros(64, 20, device=device)",
+            "torch.LongTensor(range(n)): torch.arange(n, device=device)",
         ])
         .sources("NVIDIA sync-free guide"),
     BASE.entry(C12, "pinning in the data loader's thread")

@@ -25,8 +25,8 @@ pub(super) const RULES: &[Rule] = &[
         .proves("A CPU draws some 150 million of them a second, a GPU in no time: the saving counts that.")
         .example("noise = torch.randn(64, 3, 32, 32).to(device)"),
     remark(RuleId::S24)
-        .looks_at("What stands between brackets: a list, or a name that holds one.")
-        .proves("Each element costs the CPU 0.2 µs, which an index that stays on the GPU spares: the saving counts that.")
+        .looks_at("What stands between brackets: a list, or a name that holds one; as S22: what Python counts, `torch.LongTensor(range(n))`.")
+        .proves("Each element costs the CPU 0.2 µs, which a tensor that is made or stays on the GPU spares: the saving counts that.")
         .example("y = x[[0, 2, 5]]"),
     remark(RuleId::X12)
         .looks_at("The iterations that hold waits of the site.")

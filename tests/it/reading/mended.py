@@ -224,6 +224,8 @@ def old(b, n, values, device):
     cost = Variable(torch.FloatTensor(b, n // 4).zero_()).cuda()  #! cuda: upload; pattern C14; rules S09 S22; nofix
     noise = torch.FloatTensor(b).normal_().to(device)  #! to: upload; pattern C14; nofix
     rows = torch.FloatTensor(np.zeros((b, n))).to(device)  #! to: upload; pattern C14; nofix
+    ranks = torch.LongTensor(range(n)).unsqueeze(0).expand_as(x).to(device)  #! to: upload; pattern C15; rules S09 S24
+    steps = torch.tensor(list(range(n))).to(device)  #! to: upload; pattern C14; rules S09 S24; nofix
     data = torch.FloatTensor(values).to(device)  #! to: upload; pattern C15; rules S09
     graph = torch.sparse.FloatTensor(index, values, torch.Size((b, n))).to(device)  #! to: upload; pattern C15; rules S09
     drawn = torch.empty(n).normal_(generator=rng).to(device)  #! to: upload; pattern C15; rules S09

@@ -140,6 +140,7 @@ pub fn filled(expr: &Expr) -> Option<&ExprCall> {
 /// ```text
 /// torch.zeros(n).unsqueeze(0)          torch.FloatTensor(np.zeros((n, m)))
 /// torch.ones(n) * -1                   Variable(torch.FloatTensor(n, m).zero_())
+/// torch.LongTensor(range(n))           torch.tensor(list(range(n)))
 /// ```
 pub fn fills(expr: &Expr) -> bool {
     match unformed(expr) {
@@ -163,12 +164,31 @@ pub fn draws(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression makes a tensor of numbers that Python counts one by one, perhaps expanded: `torch.LongTensor(range(n))`.
+pub fn counts(expr: &Expr) -> bool {
+    unformed(expr).as_call_expr().is_some_and(|made| match nodes::name(&made.func) {
+        "expand" | "expand_as" => nodes::receiver(made).is_some_and(counts),
+        name => (makes_tensor(name) || is_typed(made)) && made.arguments.args.first().is_some_and(is_range),
+    })
+}
+
+/// `range(n)`, `list(range(n))`.
+fn is_range(data: &Expr) -> bool {
+    data.as_call_expr().is_some_and(|call| match (&*dotted(&call.func), &*call.arguments.args) {
+        ("range", _) => true,
+        ("list" | "tuple", [data]) => is_range(data),
+        _ => false,
+    })
+}
+
+/// `torch.FloatTensor(…)`, `LongTensor(…)`.
+fn is_typed(made: &ExprCall) -> bool {
+    let callee = dotted(&made.func);
+    let (base, name) = split_callee(&callee);
+    matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
+}
+
 fn fills_in_words(call: &ExprCall) -> bool {
-    let typed = |made: &ExprCall| {
-        let callee = dotted(&made.func);
-        let (base, name) = split_callee(&callee);
-        matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
-    };
     let array = |data: &Expr| {
         let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();
         matches!(split_callee(&callee), ("np" | "numpy", name) if FACTORIES.has(name))
@@ -178,12 +198,12 @@ fn fills_in_words(call: &ExprCall) -> bool {
             let plain = call.arguments.find_keyword("generator").is_none()
                 && (name != "fill_" || values.iter().all(nodes::is_number));
             let made = nodes::receiver(call).filter(|_| plain);
-            made.is_some_and(|made| made.as_call_expr().is_some_and(typed) || fills(made))
+            made.is_some_and(|made| made.as_call_expr().is_some_and(is_typed) || fills(made))
         }
         ("Variable", [data]) => fills(data),
-        (name, [data]) => (makes_tensor(name) || typed(call)) && array(data),
+        (name, [data]) => (makes_tensor(name) || is_typed(call)) && (array(data) || is_range(data)),
         // Several numbers are sizes.
-        (_, [_, _, ..]) => typed(call),
+        (_, [_, _, ..]) => is_typed(call),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{Here, JOINS, draws, fills};
+use crate::verdict::source::infer::{Here, JOINS, counts, draws, fills};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{dotted, nodes, scope, split_callee};
 use crate::vocabulary::{Evidence, RuleId};
@@ -26,7 +26,7 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
     Some(Evidence::new(RuleId::S17, text))
 }
 
-/// S22, S23: what is moved to the GPU is filled, drawn or joined on the host right before, each time, and nothing reads it in
+/// S22 to S24: what is moved to the GPU is filled, drawn, counted or joined on the host right before, each time, and nothing reads it in
 /// between. `bytes`: the largest copy.
 ///
 /// ```text
@@ -56,6 +56,10 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evide
             "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",
         ),
         _ if draws(made) => (RuleId::S23, "draws it on the CPU: the GPU does so in no time"),
+        _ if counts(made) => (
+            RuleId::S24,
+            "counts on the CPU, number by number: torch.arange(n, device=device) costs it nothing",
+        ),
         _ if fills(made) => (RuleId::S22, "fills it on the CPU: made on the GPU, it costs the CPU nothing"),
         _ => return None,
     };
