@@ -298,7 +298,12 @@ impl CaptureAnalysis {
     /// # Errors
     /// [`InputError`] where more of the export is needed and cannot be read, and [`InputError::OtherProgram`] where too
     /// few waits match.
-    pub fn take_sites(&mut self, found: &Self, options: &Options, again: bool) -> anyhow::Result<Warning> {
+    pub fn take_sites(
+        &mut self,
+        found: &mut Self,
+        options: &Options,
+        again: bool,
+    ) -> anyhow::Result<Warning> {
         self.select(options, again)?;
         self.context = Context::read(&mut self.profile, &self.waits)?;
         let (sites, said) = timing::match_waits(found, self)?;

@@ -74,18 +74,25 @@ struct By {
     sizes: bool,
 }
 
-/// Sites of `found` with the waits of the light capture in place of their own, and a word on how many matched.
+/// Sites of `found` with the waits of the light capture in place of their own, and a word on how many matched. Those that wait in
+/// both captures are left to `found` too: a site has one index in both.
 ///
 /// # Errors
 /// [`InputError::OtherProgram`] where fewer than 90 % match.
 pub fn match_waits(
-    found: &CaptureAnalysis,
+    found: &mut CaptureAnalysis,
     light: &CaptureAnalysis,
 ) -> Result<(TiVec<SiteIx, Site>, Warning), InputError> {
-    let marked = [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence.is_none()));
+    let marked =
+        [&*found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence.is_none()));
     let by = |iterations, sizes| match_by(found, light, By { iterations, sizes });
     let others = || by(!marked, true).or_else(|_| by(true, false));
-    by(marked, true).or_else(|error| others().map_err(|_| error))
+    let (mut sites, said) = by(marked, true).or_else(|error| others().map_err(|_| error))?;
+    let mut own = std::mem::take(&mut found.sites).into_iter();
+    found.sites = sites.iter().filter_map(|s| own.next().filter(|_| !s.bundle.waits.is_empty())).collect();
+    sites.retain(|site| !site.bundle.waits.is_empty());
+    part_keys(&mut sites);
+    Ok((sites, said))
 }
 
 /// The same by positions that say so much.
@@ -128,7 +135,7 @@ fn match_by(
     Ok((with_waits(found, light, waits), said(found, light, matched, by)))
 }
 
-/// The sites, in the light capture's processes.
+/// The sites, in the light capture's processes; without waits where it has none of theirs.
 fn with_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
@@ -144,8 +151,6 @@ fn with_waits(
         site.bundle.waits.sort_unstable();
         site.bundle.pid = site.bundle.waits.first().map_or(site.bundle.pid, |&w| light.waits[w].pid);
     }
-    sites.retain(|site| !site.bundle.waits.is_empty());
-    part_keys(&mut sites);
     sites
 }
 
@@ -166,7 +171,7 @@ fn path_of_waits(found: &CaptureAnalysis) -> TiVec<WaitId, Option<PathIx>> {
 fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize, by: By) -> Warning {
     let varying = if by.sizes { "" } else { ", where it is always the same" };
     let message = format!(
-        "times are from {}, sites from {}: {} of {} waits matched by order, call and copy size{varying}",
+        "times are from {}, sites from {}: {} of {} waits matched by order, call and copy size{varying}; ranges reach towards what the latter's own times give",
         light.profile.path().display(),
         found.profile.path().display(),
         text::count(matched as u64),

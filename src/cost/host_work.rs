@@ -3,9 +3,9 @@
 //! ```text
 //!  upload   [launch]··NumPy, a list~~~~~~[copy, wait]     what is made there a fix may make elsewhere, or once;
 //!                                                         memory that is pinned already was filled by a loader
-//!  read     [copy, wait]··a metric~~~~~~~~~[launch]       without the value it is not computed either
+//!  reads    [copy, wait][copy, wait]··a metric~~~[launch]      without their values it is not computed either
 //! ```
-//! Before uploads a share of it; behind reads all of it as far as the thread's next call, where `--fix` says that a read can go which
+//! Before uploads a share of it; behind a row of reads all of it as far as the thread's next call, where `--fix` says that a read can go which
 //! nothing shows to be avoidable: what the CPU computes with the value goes then too. Of human-pose-estimation a NumPy accuracy took
 //! a fifth of the iteration, of DeepCTR-Torch metrics of scikit-learn a third. A game's next step is as long, and stays: so nobody is
 //! told of it unasked. It is only in the upper end of ranges. Outside a loop it may be anything: a model that is read, a data set.
@@ -16,7 +16,9 @@ use super::prices::Subject;
 use super::simulate::Program;
 use super::simulate::step::StepIx;
 use super::statistics::share;
-use crate::vocabulary::{Change, Direction};
+use crate::vocabulary::{Change, Direction, SiteIx};
+use crate::waits::WaitId;
+use typed_index_collections::TiSlice;
 
 /// Host time that is not looked at: Python between two calls takes 0.05 to 0.3 ms (TD3, Informer, Rainbow); putting 54 MB
 /// together, boxes and sentences that NumPy works on take 2 to 6 (simclr, retinanet, ncrfpp).
@@ -36,8 +38,9 @@ pub struct HostWork {
 }
 
 impl HostWork {
-    /// What may go with the waits of a subject.
-    pub fn of(all: &Waits, program: &Program, subject: &Subject) -> Self {
+    /// What may go with the waits of one of some subjects.
+    pub fn of(all: &Waits, program: &Program, subjects: &TiSlice<SiteIx, Subject>, site: SiteIx) -> Self {
+        let subject = &subjects[site];
         let mut work = Self::default();
         if !matches!(subject.fix, Change::Pinned | Change::OnGpu | Change::Drop) {
             return work;
@@ -49,7 +52,8 @@ impl HostWork {
             let step = program.steps.get(at.filter(looked_at)?);
             Some((step.gap - i64::from(step.overhead) - ORDINARY_NS - made).max(0))
         };
-        for wait in subject.waits.iter().map(|&w| &all.waits[w]) {
+        for &w in &subject.waits {
+            let wait = &all.waits[w];
             let more = match wait.copy.map(|copy| copy.direction) {
                 Some(Direction::HostToDevice) => {
                     let at = program.step_of(wait.copy_call.unwrap_or(wait.call));
@@ -57,8 +61,9 @@ impl HostWork {
                     Self { before: past(at, made).unwrap_or(0), behind: 0 }
                 }
                 Some(Direction::DeviceToHost) if subject.computes => {
+                    let Some(last) = last_of_row(all, subjects, w) else { continue };
                     let own = &all.profile.calls.by_thread[wait.thread];
-                    let next = own.get(own.partition_point(|&call| call <= wait.call));
+                    let next = own.get(own.partition_point(|&call| call <= all.waits[last].call));
                     let at = next.and_then(|&call| program.step_of(call));
                     Self { before: 0, behind: past(at, 0).unwrap_or(0) }
                 }
@@ -84,4 +89,28 @@ impl HostWork {
     pub fn spared(self, length: i64) -> i64 {
         share(self.before, BUILT).min(share(length, MOST_BUILT)).saturating_add(self.behind)
     }
+}
+
+/// The last of the reads in a row that a read begins, whose values the CPU works on together; `None` where the row holds another one
+/// behind which work is counted.
+///
+/// ```text
+///  accuracy(output.cpu(), target.cpu())     [copy, wait][copy, wait]··NumPy~~~~~~[launch]
+/// ```
+fn last_of_row(all: &Waits, subjects: &TiSlice<SiteIx, Subject>, first: WaitId) -> Option<WaitId> {
+    let reads = |w: WaitId| all.waits[w].copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
+    let mut last = first;
+    while all.next[last].after < ORDINARY_NS {
+        let thread = all.waits[last].thread;
+        let following = all.waits.iter_enumerated().skip(usize::from(last) + 1);
+        let Some((next, _)) = following.into_iter().find(|(_, wait)| wait.thread == thread) else { break };
+        if !reads(next) {
+            break;
+        }
+        if subjects.iter().any(|s| s.computes && s.waits.binary_search(&next).is_ok()) {
+            return None;
+        }
+        last = next;
+    }
+    Some(last)
 }

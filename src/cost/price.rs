@@ -94,7 +94,10 @@ pub fn price(
         let (beside, work) = divided(subjects.len(), terms.threads, |i| {
             let subject = &subjects.raw[i];
             let gone = subject.waits.iter().map(|&w| (w, subject.fix));
-            (bounds::beside(capture, program, gone), HostWork::of(capture, program, subject))
+            (
+                bounds::beside(capture, program, gone),
+                HostWork::of(capture, program, subjects, SiteIx::from(i)),
+            )
         })
         .into_iter()
         .unzip::<_, _, TiVec<SiteIx, i64>, TiVec<_, _>>();

@@ -17,7 +17,7 @@ use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
 use assemble::Assembler;
-use light::TimingCapture;
+use light::Timed;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -67,28 +67,27 @@ pub fn run_keeping(
 ) -> anyhow::Result<Report> {
     let mut left_out = LeftOut::new(paths.len());
     if options.scenario.is_empty() && !options.as_captured {
+        let keep = |timed: Timed, waits| keep(timed.alone(), waits);
         return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
     }
     let mut exports = Vec::new();
     let plain = Options { top: 0, as_captured: false, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
-    let number = |found, _| exports.push((exports.len(), found));
+    let number = |timed, _| exports.push((exports.len(), timed));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
         for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
-            let price = |(number, found): &mut (usize, CaptureAnalysis)| {
-                found.price(*number, &scenario, &each, false);
-            };
+            let price = |(number, timed): &mut (usize, Timed)| timed.price(*number, &scenario, &each, false);
             scope.spawn(move || some.iter_mut().for_each(price));
         }
     });
     let mut assembler = Assembler::new(options, &scenario, paths.len());
     left_out.errors.iter().for_each(|(path, error)| assembler.leave_out(path, error));
-    for (_, found) in exports {
-        let waits = assembler.add(&found)?;
-        keep(found, waits);
+    for (_, mut timed) in exports {
+        let waits = assembler.add(timed.shown())?;
+        keep(timed.alone(), waits);
     }
     assembler.finish()
 }
@@ -100,36 +99,26 @@ fn as_advised(
     parts: &[Options],
     again: bool,
     left_out: &mut LeftOut,
-    mut keep: impl FnMut(CaptureAnalysis, Waits),
+    mut keep: impl FnMut(Timed, Waits),
 ) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
     let (workers, each) = share(&parts[0], paths.len());
     let new = |part| Assembler::new(part, &scenario, paths.len());
     let mut assemblers: Vec<Assembler> = parts.iter().map(new).collect();
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
-        let judged_again = parts.len() > 1;
-        let mut found = CaptureAnalysis::read(path, &each)?;
-        let mut light = TimingCapture::read(path, &each)?;
-        found.judge(&each, judged_again)?;
-        let stands = light.stands_for(&mut found, &each, judged_again)?;
-        let (mut found, mut light, stands) = match judged_again {
-            true => (found, light, stands),
-            false => (light.alone(found, stands), TimingCapture::default(), false),
-        };
-        light.shown(&mut found, stands).price(number, &scenario, &each, again);
-        Ok((found, light, stands))
+        let mut timed = Timed::read(path, &each)?;
+        timed.judge(&each, parts.len() > 1)?;
+        timed.price(number, &scenario, &each, again);
+        Ok(timed)
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {
-        let read = left_out.or_not(read, &paths[number], &mut assemblers)?;
-        let Some((mut found, mut light, mut stands)) = read else { return Ok(()) };
-        let waits = assemblers[0].add(light.shown(&mut found, stands))?;
+        let Some(mut timed) = left_out.or_not(read, &paths[number], &mut assemblers)? else { return Ok(()) };
+        let waits = assemblers[0].add(timed.shown())?;
         for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
-            let judged_again = n + 1 < parts.len();
-            found.judge(part, judged_again)?;
-            stands = light.stands_for(&mut found, part, judged_again)?;
-            assembler.add(light.shown(&mut found, stands))?;
+            timed.judge(part, n + 1 < parts.len())?;
+            assembler.add(timed.shown())?;
         }
-        keep(light.alone(found, stands), waits);
+        keep(timed, waits);
         anyhow::Ok(())
     })?;
     assemblers.into_iter().map(Assembler::finish).collect()
