@@ -24,7 +24,7 @@ pub struct Operation {
     /// Names as in `at::_ops::NAME` and `aten::NAME`; with a `*`, overloads (`_Tensor`, `_self_Tensor`) match too.
     native: Names,
     /// Methods as in `THPVariable_NAME` that copy this way, with a function below them whose name has a part of `below`; empty: any.
-    methods: Names,
+    pub methods: Names,
     way: Option<Direction>,
     below: Names,
     /// What Python calls, and how plainly a call shows that it waits, as in `Guess`.
@@ -115,7 +115,8 @@ const fn converts(
     pattern: PatternId,
     because: &'static str,
 ) -> Operation {
-    Operation { methods: Names(methods), below: Names(below), ..op("", pattern, because) }
+    let row = op("", pattern, because).reads(methods, "");
+    Operation { below: Names(below), ..row }
 }
 
 const COMPARED: &str = "Python gets the outcome of a comparison";
@@ -199,8 +200,12 @@ const OPERATIONS: &[Operation] = &[
     as_entry(A16).kernels(&[FORMATTED, ROUNDED]),
     as_entry(H03).kernels(&[REDUCED]),
     as_entry(A01).reads("item", "item"),
-    as_entry(A02).reads("float_scalar integral_scalar complex_scalar invert", "float int complex"),
-    as_entry(A04).called(By::Read, "bool", 0),
+    as_entry(A02).reads("float_scalar", "float"),
+    as_entry(A02).reads("integral_scalar index_scalar", "int"),
+    as_entry(A02).reads("complex_scalar float_scalar", "complex"),
+    as_entry(A02).reads("invert", ""),
+    // Of a chain, its operator tells more.
+    Operation { way: None, ..as_entry(A04).reads("is_nonzero bool_scalar", "bool") },
     as_entry(A05).called(By::Read, "math round", 0),
     as_entry(A06).reads("contains", "in"),
     as_entry(A21).called(By::Read, "get_scale", 0),
@@ -261,7 +266,11 @@ fn overload(name: &str, base: &str) -> bool {
 
 /// The entry of a copy that way by its Python method and its native chain, where they tell.
 pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S]) -> Option<PatternId> {
-    OPERATIONS.iter().find(|row| row.way == Some(way) && row.is_made(method, chain)).map(|row| row.pattern)
+    CONVERSIONS
+        .iter()
+        .chain(OPERATIONS)
+        .find(|row| row.way == Some(way) && row.is_made(method, chain))
+        .map(|row| row.pattern)
 }
 
 /// What needs the number that a Python method, or a function below it, makes of a tensor; of what only reads it, nothing.
@@ -274,10 +283,9 @@ pub fn called(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|row| row.call.0 != By::Read && row.call.1.has(name))
 }
 
-/// The entry of a value that Python reads by that name.
-pub fn read(name: &str) -> PatternId {
-    let by_name = |row: &&Operation| row.call.0 == By::Read && row.call.1.has(name);
-    OPERATIONS.iter().find(by_name).map_or(A01, |row| row.pattern)
+/// The value that Python reads by that name.
+pub fn read(name: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|row| row.call.0 == By::Read && row.call.1.has(name))
 }
 
 /// The entry that the kernels around a wait show: of several, by the rule that comes first in the table of rules.
