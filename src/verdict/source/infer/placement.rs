@@ -163,6 +163,12 @@ pub fn draws(expr: &Expr) -> bool {
     }
 }
 
+/// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
+pub fn sends(call: &ExprCall, name: &str) -> bool {
+    nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name)
+        && Names("to cuda").has(nodes::name(&call.func))
+}
+
 fn fills_in_words(call: &ExprCall) -> bool {
     let typed = |made: &ExprCall| {
         let callee = dotted(&made.func);
