@@ -58,7 +58,7 @@ impl Judge<'_> {
             Sizes::after(&bundle, profile, self.devices, self.waits).temper(&mut said);
         }
         let mut combined = combine::combine(said, self.read(profile, &bundle));
-        let foreign = self.programs.of(bundle.pid).is_some();
+        let foreign = self.programs.toolkit(bundle.pid).is_some();
         // Weak rules were fitted to programs of PyTorch, and to reads: a size is no figure that is shown.
         let leans = !foreign && !of_size && (bundle.copy.is_some() || bundle.completes);
         if combined.verdict.class == Class::Unknown && leans {
@@ -141,7 +141,7 @@ impl Judge<'_> {
             bundle,
             sources: &self.sources,
             waits: bundle.waits.len(),
-            foreign: self.programs.of(bundle.pid).is_some(),
+            foreign: self.programs.toolkit(bundle.pid).is_some(),
             shared: self.programs.shared(bundle.pid),
             other_device: of(&|w| w.not_for.is_some() || beside(w)),
             device_unknown: of(&|w| w.covers == Covers::AnyDevice) > 0,

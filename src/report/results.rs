@@ -256,7 +256,7 @@ impl<'a> Sites<'a> {
         let command = recapture::capture_again(&self.found.profile.target);
         let python = site.bundle.attribution != Attribution::None
             && site.verdict.class != Class::True
-            && self.found.context.programs.of(site.bundle.pid).is_none();
+            && self.found.context.programs.toolkit(site.bundle.pid).is_none();
         match site.bundle.blocking {
             // set_sync_debug_mode sees PyTorch's stream synchronisations only: not events, devices, frees.
             Blocking::Stream if python => format!(

@@ -111,7 +111,7 @@ fn group(
     let mut places: TiVec<WaitId, Option<Place>> =
         context.stack.iter().map(|s| s.map(Place::Stack)).collect();
     for &w in &unplaced {
-        places[w] = signatures.of(&context.chains, &profile.strings, context.chain[w]).map(Place::Chain);
+        places[w] = signatures.intern(&context.chains, &profile.strings, context.chain[w]).map(Place::Chain);
     }
     let rest: Vec<WaitId> = unplaced.into_iter().filter(|&w| places[w].is_none()).collect();
     for (w, place) in by_ranges(profile, devices, waits, context, &rest)? {
@@ -162,7 +162,7 @@ fn split_by_chain(
     for (key, w) in groups {
         let mut seen = sample(&w)
             .into_iter()
-            .map(|w| signatures.of(&context.chains, &profile.strings, context.chain[w]));
+            .map(|w| signatures.intern(&context.chains, &profile.strings, context.chain[w]));
         let signature = seen.next().flatten();
         if seen.all(|s| s == signature) || !on_stack(&key) {
             out.push((Key { signature, ..key }, w));
@@ -174,7 +174,7 @@ fn split_by_chain(
     for (key, list) in mixed {
         let mut parts: BTreeMap<Option<u32>, Vec<WaitId>> = BTreeMap::new();
         for w in list {
-            let signature = signatures.of(&context.chains, &profile.strings, context.chain[w]);
+            let signature = signatures.intern(&context.chains, &profile.strings, context.chain[w]);
             parts.entry(signature).or_default().push(w);
         }
         out.extend(parts.into_iter().map(|(signature, w)| (Key { signature, ..key }, w)));

@@ -17,7 +17,7 @@ pub struct Signatures {
 
 impl Signatures {
     /// The signature of a chain; `None` for an empty or unknown one.
-    pub fn of(&mut self, chains: &Chains, strings: &Strings, chain: ExportId) -> Option<u32> {
+    pub fn intern(&mut self, chains: &Chains, strings: &Strings, chain: ExportId) -> Option<u32> {
         let all = chains.get(chain);
         let end = all.iter().position(|&s| self.is_interpreter(strings, s)).unwrap_or(all.len());
         let symbols: Box<[i64]> = all[..end].into();

@@ -112,13 +112,13 @@ impl Programs {
     }
 
     /// What a process is made with; `None` for PyTorch, and where that is not known.
-    pub fn of(&self, pid: i64) -> Option<Toolkit> {
+    pub fn toolkit(&self, pid: i64) -> Option<Toolkit> {
         self.toolkits.get(&pid).copied()
     }
 
     /// Whether a process is no Python program.
     pub fn is_compiled(&self, pid: i64) -> bool {
-        self.of(pid).is_some_and(|toolkit| !toolkit.python)
+        self.toolkit(pid).is_some_and(|toolkit| !toolkit.python)
     }
 
     /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,

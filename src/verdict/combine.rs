@@ -53,7 +53,7 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
 }
 
 /// What the trace's rule gives way to stands in its row of the table of rules.
-fn weigh(trace: Verdict, source: Verdict) -> Verdict {
+pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::of(evidence.rule));
     let guards = rule(&source).is_some_and(|rule| rule.role == Role::Guard);
     let Some(Rule { role: Role::Trace(yields), .. }) = rule(&trace).filter(|_| !guards) else {

@@ -23,8 +23,8 @@ pub struct Operation {
     pub spared: Option<(&'static str, usize, &'static str)>,
     /// Names as in `at::_ops::NAME` and `aten::NAME`; with a `*`, overloads (`_Tensor`, `_self_Tensor`) match too.
     native: Names,
-    /// Methods as in `THPVariable_NAME` that copy this way, with a function below them whose name has a part of `below`.
-    methods: Names,
+    /// Methods as in `THPVariable_NAME` that copy this way, with a function below them whose name has a part of `below`; empty: any.
+    pub methods: Names,
     way: Option<Direction>,
     below: Names,
     /// What Python calls, and how plainly a call shows that it waits, as in `Guess`.
@@ -79,6 +79,13 @@ impl Operation {
         Self { spared: Some((argument, place, how)), ..self }
     }
 
+    /// Whether a chain with that Python method has the method and the functions that the row names.
+    fn is_made<S: AsRef<str>>(&self, method: Option<&str>, chain: &[S]) -> bool {
+        let is = |part: &str| chain.iter().any(|symbol| symbol.as_ref().contains(part));
+        (self.methods.0.is_empty() || method.is_some_and(|method| self.methods.has(method)))
+            && (self.below.0.is_empty() || self.below.iter().any(is))
+    }
+
     /// Methods that read a value, and what Python calls to do so.
     const fn reads(self, methods: &'static str, python: &'static str) -> Self {
         let row = self.called(By::Read, python, 0);
@@ -99,6 +106,17 @@ const fn as_entry(pattern: PatternId) -> Operation {
 /// Methods that upload.
 const fn uploads(pattern: PatternId, methods: &'static str) -> Operation {
     Operation { way: Some(Direction::HostToDevice), methods: Names(methods), ..as_entry(pattern) }
+}
+
+/// Methods, and functions below them, that make a number of a tensor.
+const fn converts(
+    methods: &'static str,
+    below: &'static str,
+    pattern: PatternId,
+    because: &'static str,
+) -> Operation {
+    let row = op("", pattern, because).reads(methods, "");
+    Operation { below: Names(below), ..row }
 }
 
 const COMPARED: &str = "Python gets the outcome of a comparison";
@@ -182,11 +200,15 @@ const OPERATIONS: &[Operation] = &[
     as_entry(A16).kernels(&[FORMATTED, ROUNDED]),
     as_entry(H03).kernels(&[REDUCED]),
     as_entry(A01).reads("item", "item"),
-    as_entry(A02).reads("float_scalar integral_scalar complex_scalar invert", "float int complex"),
-    as_entry(A04).reads("", "bool"),
-    as_entry(A05).reads("", "math round"),
+    as_entry(A02).reads("float_scalar", "float"),
+    as_entry(A02).reads("integral_scalar index_scalar", "int"),
+    as_entry(A02).reads("complex_scalar float_scalar", "complex"),
+    as_entry(A02).reads("invert", ""),
+    // Of a chain, its operator tells more.
+    Operation { way: None, ..as_entry(A04).reads("is_nonzero bool_scalar", "bool") },
+    as_entry(A05).called(By::Read, "math round", 0),
     as_entry(A06).reads("contains", "in"),
-    as_entry(A21).reads("", "get_scale"),
+    as_entry(A21).called(By::Read, "get_scale", 0),
     as_entry(D01).reads("cpu to numpy", "cpu to numpy"),
     as_entry(D02).reads("tolist", "tolist"),
     as_entry(D03).reads("type", ""),
@@ -198,6 +220,31 @@ const OPERATIONS: &[Operation] = &[
     uploads(C06, "setitem"),
     uploads(C07, "getitem"),
     uploads(C09, "where"),
+];
+
+/// Where Python asks a tensor for a number, whatever operator that calls: the first whose method and functions a chain names.
+const CONVERSIONS: &[Operation] = &[
+    // A number that becomes an element of a tensor is only read.
+    converts("index_scalar", "store_scalar", A01, ""),
+    converts(
+        "index_scalar",
+        "",
+        A08,
+        "names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number",
+    ),
+    converts(
+        "arange",
+        "PythonArgs::scalar",
+        A07,
+        "names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has",
+    ),
+    converts(
+        "",
+        "PythonArgs::scalar",
+        A11,
+        "converts a GPU tensor into a Python number argument: the value goes straight back to the GPU",
+    )
+    .graded(grade::R18_ARGUMENT, grade::S11),
 ];
 
 /// The first operation that one of these operators is.
@@ -219,13 +266,16 @@ fn overload(name: &str, base: &str) -> bool {
 
 /// The entry of a copy that way by its Python method and its native chain, where they tell.
 pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S]) -> Option<PatternId> {
-    let below = |row: &&Operation| {
-        let is = |part: &str| chain.iter().any(|symbol| symbol.as_ref().contains(part));
-        row.below.0.is_empty() || row.below.iter().any(is)
-    };
-    let mut rows =
-        OPERATIONS.iter().filter(|row| row.way == Some(way) && row.methods.has(method.unwrap_or_default()));
-    rows.find(below).map(|row| row.pattern)
+    CONVERSIONS
+        .iter()
+        .chain(OPERATIONS)
+        .find(|row| row.way == Some(way) && row.is_made(method, chain))
+        .map(|row| row.pattern)
+}
+
+/// What needs the number that a Python method, or a function below it, makes of a tensor; of what only reads it, nothing.
+pub fn converting<S: AsRef<str>>(method: Option<&str>, chain: &[S]) -> Option<&'static Operation> {
+    CONVERSIONS.iter().find(|row| row.is_made(method, chain)).filter(|row| !row.because.is_empty())
 }
 
 /// The operation that Python calls by that name, where it waits to learn a size or whether it failed.
@@ -233,10 +283,9 @@ pub fn called(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|row| row.call.0 != By::Read && row.call.1.has(name))
 }
 
-/// The entry of a value that Python reads by that name.
-pub fn read(name: &str) -> PatternId {
-    let by_name = |row: &&Operation| row.call.0 == By::Read && row.call.1.has(name);
-    OPERATIONS.iter().find(by_name).map_or(A01, |row| row.pattern)
+/// The value that Python reads by that name.
+pub fn read(name: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|row| row.call.0 == By::Read && row.call.1.has(name))
 }
 
 /// The entry that the kernels around a wait show: of several, by the rule that comes first in the table of rules.

@@ -1,11 +1,13 @@
 //! Masks that the backward pass counts again: the backward of `x[mask]` needs the mask's size as the forward pass did.
 
+use super::combine;
 use super::site::Site;
 use crate::rules::{grade, says};
 use crate::sites::native;
-use crate::vocabulary::{Class, Evidence, Kind, PatternId::*, RuleId, ThreadRole};
+use crate::vocabulary::{Kind, PatternId::*, ThreadRole};
 
-/// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged.
+/// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged: these are its
+/// source, to which the trace gives way as its rule says.
 ///
 /// Definition: such a wait is on autograd's thread, below the node of an index. Where the line that it undoes is known, that one
 /// line speaks, else all lines of the process that count a mask under an index: only if they agree.
@@ -27,21 +29,18 @@ pub fn follow(sites: &mut [Site]) {
         let Some(&kind) = kinds.first().filter(|&first| kinds.iter().all(|kind| kind == first)) else {
             continue;
         };
-        let verdict = &mut sites[at].verdict;
-        match kind {
+        let said = match kind {
             Kind::HostKnown => {
                 let text = "the backward pass counts again the masks of lines whose sizes the host knows";
-                *verdict = says(grade::S20, kind, B30, text);
+                says(grade::S20, kind, B30, text)
             }
-            Kind::DynamicShape if verdict.class == Class::Unknown => {
-                (verdict.class, verdict.kind) = (kind.class(), kind);
-                verdict.confidence = grade::S11.confidence;
-                verdict.evidence.retain(|evidence| evidence.rule != RuleId::Undecided);
+            Kind::DynamicShape => {
                 let text = "the lines of the forward pass, whose masks it counts again, need the size";
-                verdict.evidence.push(Evidence::new(RuleId::S11, text));
+                says(grade::S11, kind, None, text)
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        sites[at].verdict = combine::weigh(sites[at].verdict.clone(), said);
     }
 }
 

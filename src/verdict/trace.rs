@@ -103,19 +103,8 @@ fn operator(s: &Subject) -> Option<Verdict> {
     if uploads || b.copy.is_none() && b.blocking == Blocking::Context {
         return None;
     }
-    // A number that becomes an element of a tensor is none of these.
-    if b.method() == Some("index_scalar") && !b.chain.iter().any(|c| c.contains("store_scalar")) {
-        let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
-        return of_entry(grade::R18, A08, text);
-    }
-    // Its numbers say how long the range is.
-    if b.method() == Some("arange") && takes_number(b) {
-        let text = "the native chain names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has";
-        return of_entry(grade::R18, A07, text);
-    }
-    if takes_number(b) {
-        let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
-        return of_entry(grade::R18_ARGUMENT, A11, text);
+    if let Some(op) = operators::converting(b.method(), &b.chain) {
+        return of_entry(op.grades.0, op.pattern, format!("the native chain {}", op.because));
     }
     let native: Vec<&str> = native::operators(&b.chain).collect();
     let ranges = operators::of_ranges(&b.ranges);
@@ -125,11 +114,6 @@ fn operator(s: &Subject) -> Option<Verdict> {
     let under = op.under.iter().find(|under| Some(under.0) == b.method());
     let (pattern, under) = under.map_or((op.pattern, ""), |&(_, pattern, under)| (pattern, under));
     of_entry(op.grades.0, pattern, format!("the {source} names {name}{under}: {}", op.because))
-}
-
-/// Whether an operator converts a tensor into the number that it wants.
-fn takes_number(b: &Bundle) -> bool {
-    b.chain.iter().any(|c| c.contains("PythonArgs::scalar"))
 }
 
 /// R08 to R12, R14 to R16, R24: kernels around the wait, where neither chain nor range names the operation.

@@ -10,9 +10,10 @@ pub mod sinks;
 
 pub use changes::changes;
 pub use libraries::{
-    ARRAYS, FILLS, JOINS, NUMERIC, Names, TENSOR_TYPES, TORCH, WELL_NAMED, joins_arrays, makes_tensor,
+    ARRAYS, FILLS, JOINS, NUMERIC, Names, SETTINGS, TENSOR_TYPES, TORCH, WELL_NAMED, joins_arrays,
+    makes_tensor,
 };
 pub use objects::{Objects, Whose};
 pub use placement::{
-    Here, Placement, Placements, counts, device_text, draws, filled, fills, is_kept, tells_form,
+    Here, Placement, Placements, counts, device_text, draws, filled, fills, is_kept, sends, tells_form,
 };

@@ -188,6 +188,12 @@ fn is_typed(made: &ExprCall) -> bool {
     matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
 }
 
+/// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
+pub fn sends(call: &ExprCall, name: &str) -> bool {
+    nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name)
+        && Names("to cuda").has(nodes::name(&call.func))
+}
+
 fn fills_in_words(call: &ExprCall) -> bool {
     let array = |data: &Expr| {
         let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();

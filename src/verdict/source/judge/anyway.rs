@@ -53,9 +53,9 @@ impl<'a> Case<'_, 'a> {
     fn same_total(self) -> Option<(PatternId, String)> {
         let path = self.here.path;
         let call = nodes::call(path)?;
-        let sized = matches!(self.sync, SyncExpr::Shape(_, B10));
+        let sized = matches!(self.sync, SyncExpr::Shape(B10));
         let wanted = match self.sync {
-            SyncExpr::Shape(_, B10) => values(path, repeats(call)?, 0)?,
+            SyncExpr::Shape(B10) => values(path, repeats(call)?, 0)?,
             SyncExpr::Item => total(path, nodes::receiver(call)?, 0)?,
             SyncExpr::Convert("int" | "float") => total(path, call.arguments.args.first()?, 0)?,
             _ => return None,
@@ -85,7 +85,7 @@ impl<'a> Case<'_, 'a> {
     /// ```
     fn kept_total(self) -> Option<(PatternId, String)> {
         let path = self.here.path;
-        let SyncExpr::Shape(_, B10) = self.sync else { return None };
+        let SyncExpr::Shape(B10) = self.sync else { return None };
         let counts = repeats(nodes::call(path)?)?;
         let given = nodes::only(Objects::new(self.here.file()).values_of(counts, path));
         let text = self.here.text(given.map_or(counts, |(value, _)| value));

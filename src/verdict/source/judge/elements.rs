@@ -1,7 +1,7 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
 use super::reader::Case;
-use crate::verdict::source::infer::{Here, Names, Placement, changes};
+use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes};
 use crate::verdict::source::locate::{SyncExpr, tested};
 use crate::verdict::source::parse::{
     Given, Node, Path, dotted, last, nodes, scope, split_callee, split_root,
@@ -92,8 +92,9 @@ impl Case<'_, '_> {
             Expr::Call(call) => {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
-                let torch = matches!(base, "torch" | "F" | "torch.nn.functional");
-                !LISTS.has(name) && !SEVERAL.has(name) && (torch || TENSORS.has(name) && !base.is_empty())
+                !LISTS.has(name)
+                    && !SEVERAL.has(name)
+                    && (TORCH.has(base) || TENSORS.has(name) && !base.is_empty())
             }
             Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
             Expr::Subscript(ast) => match &*ast.value {

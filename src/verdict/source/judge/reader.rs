@@ -133,7 +133,7 @@ impl<'c, 'a> Case<'c, 'a> {
 
     /// A value that Python reads by that name: its use decides.
     fn read(self, name: &str) -> Verdict {
-        let pattern = operators::read(name);
+        let pattern = operators::read(name).map_or(A01, |known| known.pattern);
         self.value(pattern, pattern.letter() == 'D')
     }
 

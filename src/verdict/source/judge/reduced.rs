@@ -82,7 +82,7 @@ impl<'a> Case<'_, 'a> {
     pub(super) fn only_totals(self) -> Option<Verdict> {
         let path = self.here.path;
         let (mask, pattern, count) = match (self.sync, last(path)?) {
-            (SyncExpr::Shape(_, pattern @ B02), _) => {
+            (SyncExpr::Shape(pattern @ B02), _) => {
                 (Some(self.here.text(mask(nodes::call(path)?)?)), pattern, "`mask.sum()`")
             }
             (SyncExpr::Index { what: Index::Mask | Index::Name, store: false }, Node::ExprSubscript(ast))
@@ -91,10 +91,16 @@ impl<'a> Case<'_, 'a> {
                 (Some(self.here.text(&*ast.slice)), B02, "`mask.sum()`")
             }
             // `where` gives a tuple: its length is no count.
-            (SyncExpr::Shape(op, pattern @ B01), _) if op != "where" => (None, pattern, "`count_nonzero()`"),
-            (SyncExpr::Shape(op, pattern @ B07), _) => {
+            (SyncExpr::Shape(pattern @ B01), _) if self.callee() != "where" => {
+                (None, pattern, "`count_nonzero()`")
+            }
+            (SyncExpr::Shape(pattern @ B07), _) => {
                 let sorted = "a sum over the changes in the sorted values";
-                (None, pattern, if op == "unique" { sorted } else { "a sum over the changes in the values" })
+                (
+                    None,
+                    pattern,
+                    if self.callee() == "unique" { sorted } else { "a sum over the changes in the values" },
+                )
             }
             _ => return None,
         };
@@ -122,7 +128,7 @@ impl<'a> Case<'_, 'a> {
         let of_mean =
             if asked.mean { ", divided by `mask.sum() * (a.numel() // mask.numel())`," } else { "" };
         let filled = |broadcast: &str, value: &str| match self.sync {
-            SyncExpr::Shape(..) => format!("`{broadcast}.sum()`"),
+            SyncExpr::Shape(_) => format!("`{broadcast}.sum()`"),
             _ => format!("`a[~mask] = {value}` in a copy `a` of all of it, and `a.sum()`"),
         };
         let (grade, text) = if asked.numbers {

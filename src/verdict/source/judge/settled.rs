@@ -17,12 +17,12 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Index { what, store } => {
                 return self.only_totals().unwrap_or_else(|| self.index(what, store));
             }
-            SyncExpr::Shape(op, pattern) => {
+            SyncExpr::Shape(pattern) => {
                 let pattern = if pattern == B02 { self.masked() } else { pattern };
-                return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
+                return self.only_totals().unwrap_or_else(|| self.shape(pattern));
             }
-            SyncExpr::Check(op, pattern) => {
-                let text = format!("`{op}` waits only to see whether it failed");
+            SyncExpr::Check(pattern) => {
+                let text = format!("`{}` waits only to see whether it failed", self.callee());
                 return says(grade::R11_LINE, Kind::ErrorCheck, pattern, text);
             }
             SyncExpr::ClipGrad => {
@@ -171,7 +171,7 @@ impl<'a> Case<'_, 'a> {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
         let site = self.site.observed;
         matches!(site.method, Some("getitem" | "setitem"))
-            && matches!(site.operator, Some("item" | "_local_scalar_dense"))
+            && site.operator.is_some_and(fit::is_read)
             && site.copy.is_some_and(|copy| copy.bytes > 1)
             && self.parts().iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())
             && self.here.find(&ast.value) != Placement::Host
@@ -185,10 +185,16 @@ impl<'a> Case<'_, 'a> {
                 && !self.site.observed.method.is_some_and(fit::makes_number)
     }
 
-    fn shape(self, op: &str, pattern: PatternId) -> Verdict {
+    /// The last name of what the expression calls.
+    pub(super) fn callee(self) -> &'a str {
+        nodes::call(self.here.path).map_or("", |call| nodes::name(&call.func))
+    }
+
+    fn shape(self, pattern: PatternId) -> Verdict {
         if fit::downward(self.site.observed) == Some(false) {
             return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
         }
+        let op = self.callee();
         let known = operators::called(op);
         let why = known.and_then(|known| known.spared).map_or("", |(.., how)| how);
         let text = format!("the output size of `{op}` depends on values{why}");
@@ -212,7 +218,7 @@ impl<'a> Case<'_, 'a> {
             if let Some(path) = asked.and_then(|_| converted(self.here)) {
                 return self.at(&path).value(A02, false);
             }
-            let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
+            let number = observed.operator.is_some_and(fit::is_read);
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
                 let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";

@@ -2,8 +2,9 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
-use crate::verdict::source::infer::{Names, Placement, sinks};
-use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
+use crate::verdict::operators;
+use crate::verdict::source::infer::{Placement, sinks};
+use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES, PatternId, PatternId::*};
 
 /// How well an expression fits, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,21 +92,21 @@ fn scalar(sync: SyncExpr) -> bool {
 
 /// Fits an expression to the trace: by library frame where there is one, else by method, else by operator, and always by direction
 /// and size of the copy.
-pub fn fit(sync: SyncExpr, callee: &str, observed: &Observed<'_>) -> Fit {
+pub fn fit(sync: SyncExpr, name: &str, observed: &Observed<'_>) -> Fit {
     if !direction_fits(sync, wait(observed)) {
         return Fit::No;
     }
     if let Some((file, function)) = observed.through {
-        return through(sync, callee, file, function);
+        return through(sync, name, file, function);
     }
     if let Some(method) = observed.method {
-        return by_method(sync, callee, method);
+        return by_method(sync, name, method);
     }
     match (sync, observed.operator) {
         // Any line can make the allocator return memory.
         (Other, _) if is_memory(observed) => Fit::Open,
         (Other, _) => Fit::No,
-        (_, Some(operator)) => by_operator(sync, operator),
+        (_, Some(operator)) => by_operator(sync, name, operator),
         (_, None) => Fit::Open,
     }
 }
@@ -116,20 +117,19 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
         (EmptyCache, Wait::Memory | Wait::Bare) => true,
         (Explicit | Barrier, wait) => wait == Wait::Bare,
         // Thrust and MAGMA wait on their own, without a copy of PyTorch's.
-        (Shape(..) | Check(..), Wait::Bare) => true,
+        (Shape(_) | Check(_), Wait::Bare) => true,
         (_, Wait::Bare | Wait::Memory) | (EmptyCache, _) => false,
         (Move(..) | Create(_) | Format | Index { .. }, _) => true,
-        (Shape(..), Wait::Down(_)) => true,
+        (Shape(_), Wait::Down(_)) => true,
         (sync, Wait::Down(bytes)) => !scalar(sync) || bytes <= NUMBER_BYTES,
-        (sync, Wait::Up) => matches!(sync, Shape(..)),
+        (sync, Wait::Up) => matches!(sync, Shape(_)),
     }
 }
 
 /// The library frame decides: C functions leave no frame, so what calls none of a library's Python does not fit.
-fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
+fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
     let file = file.replace('\\', "/");
     let in_file = |end: &str| file.ends_with(end);
-    let name = callee.rsplit('.').next().unwrap_or("");
     let named = match sync {
         Format => sinks::formats(&file, function),
         Contains => function == "__contains__",
@@ -143,13 +143,13 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
         Save => file.contains("serialization"),
         Move("load_state_dict", _) => function.contains("load"),
         // torch/functional.py: unique, unique_consecutive; boolean_dispatch wraps them in torch/_jit_internal.py.
-        Shape(op, _) => {
+        Shape(_) => {
             file.contains("/torch/")
-                && (function.contains(op)
+                && (function.contains(name)
                     || in_file("torch/_jit_internal.py")
                     || in_file("torch/functional.py"))
         }
-        Check(..) => file.contains("/torch/") && function.contains(name),
+        Check(_) => file.contains("/torch/") && function.contains(name),
         _ => false,
     };
     match sync {
@@ -159,57 +159,54 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
     }
 }
 
-/// Methods by which the trace names an expression; and those that it has where it lacks the Python frames of the library that the
-/// expression calls.
-fn methods(sync: SyncExpr<'_>) -> (Names, Names) {
-    let (named, inside) = match sync {
-        Item => ("item _local_scalar_dense", ""),
-        Convert("int") => ("integral_scalar index_scalar", ""),
-        Convert("float") => ("float_scalar", ""),
-        Convert("complex") => ("complex_scalar float_scalar", ""),
-        Convert(_) => ("float_scalar integral_scalar index_scalar is_nonzero bool_scalar", ""),
-        Bool | Truth | Order => ("is_nonzero bool_scalar", ""),
-        ToList => ("tolist", ""),
-        Download("numpy") => ("cpu", ""),
-        Create(_) => ("legacy_tensor_ctor pynew tensor new_tensor as_tensor", ""),
-        Elements => ("float_scalar integral_scalar index_scalar complex_scalar is_nonzero", ""),
-        Index { what: What::Slice | What::Name, .. } => ("getitem setitem index_scalar integral_scalar", ""),
-        SizeArgument => ("index_scalar", ""),
-        // The last two are `%d` and `%f`.
-        Format => ("", "item is_nonzero masked_select cpu tolist integral_scalar float_scalar"),
-        ClipGrad | Contains => ("", "is_nonzero item"),
-        ScalerStep | GetScale | SchedulerStep => ("", "item float_scalar"),
-        Barrier => ("", "barrier"),
-        Save => ("", "cpu to"),
-        Other => ("", NUMBERS.0),
-        _ => ("", ""),
-    };
-    (Names(named), Names(inside))
-}
-
-fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
-    let name = callee.rsplit('.').next().unwrap_or("");
-    let (named, inside) = methods(sync);
+fn by_method(sync: SyncExpr, name: &str, method: &str) -> Fit {
+    let reads = |call: &str| operators::read(call).is_some_and(|row| row.methods.has(method));
     let is_it = match sync {
-        Same(op) | Download(op) | Move(op, _) | Create(op) => method == op,
+        Item => reads("item"),
+        Convert("math" | "round") | Elements => makes_number(method) || reads("bool"),
+        Convert(op) => reads(op),
+        Bool | Truth | Order => reads("bool"),
+        ToList => reads("tolist"),
+        Contains => reads("in"),
+        Download("numpy") => matches!(method, "cpu" | "numpy"),
+        Create(op) => method == op || copied(method, Direction::HostToDevice) == Some(C01),
+        Same(op) | Download(op) | Move(op, _) => method == op,
+        Index { what: What::Slice | What::Name, .. } => {
+            matches!(method, "getitem" | "setitem") || reads("int")
+        }
         Index { store, .. } => method == if store { "setitem" } else { "getitem" },
-        Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
-        Check(op, _) => {
-            plain(method) == op
-                || method.contains("linalg") && method.ends_with(op)
-                || (op, method) == ("corrcoef", "cov")
+        Shape(pattern) => plain(method) == name || pattern == B16 && method.contains("sparse"),
+        Check(_) => {
+            plain(method) == name
+                || method.contains("linalg") && method.ends_with(name)
+                || (name, method) == ("corrcoef", "cov")
         }
         Explicit => names_sync(method),
         EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
-        SizeArgument => method == name,
+        SizeArgument => method == name || method == "index_scalar",
         Other => method == name || plain(method) == name.trim_end_matches('_'),
         _ => false,
     };
+    // Those that it has where the trace lacks the Python frames of the library that the expression calls.
+    let inside = || match sync {
+        Format if method == "masked_select" => true,
+        Format | ClipGrad | Contains | ScalerStep | GetScale | SchedulerStep | Save => {
+            copied(method, Direction::DeviceToHost).is_some() || reads("bool")
+        }
+        Barrier => method == "barrier" || names_sync(method),
+        Other => makes_number(method),
+        _ => false,
+    };
     match () {
-        () if is_it || named.has(method) => Fit::Named,
-        () if inside.has(method) || sync == Barrier && names_sync(method) => Fit::Open,
+        () if is_it => Fit::Named,
+        () if inside() => Fit::Open,
         () => Fit::No,
     }
+}
+
+/// The entry of a method that copies this way.
+fn copied(method: &str, way: Direction) -> Option<PatternId> {
+    operators::by_method(Some(method), way, &[""; 0])
 }
 
 /// An operator's plain name: `_unique2` is `unique`, `linalg_inv` is `inv`.
@@ -221,10 +218,13 @@ fn plain(method: &str) -> &str {
 /// Whether Python asks a tensor for a number by that method, as code without frames does with its arguments:
 /// `message(ids=tokens)`, `struct.pack("f", x)`.
 pub fn makes_number(method: &str) -> bool {
-    NUMBERS.has(method)
+    matches!(copied(method, Direction::DeviceToHost), Some(A02 | A08))
 }
 
-const NUMBERS: Names = Names("index_scalar integral_scalar float_scalar");
+/// Whether an operator reads a number.
+pub fn is_read(operator: &str) -> bool {
+    matches!(operator, "_local_scalar_dense" | "item")
+}
 
 /// Whether an operator copies a tensor.
 pub fn is_copy(operator: &str) -> bool {
@@ -234,14 +234,15 @@ pub fn is_copy(operator: &str) -> bool {
     )
 }
 
-fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
-    let reads = matches!(operator, "_local_scalar_dense" | "item" | "is_nonzero");
+fn by_operator(sync: SyncExpr, name: &str, operator: &str) -> Fit {
+    let reads = is_read(operator) || operator == "is_nonzero";
     let copies = is_copy(operator);
     let counts = matches!(operator, "nonzero" | "index" | "masked_select");
+    let is_called = || plain(operator) == name || name == "to_sparse" && plain(operator) == "coalesce";
     let fits = match sync {
         Truth | Bool | Order => reads,
         Item | Convert(_) | Contains | ClipGrad | ScalerStep | GetScale | SchedulerStep | SizeArgument
-        | Elements => reads && operator != "is_nonzero",
+        | Elements => is_read(operator),
         Format => reads || counts || copies,
         Same(op) => reads || operator == op,
         ToList | Download(_) | Move(..) | Create(_) | Save => copies,
@@ -249,18 +250,13 @@ fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
         Index { what: What::Name, .. } => reads || counts || copies || operator.starts_with("index"),
         Index { what: What::Mask, .. } => counts || operator.starts_with("index"),
         Index { .. } => copies || operator.starts_with("index"),
-        Shape(op, _) => {
-            reads
-                || plain(operator) == op
-                || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select")
-                || copies
-        }
-        Check(op, _) => reads || plain(operator) == op || operator.contains("linalg"),
+        Shape(pattern) => reads || is_called() || counts && matches!(pattern, B01 | B02) || copies,
+        Check(_) => reads || is_called() || operator.contains("linalg"),
         Explicit | EmptyCache | Barrier | Other => false,
     };
     let known = reads || copies || counts;
     match fits {
-        true if matches!(sync, Shape(op, _) | Check(op, _) | Same(op) if plain(operator) == op) => Fit::Named,
+        true if matches!(sync, Shape(_) | Check(_) | Same(_)) && is_called() => Fit::Named,
         true => Fit::Operator,
         // An operator that this table does not know speaks for nothing and against nothing.
         false if !known && !matches!(sync, Explicit | EmptyCache | Barrier) => Fit::Open,

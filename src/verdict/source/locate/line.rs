@@ -6,7 +6,7 @@ use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
 use crate::verdict::source::infer::{Here, Placement, Placements};
 use crate::verdict::source::parse::{
-    Node, Path, Source, dotted, last,
+    Node, Path, Source, last,
     nodes::{self, scope},
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -70,9 +70,9 @@ pub fn locate<'a>(
             elsewhere = Some(name_of(path[scope(path)]).to_owned());
             return;
         }
-        let callee = nodes::call(path).map(|call| dotted(&call.func)).unwrap_or_default();
+        let name = nodes::call(path).map_or("", |call| nodes::name(&call.func));
         for (sync, strength) in guesses {
-            let fit = fit(sync, &callee, observed);
+            let fit = fit(sync, name, observed);
             // What the text does not show at all, the trace must say.
             let number = || {
                 let asked = sync == SyncExpr::Other && observed.method.is_some_and(fit::makes_number);

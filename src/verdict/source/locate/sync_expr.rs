@@ -42,9 +42,9 @@ pub enum SyncExpr<'a> {
     /// `x[…]`, load or store.
     Index { what: Index, store: bool },
     /// An operator whose output size depends on values, with its pattern.
-    Shape(&'a str, PatternId),
+    Shape(PatternId),
     /// An operator that checks for errors on the host, with its pattern.
-    Check(&'a str, PatternId),
+    Check(PatternId),
     /// `clip_grad_norm_`.
     ClipGrad,
     /// `GradScaler.step`.
@@ -265,10 +265,9 @@ impl<'c, 'a> Called<'c, 'a> {
         match found {
             _ if matches!(base, "np" | "numpy" | "pd") => None,
             Some(known) if catalogue::of(known.pattern).kind == Some(Kind::DynamicShape) => {
-                let name = if name == "to_sparse" { "coalesce" } else { name };
-                Some((SyncExpr::Shape(name, known.pattern), known.call.2))
+                Some((SyncExpr::Shape(known.pattern), known.call.2))
             }
-            Some(known) => Some((SyncExpr::Check(name, known.pattern), known.call.2)),
+            Some(known) => Some((SyncExpr::Check(known.pattern), known.call.2)),
             None => roles::takes_sizes(name).then_some((SyncExpr::SizeArgument, 0)),
         }
     }

@@ -4,7 +4,7 @@ use super::sums::item_as;
 use super::text::insert;
 use super::{METER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Names, Objects, sinks};
+use crate::verdict::source::infer::{Objects, SETTINGS, sinks};
 use crate::verdict::source::parse::{Import, Node, Path, Source, dotted, last, nodes, scope, string, within};
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Operator, Stmt, StmtFunctionDef,
@@ -181,10 +181,11 @@ impl<'a> Meter<'a> {
 
 /// Whether the file asks objects for attributes by their names as text: `getattr(meter, name)`, `vars(meter)`.
 fn asks_by_name(file: &Source) -> bool {
-    const SETTINGS: Names = Names("args opt cfg config hparams self");
     let asks = |call: &ExprCall| {
         let name = call.arguments.args.first().and_then(Expr::as_name_expr);
-        let theirs = |name: &ExprName| SETTINGS.has(&name.id) || Import::of(file, &name.id).is_some();
+        let theirs = |name: &ExprName| {
+            SETTINGS.has(&name.id) || name.id == "self" || Import::of(file, &name.id).is_some()
+        };
         matches!(&*dotted(&call.func), "getattr" | "vars") && !name.is_some_and(theirs)
     };
     nodes::any_call(&[file.module()], &asks)

@@ -132,7 +132,7 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             let all = deleted.map(|one| delete::left_over(file, path).into_iter().chain([one]).collect());
             Some(Written::new(&DELETE, None, all))
         }),
-        SyncExpr::Shape(_, B10) if s.kind == Kind::HostKnown => sizes::output(s, call?),
+        SyncExpr::Shape(B10) if s.kind == Kind::HostKnown => sizes::output(s, call?),
         SyncExpr::Move(op @ ("to" | "cuda" | "copy_"), _) if upload => match nodes::receiver(call?) {
             Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
                 Some(upload::filled(s, call?))
@@ -151,7 +151,7 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             };
             sums::collected(s, call, shown.clone()).or_else(|| meters::told(s, call)).or_else(alone)
         }
-        SyncExpr::Check(op, _) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
+        SyncExpr::Check(_) => only_shown(&CHECKED, shown::checked(s.here.file(), call?)),
         SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
         SyncExpr::Index { .. } if upload => index::once(s),

@@ -2,7 +2,7 @@
 
 use crate::verdict::source::flow::{Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::Here;
-use crate::verdict::source::parse::Source;
+use crate::verdict::source::parse::{Source, nodes};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
@@ -29,8 +29,8 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
 }
 
 /// The `_ex` variant, which leaves the error code on the device.
-pub fn checked(file: &Source, call: &ExprCall, op: &str) -> Option<String> {
-    let result = match op {
+pub fn checked(file: &Source, call: &ExprCall) -> Option<String> {
+    let result = match nodes::name(&call.func) {
         "inv" => "inverse",
         "cholesky" => "L",
         "solve" => "result",

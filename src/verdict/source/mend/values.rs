@@ -1,6 +1,6 @@
 //! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
 
-use crate::verdict::source::infer::{Names, Objects, Placement, changes, device_text};
+use crate::verdict::source::infer::{Names, Objects, Placement, changes, device_text, sends};
 use crate::verdict::source::parse::{
     Given, Node, Path, Source, dotted, full_callee, nodes, scope, split_callee,
 };
@@ -94,8 +94,7 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
     let sent = |one: &scope::Occurrence<'a>| {
         // In another branch: `x = x.cuda(0)`.
         let Given::Value(Expr::Call(call)) = scope::given(&one.path) else { return false };
-        let own = nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name.id);
-        own && Names("to cuda").has(nodes::name(&call.func))
+        sends(call, &name.id)
     };
     let others = occurrences
         .into_iter()

@@ -4,7 +4,7 @@
 use super::search::{Known, Parameter, Scene, all};
 use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_class, has_function};
 use crate::verdict::source::infer::{
-    Here, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
+    Here, NUMERIC, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
 };
 use crate::verdict::source::parse::{
     Import, Node, Path, Source, dotted, function_scope, last, nodes, scope, split_callee, split_root,
@@ -91,7 +91,7 @@ impl<'a> Scene<'_, 'a> {
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
             (_, receiver) if record || computes(name) => {
-                let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
+                let receiver = receiver.filter(|_| !torch && !NUMERIC.has(base));
                 let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
                 let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
                 self.each(parts).map(Known::computed)

@@ -59,8 +59,8 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some((D10, receiver?)),
             SyncExpr::Truth => Some((A36, tested(self.here.path)?)),
             SyncExpr::SizeArgument => Some((A36, self.size(call?)?)),
-            SyncExpr::Shape(_, B10) => Some((B30, repeats(call?).or(first)?)),
-            SyncExpr::Shape(_, B11 | B12 | B01 | B07) => Some((B30, first.or(receiver)?)),
+            SyncExpr::Shape(B10) => Some((B30, repeats(call?).or(first)?)),
+            SyncExpr::Shape(B11 | B12 | B01 | B07) => Some((B30, first.or(receiver)?)),
             SyncExpr::Index { what, .. } => match (what, last(self.here.path)?) {
                 (Index::Mask | Index::Name, Node::ExprSubscript(ast)) => Some((B30, &*ast.slice)),
                 // Bounds are numbers.

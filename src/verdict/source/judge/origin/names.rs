@@ -2,7 +2,7 @@
 
 use super::search::{Answer, Known, Parameter, Scene, Sent, all};
 use crate::verdict::source::flow::{Step, Steps};
-use crate::verdict::source::infer::{FILLS, Names, changes};
+use crate::verdict::source::infer::{FILLS, changes, sends};
 use crate::verdict::source::parse::{Given, Node, Path, nodes, scope};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
 use ruff_text_size::Ranged;
@@ -150,11 +150,4 @@ fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
         (call, "append") => Some(call.arguments.args.first()),
         (_, method) => (method == "update" || FILLS.has(method)).then_some(None),
     }
-}
-
-/// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
-fn sends(call: &ExprCall, name: &str) -> bool {
-    let receiver = nodes::receiver(call).and_then(Expr::as_name_expr);
-    receiver.is_some_and(|receiver| receiver.id.as_str() == name)
-        && Names("to cuda").has(nodes::name(&call.func))
 }
