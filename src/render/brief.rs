@@ -5,7 +5,7 @@
 
 use super::{json, saving};
 use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
-use crate::vocabulary::{Class, Evidence, Kind};
+use crate::vocabulary::{Class, Evidence, Kind, PatternId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,7 +75,8 @@ pub struct BriefSite {
     /// The reason that decided.
     pub because: Option<Evidence>,
     /// Catalogue entry: `sync-report explain ID` shows it.
-    pub pattern: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub pattern: Option<PatternId>,
     /// The call that blocks.
     pub api: String,
     /// How many waits.
@@ -165,7 +166,7 @@ fn site(site: &Site) -> BriefSite {
         kind: site.kind,
         confidence: site.finite_confidence(),
         because: site.evidence.first().map(|e| Evidence::new(e.rule, start(&e.text))),
-        pattern: site.pattern.as_deref().map(start),
+        pattern: site.pattern,
         api: start(&site.api),
         waits: site.waits,
         per_iteration: site.per_iteration,
@@ -233,7 +234,7 @@ mod tests {
                 for frame in site.user_frame.iter_mut().chain(&mut site.library_frame) {
                     (frame.file, frame.function) = (text.clone(), text.clone());
                 }
-                (site.key, site.api, site.pattern) = (text.clone(), text.clone(), Some(text.clone()));
+                (site.key, site.api) = (text.clone(), text.clone());
                 site.source = Some(text.clone());
                 site.evidence.iter_mut().for_each(|e| e.text = text.clone());
                 if let Some(fix) = &mut site.fix {

@@ -12,7 +12,7 @@
 
 use super::product::Shape;
 pub use crate::profile::details::GpuModel;
-use crate::vocabulary::{Direction, HostMemory, words};
+use crate::vocabulary::{Change, Class, Direction, HostMemory, Kind, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,11 +64,11 @@ pub struct PlannedSite {
     /// The CUDA call that waits.
     pub api: String,
     /// Class of its verdict.
-    pub class: String,
+    pub class: Class,
     /// Kind of its verdict.
-    pub kind: String,
+    pub kind: Kind,
     /// What its fix changes, as in `--fix`.
-    pub fix: String,
+    pub fix: Change,
 }
 
 /// The recorded stretch that is replayed.

@@ -117,7 +117,7 @@ impl<'a> Sites<'a> {
             class: v.class,
             kind: v.kind,
             confidence: v.confidence,
-            pattern: v.pattern.map(|pattern| pattern.to_string()),
+            pattern: v.pattern,
             evidence: v.evidence.iter().cloned().chain(said).collect(),
             attribution: b.attribution,
             attribution_note: b.note.clone(),

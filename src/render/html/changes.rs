@@ -100,7 +100,7 @@ fn said(state: &SiteState, files: &FileNames) -> Vec<(&'static str, String)> {
     pairs.extend(state.source.as_deref().map(|source| ("line", escaped(source.trim()))));
     pairs.push(("verdict", format!("{} {}", state.class, state.kind)));
     pairs.push(("call", escaped(&state.api)));
-    pairs.extend(state.pattern.as_deref().map(|pattern| ("pattern", escaped(pattern))));
+    pairs.extend(state.pattern.map(|pattern| ("pattern", pattern.to_string())));
     pairs.extend(state.fix.as_deref().map(|fix| ("fix", escaped(fix))));
     pairs.push(("sites", state.ids.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ")));
     pairs

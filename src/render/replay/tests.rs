@@ -5,6 +5,7 @@ use crate::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
 use crate::replay::product::{FP16, FP32, Shape};
+use crate::vocabulary::{Change, Class, Kind};
 
 fn spread(median_ns: i64, off: i64) -> Spread {
     Spread { median_ns, low_ns: median_ns - off, high_ns: median_ns + off, runs: 20 }
@@ -12,14 +13,14 @@ fn spread(median_ns: i64, off: i64) -> Spread {
 
 /// A plan of one site and what it might have measured.
 fn sample() -> (Plan, Measured) {
-    let site = |id: &str, place: &str, fix: &str| PlannedSite {
+    let site = |id: &str, place: &str, fix| PlannedSite {
         id: id.into(),
         key: format!("key of {id}"),
         place: place.into(),
         api: "cudaStreamSynchronize".into(),
-        class: "false".into(),
-        kind: "upload".into(),
-        fix: fix.into(),
+        class: Class::False,
+        kind: Kind::Upload,
+        fix,
     };
     let variant = |name: &str, fixed: Vec<usize>, predicted| Variant {
         all_false: fixed.len() > 1,
@@ -40,8 +41,8 @@ fn sample() -> (Plan, Measured) {
         profile: "train.sqlite".into(),
         gpu: GpuModel { name: Some("NVIDIA A100".into()), ..GpuModel::default() },
         sites: vec![
-            site("S1", "train.py:18 step", "pinned"),
-            site("S5", "a|b_[c](d)`e`\u{1b}[31m.py:3 <f>", "delete"),
+            site("S1", "train.py:18 step", Change::Pinned),
+            site("S5", "a|b_[c](d)`e`\u{1b}[31m.py:3 <f>", Change::Delete),
         ],
         stretch: Stretch {
             from_ns: 0,

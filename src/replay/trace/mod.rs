@@ -121,9 +121,9 @@ impl Scene<'_> {
             key: own.key.clone(),
             place: shown.map_or_else(String::new, Site::place),
             api: own.bundle.api.to_string(),
-            class: own.verdict.class.to_string(),
-            kind: own.verdict.kind.to_string(),
-            fix: self.chosen.fix(self.found, site).to_string(),
+            class: own.verdict.class,
+            kind: own.verdict.kind,
+            fix: self.chosen.fix(self.found, site),
         }
     }
 
