@@ -269,8 +269,8 @@ words! {
 
 /// Makes indices of columns and lists. They have 32 bits, also in an `Option`.
 macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident)+) => {$(
-        $(#[$doc])*
+    ($($(#[$meta:meta])* $name:ident)+) => {$(
+        $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(std::num::NonZeroU32);
 
@@ -283,7 +283,8 @@ macro_rules! index {
 
         impl From<usize> for $name {
             fn from(index: usize) -> Self {
-                Self(std::num::NonZeroU32::MIN.saturating_add(index as u32))
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                Self(std::num::NonZeroU32::MIN.saturating_add(index))
             }
         }
 
@@ -293,9 +294,15 @@ macro_rules! index {
             }
         }
 
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.index().fmt(f)
+            }
+        }
+
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{} {}", stringify!($name), self.index())
+                write!(f, "{} {self}", stringify!($name))
             }
         }
     )+};

@@ -77,7 +77,7 @@ fn an_iteration_becomes_acts() {
     );
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
     assert_eq!(alone(&plan), "0 wait");
-    let gemm = &plan.gemms[0];
+    let gemm = &plan.gemms.raw[0];
     assert_eq!(
         (gemm.shape.m, gemm.shape.n, gemm.shape.k, gemm.certainty),
         (2048, 256, 512, Certainty::Exact)
@@ -202,7 +202,7 @@ fn streams_wait_for_one_another() {
         ["spin 36000", "record 0", "stream-wait 0 on 1", "spin 19000 on 1", "sync stream 1 S1"]
     );
     // What the host waited for, the other stream waits for.
-    assert_eq!(plan.sites[0].fix, Change::GpuWait);
+    assert_eq!(plan.sites.raw[0].fix, Change::GpuWait);
     assert_eq!(order(&plan, "S1 fixed")[3..], ["spin 19000 on 1", "record 1 on 1", "stream-wait 1"]);
     assert_eq!((plan.streams, plan.events), (2, 2));
 }
