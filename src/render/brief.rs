@@ -111,7 +111,7 @@ pub struct BriefFix {
 }
 
 /// The report in brief.
-pub fn of(report: &Report) -> Brief {
+pub fn in_brief(report: &Report) -> Brief {
     let mut brief = Brief {
         schema_version: report.schema_version,
         tool: report.tool.clone(),
@@ -250,7 +250,7 @@ mod tests {
             if let Some(iterations) = &mut report.iterations {
                 iterations.source = text.clone();
             }
-            let brief = of(&report);
+            let brief = in_brief(&report);
             assert!(size(&brief) < LIMIT, "{}", size(&brief));
             assert!(brief.sites.len() >= 3, "{} sites", brief.sites.len());
             assert_eq!(brief.sites.len() + brief.sites_omitted, 300 + report.sites_omitted);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_short_report_is_whole() {
         let report = sample::sample();
-        let brief = of(&report);
+        let brief = in_brief(&report);
         assert_eq!((brief.sites.len(), brief.sites_omitted), (report.sites.len(), report.sites_omitted));
         let keys: Vec<&String> = brief.sites.iter().filter_map(|site| site.key.as_ref()).collect();
         assert_eq!(keys, report.sites.iter().map(|site| &site.key).collect::<Vec<_>>());

@@ -28,7 +28,7 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.native(),
         page.labelled("context", &context(report, site)),
         page.labelled("cost", &costs(report, site)),
-        page.labelled("what it waited for", &awaited::of(site)),
+        page.labelled("what it waited for", &awaited::labelled(site)),
         page.histogram(),
         page.examples(),
         page.fix(),

@@ -90,7 +90,7 @@ fn level(class: Class) -> &'static str {
 
 fn rule(site: &Site, id: &str) -> Value {
     let level = json!({ "level": level(site.class) });
-    let Some(entry) = site.pattern.map(catalogue::of) else {
+    let Some(entry) = site.pattern.map(catalogue::entry) else {
         return json!({
             "id": id,
             "shortDescription": { "text": format!("A wait for the GPU ({})", site.kind) },

@@ -74,7 +74,7 @@ impl<'a> Assembler<'a> {
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
         }
-        for warning in limits.into_iter().chain(notes::of(found)) {
+        for warning in limits.into_iter().chain(notes::warnings(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }
@@ -125,7 +125,7 @@ impl<'a> Assembler<'a> {
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
         // Who asks for one process wants nothing over all.
         if processes > 1 && !self.options.filter.is_of_one_capture() {
-            let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
+            let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
             if over.is_some() {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
             }

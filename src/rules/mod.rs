@@ -82,7 +82,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The row of a rule; `None` for one of another version of the program.
-pub fn of(id: RuleId) -> Option<&'static Rule> {
+pub fn row(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 

@@ -108,7 +108,7 @@ fn sites(found: &CaptureAnalysis, profile: usize, from: i64, to: i64) -> Vec<Sit
         ix: SiteId { profile, site: number },
         id: None,
         class: site.verdict.class,
-        series: series::of(found, site, from, to),
+        series: series::series(found, site, from, to),
     };
     found.sites.iter_enumerated().map(one).collect()
 }

@@ -40,7 +40,7 @@ pub(super) struct ChangeView {
     pub sides: [Option<Vec<(&'static str, String)>>; 2],
 }
 
-pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
+pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
     let files = words::files(report);
     let per = report.run.per.as_str();
     let headline = words::headline(report);
