@@ -26,15 +26,22 @@ impl CaptureAnalysis {
         let number = site.bundle.copy.is_some_and(Copy::reads_number);
         let entry = fitting(catalogue::entry(site.verdict.pattern?), kind, number);
         let entry = self.sized(site, entry);
-        let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
-        let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
-        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
+        let (strategy, title) = self.way(site, entry, outside);
+        Some(Advice { entry, strategy, title, outside })
+    }
+
+    /// Which way to go about a site of that entry, and that in few words.
+    fn way(&self, site: &Site, entry: &Pattern, outside: bool) -> (Strategy, &'static str) {
+        let kind = site.verdict.kind;
+        let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
+        let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
+        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
-        let (strategy, title) = match kind {
+        match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
             }
@@ -83,8 +90,7 @@ impl CaptureAnalysis {
                 _ => (entry.fix.strategy, entry.fix.title),
             },
             _ => (entry.fix.strategy, entry.fix.title),
-        };
-        Some(Advice { entry, strategy, title, outside })
+        }
     }
 
     /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
