@@ -310,23 +310,26 @@ macro_rules! index {
 pub(crate) use index;
 
 index! {
+    /// An export of a report: its place in [`crate::model::Report::profiles`], of which what cannot be read is none.
+    ProfileIx
+
     /// A site of one export: its place in the analysis of it.
     SiteIx
 }
 
-impl Default for SiteIx {
-    fn default() -> Self {
-        Self::from(0)
-    }
-}
-
 /// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
-    /// Index of the export among those given.
-    pub profile: usize,
+    /// The export.
+    pub profile: ProfileIx,
     /// Which of that export's.
     pub site: SiteIx,
+}
+
+impl Default for SiteId {
+    fn default() -> Self {
+        Self { profile: 0.into(), site: 0.into() }
+    }
 }
 
 /// The copy that a wait completes.

@@ -13,7 +13,7 @@ use crate::model::*;
 use crate::profile::parallel::join;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
-use crate::vocabulary::{Class, SiteId};
+use crate::vocabulary::{Class, ProfileIx, SiteId};
 use polars::prelude::{DataFrame, PolarsResult, col, lit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ impl<'a> Assembler<'a> {
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
     pub fn add(&mut self, found: &CaptureAnalysis) -> anyhow::Result<Waits> {
-        let number = self.report.profiles.len();
+        let number = ProfileIx::from(self.report.profiles.len());
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
@@ -83,7 +83,13 @@ impl<'a> Assembler<'a> {
     }
 
     /// The capture drawn, in detail around the examples of the sites with most drain.
-    fn timeline(&self, found: &CaptureAnalysis, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
+    fn timeline(
+        &self,
+        found: &CaptureAnalysis,
+        profile: ProfileIx,
+        listed: &[Site],
+        budget: Budget,
+    ) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
         ranked.sort_by(|a, b| self.rank(a, b));
         let examples: Vec<(i64, i64)> =

@@ -16,6 +16,7 @@ use crate::analysis::{CaptureAnalysis, Options};
 use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
+use crate::vocabulary::ProfileIx;
 use assemble::Assembler;
 use light::TimingCapture;
 use std::path::{Path, PathBuf};
@@ -72,13 +73,13 @@ pub fn run_keeping(
     let mut exports = Vec::new();
     let plain = Options { top: 0, as_captured: false, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
-    let number = |found, _| exports.push((exports.len(), found));
+    let number = |found, _| exports.push((ProfileIx::from(exports.len()), found));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
         for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
-            let price = |(number, found): &mut (usize, CaptureAnalysis)| {
+            let price = |(number, found): &mut (ProfileIx, CaptureAnalysis)| {
                 found.price(*number, &scenario, &each, false);
             };
             scope.spawn(move || some.iter_mut().for_each(price));
@@ -116,7 +117,7 @@ fn as_advised(
             true => (found, light, stands),
             false => (light.alone(found, stands), TimingCapture::default(), false),
         };
-        light.shown(&mut found, stands).price(number, &scenario, &each, again);
+        light.shown(&mut found, stands).price(number.into(), &scenario, &each, again);
         Ok((found, light, stands))
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {

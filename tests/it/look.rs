@@ -69,7 +69,7 @@ pub fn program(found: &CaptureAnalysis) -> Program {
 pub fn analysed(e: &Export) -> Kept {
     let (folder, path) = e.write_temp();
     let mut analysed = analysis::analyse(&path, &options()).expect("an analysis");
-    analysed.price(0, &ResolvedScenario::default(), &options(), false);
+    analysed.price(0.into(), &ResolvedScenario::default(), &options(), false);
     Kept { analysed, _folder: folder }
 }
 

@@ -111,7 +111,7 @@ pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayReques
 
 /// The report's site of one of the analysis.
 fn reported(report: &Report, site: SiteIx) -> Option<&Site> {
-    report.sites.iter().find(|s| s.ix == SiteId { profile: 0, site })
+    report.sites.iter().find(|s| s.ix == SiteId { profile: 0.into(), site })
 }
 
 impl Scene<'_> {
