@@ -67,7 +67,7 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
 /// The report of ranks that were written to folders.
 ///
 /// # Errors
-/// As [`of`].
+/// As [`over_ranks`].
 pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     let parties = tables.parties()?;
     let mut report = Report { schema_version: 1, ..Report::default() };
