@@ -269,8 +269,8 @@ words! {
 
 /// Makes indices of columns and lists. They have 32 bits, also in an `Option`.
 macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident)+) => {$(
-        $(#[$doc])*
+    ($($(#[$meta:meta])* $name:ident)+) => {$(
+        $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(std::num::NonZeroU32);
 
@@ -283,7 +283,8 @@ macro_rules! index {
 
         impl From<usize> for $name {
             fn from(index: usize) -> Self {
-                Self(std::num::NonZeroU32::MIN.saturating_add(index as u32))
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                Self(std::num::NonZeroU32::MIN.saturating_add(index))
             }
         }
 
@@ -293,9 +294,15 @@ macro_rules! index {
             }
         }
 
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.index().fmt(f)
+            }
+        }
+
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{} {}", stringify!($name), self.index())
+                write!(f, "{} {self}", stringify!($name))
             }
         }
     )+};
@@ -303,23 +310,26 @@ macro_rules! index {
 pub(crate) use index;
 
 index! {
+    /// An export of a report: its place in [`crate::model::Report::profiles`], of which what cannot be read is none.
+    ProfileIx
+
     /// A site of one export: its place in the analysis of it.
     SiteIx
 }
 
-impl Default for SiteIx {
-    fn default() -> Self {
-        Self::from(0)
-    }
-}
-
 /// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
-    /// Index of the export among those given.
-    pub profile: usize,
+    /// The export.
+    pub profile: ProfileIx,
     /// Which of that export's.
     pub site: SiteIx,
+}
+
+impl Default for SiteId {
+    fn default() -> Self {
+        Self { profile: 0.into(), site: 0.into() }
+    }
 }
 
 /// The copy that a wait completes.

@@ -24,17 +24,24 @@ impl CaptureAnalysis {
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
         let number = site.bundle.copy.is_some_and(Copy::reads_number);
-        let entry = fitting(catalogue::of(site.verdict.pattern?), kind, number);
+        let entry = fitting(catalogue::entry(site.verdict.pattern?), kind, number);
         let entry = self.sized(site, entry);
-        let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
-        let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
-        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
+        let (strategy, title) = self.way(site, entry, outside);
+        Some(Advice { entry, strategy, title, outside })
+    }
+
+    /// Which way to go about a site of that entry, and that in few words.
+    fn way(&self, site: &Site, entry: &Pattern, outside: bool) -> (Strategy, &'static str) {
+        let kind = site.verdict.kind;
+        let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
+        let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
+        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
-        let (strategy, title) = match kind {
+        match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
             }
@@ -83,8 +90,7 @@ impl CaptureAnalysis {
                 _ => (entry.fix.strategy, entry.fix.title),
             },
             _ => (entry.fix.strategy, entry.fix.title),
-        };
-        Some(Advice { entry, strategy, title, outside })
+        }
     }
 
     /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
@@ -92,8 +98,8 @@ impl CaptureAnalysis {
     fn sized(&self, site: &Site, entry: &'static Pattern) -> &'static Pattern {
         let pageable = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pageable);
         match entry.id {
-            C03 | C15 if self.is_taken_over(site) => catalogue::of(C20),
-            C01 if pageable && !self.is_taken_over(site) => catalogue::of(C15),
+            C03 | C15 if self.is_taken_over(site) => catalogue::entry(C20),
+            C01 if pageable && !self.is_taken_over(site) => catalogue::entry(C15),
             _ => entry,
         }
     }
@@ -117,9 +123,9 @@ fn is_by_name(site: &Site) -> bool {
 fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> &'static Pattern {
     // What is timed is timed on the GPU, and a number for the log is kept there, whatever waits for it.
     match (kind, entry.id) {
-        (Kind::Timing, F02) => return catalogue::of(F01),
-        (Kind::Timing, F03) => return catalogue::of(F06),
-        (Kind::Logging, D01 | D02 | D04 | D08) if number => return catalogue::of(A01),
+        (Kind::Timing, F02) => return catalogue::entry(F01),
+        (Kind::Timing, F03) => return catalogue::entry(F06),
+        (Kind::Logging, D01 | D02 | D04 | D08) if number => return catalogue::entry(A01),
         _ => {}
     }
     // One read for many values helps whatever they are for.
@@ -129,10 +135,10 @@ fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> &'static Patter
     let scalar = entry.id.letter() == 'A';
     let reads = scalar || entry.id.letter() == 'D';
     match kind {
-        Kind::ControlFlow if reads => catalogue::of(A42),
-        Kind::CpuCompute if scalar => catalogue::of(A43),
-        Kind::DynamicShape if scalar => catalogue::of(A07),
-        Kind::RoundTrip if scalar => catalogue::of(A37),
+        Kind::ControlFlow if reads => catalogue::entry(A42),
+        Kind::CpuCompute if scalar => catalogue::entry(A43),
+        Kind::DynamicShape if scalar => catalogue::entry(A07),
+        Kind::RoundTrip if scalar => catalogue::entry(A37),
         _ => entry,
     }
 }
@@ -160,7 +166,7 @@ mod tests {
             (A14, RoundTrip, A14),
             (F02, Timing, F01),
         ] {
-            assert_eq!(fitting(catalogue::of(pattern), kind, true).id, fits, "{pattern} {kind}");
+            assert_eq!(fitting(catalogue::entry(pattern), kind, true).id, fits, "{pattern} {kind}");
         }
     }
 }

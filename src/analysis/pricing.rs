@@ -13,7 +13,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, SiteId, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -49,8 +49,8 @@ pub struct ResolvedScenario {
 impl CaptureAnalysis {
     /// Prices every site: the change that its verdict advises, or the one that is wished for.
     ///
-    /// `number` of the export among those given, as in `scenario`. `again`: another scenario will be asked for.
-    pub fn price(&mut self, number: usize, scenario: &ResolvedScenario, options: &Options, again: bool) {
+    /// `number` of the export, as in `scenario`. `again`: another scenario will be asked for.
+    pub fn price(&mut self, number: ProfileIx, scenario: &ResolvedScenario, options: &Options, again: bool) {
         let Some(mut program) = self.program.take() else { return };
         // Reads that take launches along where they are dropped: counts, and checks that nobody needs.
         let takes = |s: &Site| match s.verdict.kind {
@@ -109,7 +109,7 @@ impl CaptureAnalysis {
     }
 
     /// Says what less the waits of sites could be for that are to wait for less.
-    fn narrow(&self, program: &mut Program, number: usize, scenario: &ResolvedScenario) {
+    fn narrow(&self, program: &mut Program, number: ProfileIx, scenario: &ResolvedScenario) {
         let asked = |site| scenario.fixes.get(&SiteId { profile: number, site }) == Some(&Change::Narrow);
         if !self.sites.keys().any(asked) {
             return;

@@ -65,13 +65,13 @@ static BY_ID: [&Pattern; PatternId::ALL.len()] = {
 };
 
 /// The entry of an id.
-pub fn of(id: PatternId) -> &'static Pattern {
+pub fn entry(id: PatternId) -> &'static Pattern {
     BY_ID[id as usize]
 }
 
 /// The entry of an id that was typed or read, in any case.
 pub fn by_id(id: &str) -> Option<&'static Pattern> {
-    PatternId::parse(&id.to_ascii_uppercase()).map(of)
+    PatternId::parse(&id.to_ascii_uppercase()).map(entry)
 }
 
 /// Entries for what a person types: an id, a trigger such as `.cpu()`, or words of the title.

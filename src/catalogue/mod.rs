@@ -31,7 +31,7 @@ mod tests;
 mod upload;
 
 pub use cuda::in_cuda_terms;
-pub use lookup::{Known, all, by_id, is_helper, library_site, near, of, script_site, search};
+pub use lookup::{Known, all, by_id, entry, is_helper, library_site, near, script_site, search};
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.

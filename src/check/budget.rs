@@ -81,7 +81,8 @@ pub struct Allow {
     /// Name of the function around the site's line, as a glob.
     pub function: Option<Pattern>,
     /// A catalogue entry (`C03`).
-    pub pattern: Option<String>,
+    #[serde(default, deserialize_with = "pattern")]
+    pub pattern: Option<PatternId>,
     /// A site's key, as the report's JSON has it.
     pub key: Option<String>,
     /// Why it may, for whoever reads the report.
@@ -137,6 +138,13 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Er
     let text = String::deserialize(deserializer)
         .map_err(|_| serde::de::Error::custom("a time is written as text with a unit: \"200us\""))?;
     duration(&text).map(|ns| Some(ns as f64)).map_err(serde::de::Error::custom)
+}
+
+/// A pattern; the parser's own error would list them all.
+fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PatternId>, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    let unknown = || format!("there is no pattern `{id}`; `sync-report explain` lists all");
+    PatternId::parse(&id).map(Some).ok_or_else(unknown).map_err(serde::de::Error::custom)
 }
 
 /// A date, as TOML has it or as text.
@@ -248,28 +256,26 @@ impl Limits {
 
 impl Allow {
     /// What makes it useless.
-    fn wrong(&self) -> Option<String> {
+    fn wrong(&self) -> Option<&'static str> {
         if self.reason.trim().is_empty() {
-            return Some("has an empty reason; say why it may wait".to_owned());
+            return Some("has an empty reason; say why it may wait");
         }
-        if self.path.is_none() && self.function.is_none() && self.pattern.is_none() && self.key.is_none() {
-            return Some("would allow everything; give it path, function, pattern or key".to_owned());
-        }
-        let unknown = self.pattern.as_ref().filter(|p| PatternId::parse(p).is_none())?;
-        Some(format!("allows pattern `{unknown}`, which there is not; `sync-report explain` lists all"))
+        let all =
+            self.path.is_none() && self.function.is_none() && self.pattern.is_none() && self.key.is_none();
+        all.then_some("would allow everything; give it path, function, pattern or key")
     }
 
     /// Whether a site matches all conditions.
     pub fn holds(&self, site: &Site) -> bool {
         matches(self.path.as_ref(), self.function.as_ref(), site)
-            && self.pattern.as_ref().is_none_or(|p| site.pattern.as_ref() == Some(p))
+            && (self.pattern.is_none() || self.pattern == site.pattern)
             && self.key.as_ref().is_none_or(|key| *key == site.key)
     }
 
     /// "src/log.py, function log"
     pub fn name(&self) -> String {
         let mut parts = place(self.path.as_ref(), self.function.as_ref());
-        parts.extend(self.pattern.as_ref().map(|pattern| format!("pattern {pattern}")));
+        parts.extend(self.pattern.map(|pattern| format!("pattern {pattern}")));
         parts.extend(self.key.clone());
         parts.join(", ")
     }
@@ -324,7 +330,10 @@ mod tests {
             ("per = \"iteraton\"\n", "did you mean `iteration`?"),
             ("[limits]\nwaits = nan\n", "line 2, column 9: NaN is no number of waits"),
             ("[limits]\nfalse-waits = -1\n", "write 0 or more"),
-            ("[[allow]]\npattern = \"F99\"\nreason = \"y\"\nexpires = 2026-01-01\n", "pattern `F99`"),
+            (
+                "[[allow]]\npattern = \"F99\"\nreason = \"y\"\nexpires = 2026-01-01\n",
+                "line 2, column 11: there is no pattern `F99`",
+            ),
             ("[[allow]]\npath = \"x\"\nreson = \"y\"\nexpires = 2026-01-01\n", "did you mean `reason`?"),
             ("[[allow]]\npath = \"x\"\nreason = \"y\"\n", "missing field `expires`"),
             ("[[allow]]\npath = \"x\"\nreason = \" \"\nexpires = 2026-01-01\n", "empty reason"),

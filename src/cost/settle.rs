@@ -12,6 +12,13 @@ use typed_index_collections::{TiSlice, TiVec};
 /// Busy share of a device from which it is what bounds the run.
 const GPU_BOUND: f64 = 0.85;
 
+/// What limits a run: of its loop, where one is known, since loading is not what the program is bound by.
+fn bound_by(run: &Outcome) -> BoundBy {
+    let busy = run.busy.iter().copied().max().unwrap_or(0);
+    let (busy, of) = run.laps.map_or((busy, run.end), |laps| (run.busy_in_laps, laps));
+    if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host }
+}
+
 /// What simulated runs say.
 pub(super) struct Settling<'a> {
     pub program: &'a Program,
@@ -31,10 +38,7 @@ impl Settling<'_> {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
         let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
-        // Of the loop, where one is known: loading is not what the program is bound by.
-        let busy = joint.busy.iter().copied().max().unwrap_or(0);
-        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
-        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
+        let bound = bound_by(joint);
         prices.bound_by = Some(bound);
         for &(i, single, without) in &plan.singles {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);

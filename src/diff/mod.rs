@@ -176,7 +176,7 @@ fn state(unit: &SiteGroup, per: Per, side: &Snapshot, lines: bool) -> SiteState 
         api: site.api.clone(),
         class: site.class,
         kind: site.kind,
-        pattern: site.pattern.clone(),
+        pattern: site.pattern,
         waits: unit.waits * scale,
         blocked_ns: ns(unit.blocked.ns),
         drain_ns: ns(unit.drain.ns),

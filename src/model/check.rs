@@ -3,7 +3,7 @@
 use super::diff::Location;
 use super::{Site, Tool, Warning};
 use crate::text;
-use crate::vocabulary::{Class, Kind, words};
+use crate::vocabulary::{Class, Kind, PatternId, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -120,7 +120,8 @@ pub struct BreachSite {
     /// Why it is of that class.
     pub kind: Kind,
     /// Catalogue entry.
-    pub pattern: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub pattern: Option<PatternId>,
     /// Title of the fix.
     pub fix: Option<String>,
 }
@@ -136,7 +137,7 @@ impl BreachSite {
             name: site.name(),
             class: site.class,
             kind: site.kind,
-            pattern: site.pattern.clone(),
+            pattern: site.pattern,
             fix: site.fix.as_ref().map(|f| f.title.clone()),
         }
     }

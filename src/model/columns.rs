@@ -1,6 +1,7 @@
 //! The sites as columns, for CSV and Parquet.
 
 use super::{Bounds, Frame, Report, Site};
+use crate::vocabulary::PatternId;
 use Values::{Flag, Float, Text, Whole};
 
 /// A column's values, by their type. Whole numbers are counts, ids, bytes or ns, as the column's name says.
@@ -18,7 +19,7 @@ pub const COLUMNS: &[(&str, Values)] = &[
     ("class", Text(|_, s| Some(s.class.as_str()))),
     ("kind", Text(|_, s| Some(s.kind.as_str()))),
     ("confidence", Float(|_, s| Some(s.confidence))),
-    ("pattern", Text(|_, s| s.pattern.as_deref())),
+    ("pattern", Text(|_, s| s.pattern.map(PatternId::as_str))),
     ("file", Text(|_, s| s.location().map(|frame| frame.file.as_str()))),
     ("line", Whole(|_, s| s.location().map(|frame| frame.line).and_then(whole))),
     ("function", Text(|_, s| s.location().map(|frame| frame.function.as_str()))),

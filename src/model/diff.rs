@@ -1,7 +1,7 @@
 //! What changed between two captures.
 
 use super::{Frame, Tool, Warning};
-use crate::vocabulary::{Class, Kind, Per, words};
+use crate::vocabulary::{Class, Kind, PatternId, Per, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -239,7 +239,8 @@ pub struct SiteState {
     /// Why it is of that class.
     pub kind: Kind,
     /// Catalogue entry.
-    pub pattern: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub pattern: Option<PatternId>,
     /// Waits of an iteration or of the run.
     pub waits: f64,
     /// Of a typical iteration: the median of those that wait, times their share; or of the run.

@@ -18,10 +18,10 @@ mod warning;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use crate::vocabulary::{Backtraces, BoundBy};
+use crate::vocabulary::{Backtraces, BoundBy, PatternId};
 use ranks::Ranks;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
 
@@ -482,6 +482,11 @@ pub struct Iterations {
 /// JSON knows neither NaN nor infinity: serde_json writes `null`, where the contract says number.
 fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(or_zero(*number))
+}
+
+/// The pattern of an id; `None` also for one that only another version of the program has, in a report that it wrote.
+fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PatternId>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.and_then(|id| PatternId::parse(&id)))
 }
 
 /// A number, or 0 where it is none.

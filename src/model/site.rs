@@ -2,10 +2,10 @@
 
 use super::edit::Proposal;
 use super::native::method;
-use super::{Awaited, Process, finite, or_zero};
+use super::{Awaited, Process, finite, known, or_zero};
 use crate::text;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Sample, SiteId, ThreadRole,
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, PatternId, Sample, SiteId, ThreadRole,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,9 @@ pub struct Site {
     #[serde(serialize_with = "finite")]
     pub confidence: f64,
     /// Catalogue entry.
-    pub pattern: Option<String>,
+    #[serde(default, deserialize_with = "known")]
+    #[schemars(with = "Option<String>")]
+    pub pattern: Option<PatternId>,
     /// Reasons for the verdict, the one that decided first.
     pub evidence: Vec<Evidence>,
     /// How the waits were put on their line.

@@ -148,7 +148,7 @@ const NEEDED: &[Needed] = &[
 const FATAL: &[&str] = &["start", "eventClass"];
 
 /// What an export lacks of the tables that it has.
-pub(super) fn of(db: &Database) -> Vec<Lack> {
+pub(super) fn missing(db: &Database) -> Vec<Lack> {
     let mut lacks = Vec::new();
     for &(table, loss, columns) in NEEDED {
         // By their key, chains can be looked up all the same.

@@ -92,7 +92,7 @@ impl Profile {
             let command = commands::some_export();
             return Err(InputError::NotNsys(path.to_owned(), command));
         }
-        let lacks = lacks::of(&db);
+        let lacks = lacks::missing(&db);
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
         let ops = Ops::read(&db)?;

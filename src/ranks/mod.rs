@@ -27,7 +27,7 @@ use tables::Tables;
 ///
 /// # Errors
 /// polars refused a query: a defect, or tables of another program.
-pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
+pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     let parties = tables.parties()?;
     let mut warnings = numbers::doubts(&parties);
     if parties.len() < 2 {
@@ -67,7 +67,7 @@ pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
 /// The report of ranks that were written to folders.
 ///
 /// # Errors
-/// As [`of`].
+/// As [`over_ranks`].
 pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     let parties = tables.parties()?;
     let mut report = Report { schema_version: 1, ..Report::default() };
@@ -79,7 +79,7 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
             report.profiles.push(profile);
         }
     }
-    let (ranks, warnings) = of(tables)?;
+    let (ranks, warnings) = over_ranks(tables)?;
     report.totals = totals(&report, &parties, ranks.as_ref().map_or(0, |ranks| ranks.sites.len()));
     report.warnings = tables.warnings(&parties);
     report.warnings.extend(warnings);

@@ -8,7 +8,7 @@ use crate::vocabulary::DriverApi;
 const LONG_SYMBOL: usize = 72;
 
 /// Labels and texts; none where nothing is known.
-pub(super) fn of(site: &Site) -> Vec<(String, String)> {
+pub(super) fn labelled(site: &Site) -> Vec<(String, String)> {
     let Some(awaited) = &site.awaited else { return Vec::new() };
     let streams = awaited.streams.iter().map(|one| one.device);
     let mut devices = streams.chain(awaited.operations.iter().map(|one| one.device));

@@ -5,7 +5,7 @@
 
 use super::{json, saving};
 use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
-use crate::vocabulary::{Class, Evidence, Kind};
+use crate::vocabulary::{Class, Evidence, Kind, PatternId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,7 +75,8 @@ pub struct BriefSite {
     /// The reason that decided.
     pub because: Option<Evidence>,
     /// Catalogue entry: `sync-report explain ID` shows it.
-    pub pattern: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub pattern: Option<PatternId>,
     /// The call that blocks.
     pub api: String,
     /// How many waits.
@@ -110,7 +111,7 @@ pub struct BriefFix {
 }
 
 /// The report in brief.
-pub fn of(report: &Report) -> Brief {
+pub fn in_brief(report: &Report) -> Brief {
     let mut brief = Brief {
         schema_version: report.schema_version,
         tool: report.tool.clone(),
@@ -165,7 +166,7 @@ fn site(site: &Site) -> BriefSite {
         kind: site.kind,
         confidence: site.finite_confidence(),
         because: site.evidence.first().map(|e| Evidence::new(e.rule, start(&e.text))),
-        pattern: site.pattern.as_deref().map(start),
+        pattern: site.pattern,
         api: start(&site.api),
         waits: site.waits,
         per_iteration: site.per_iteration,
@@ -233,7 +234,7 @@ mod tests {
                 for frame in site.user_frame.iter_mut().chain(&mut site.library_frame) {
                     (frame.file, frame.function) = (text.clone(), text.clone());
                 }
-                (site.key, site.api, site.pattern) = (text.clone(), text.clone(), Some(text.clone()));
+                (site.key, site.api) = (text.clone(), text.clone());
                 site.source = Some(text.clone());
                 site.evidence.iter_mut().for_each(|e| e.text = text.clone());
                 if let Some(fix) = &mut site.fix {
@@ -249,7 +250,7 @@ mod tests {
             if let Some(iterations) = &mut report.iterations {
                 iterations.source = text.clone();
             }
-            let brief = of(&report);
+            let brief = in_brief(&report);
             assert!(size(&brief) < LIMIT, "{}", size(&brief));
             assert!(brief.sites.len() >= 3, "{} sites", brief.sites.len());
             assert_eq!(brief.sites.len() + brief.sites_omitted, 300 + report.sites_omitted);
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn a_short_report_is_whole() {
         let report = sample::sample();
-        let brief = of(&report);
+        let brief = in_brief(&report);
         assert_eq!((brief.sites.len(), brief.sites_omitted), (report.sites.len(), report.sites_omitted));
         let keys: Vec<&String> = brief.sites.iter().filter_map(|site| site.key.as_ref()).collect();
         assert_eq!(keys, report.sites.iter().map(|site| &site.key).collect::<Vec<_>>());

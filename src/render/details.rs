@@ -28,7 +28,7 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.native(),
         page.labelled("context", &context(report, site)),
         page.labelled("cost", &costs(report, site)),
-        page.labelled("what it waited for", &awaited::of(site)),
+        page.labelled("what it waited for", &awaited::labelled(site)),
         page.histogram(),
         page.examples(),
         page.fix(),
@@ -214,14 +214,13 @@ pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String
         None => stream,
     };
     let ranges: Vec<_> = site.nvtx.iter().map(|range| escape_terminal(range)).collect();
-    let pattern = site.pattern.as_deref().map(escape_terminal);
     let pairs = [
         ("placed by", (!exact).then_some(note)),
         ("thread", Some(phrase::thread(site))),
         ("process", Processes::of(report).map(|processes| processes.label(site))),
         ("device", device),
         ("NVTX", (!ranges.is_empty()).then(|| ranges.join(" › "))),
-        ("pattern", pattern.map(|pattern| format!("{pattern}: sync-report explain {pattern}"))),
+        ("pattern", site.pattern.map(|pattern| format!("{pattern}: sync-report explain {pattern}"))),
         ("capture", site.blocks_capture.then(|| "this wait would make a CUDA graph capture fail".to_owned())),
         ("key", Some(view::escaped(&site.key))),
     ];

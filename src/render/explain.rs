@@ -266,7 +266,7 @@ pub(super) fn counted_on_captures(id: RuleId) -> String {
     let counts: Vec<_> = calibration::counts().filter(|count| count.rule == id).collect();
     let (right, wrong) = counts.iter().fold((0, 0), |sum, c| (sum.0 + c.right, sum.1 + c.wrong));
     if right + wrong == 0 {
-        let decides = rules::of(id).is_some_and(|rule| rule.grades().any(|g| g.confidence >= DECIDED));
+        let decides = rules::row(id).is_some_and(|rule| rule.grades().any(|g| g.confidence >= DECIDED));
         return if decides { "no labelled capture has a verdict of it".into() } else { String::new() };
     }
     let of = |c: &calibration::Count| format!("{} {} of {}", c.corpus, c.right, c.right + c.wrong);

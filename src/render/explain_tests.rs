@@ -68,7 +68,7 @@ fn the_lists_have_every_entry() {
 fn a_rule_has_all_its_parts() {
     let parts = |id, parts: &[&str]| {
         let wide = Style { width: Some(200), color: false };
-        let text = rule(rules::of(id).expect("a known rule"), wide);
+        let text = rule(rules::row(id).expect("a known rule"), wide);
         for part in parts {
             assert!(text.contains(part), "{part} in\n{text}");
         }

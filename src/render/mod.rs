@@ -108,7 +108,7 @@ pub const MERGED: &[Format<Merged>] = &[
 ];
 /// A report of bounded size: what `--format json --brief` prints.
 pub const BRIEF: &Format<Found> =
-    &Format::new("brief", |found: &Found, _, out| json::write(&brief::of(&found.report), out)).top(0);
+    &Format::new("brief", |found: &Found, _, out| json::write(&brief::in_brief(&found.report), out)).top(0);
 
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[

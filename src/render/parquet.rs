@@ -47,7 +47,7 @@ pub fn refuse(folder: &Path) -> Result<()> {
 pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
     make(folder)?;
     let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
-        waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile == number))
+        waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile.index() == number))
     });
     let all = stacked(tables.collect::<Result<Vec<_>, _>>()?)?;
     put(&mut all.unwrap_or_default(), &folder.join(WAITS), None)?;

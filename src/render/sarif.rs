@@ -11,7 +11,7 @@ use crate::model::edit::{Block, Safety};
 use crate::model::{Frame, Report, Site, Warning};
 use crate::repository::Repository;
 use crate::text::{escape_terminal, fnv1a, path_end};
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, PatternId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -77,8 +77,8 @@ pub(super) fn write(
 const BASE: &str = "SRCROOT";
 
 /// The catalogue entry, else the kind of wait.
-fn rule_id(site: &Site) -> String {
-    site.pattern.clone().unwrap_or_else(|| site.kind.to_string())
+fn rule_id(site: &Site) -> &'static str {
+    site.pattern.map_or(site.kind.as_str(), PatternId::as_str)
 }
 
 fn level(class: Class) -> &'static str {
@@ -89,9 +89,8 @@ fn level(class: Class) -> &'static str {
 }
 
 fn rule(site: &Site, id: &str) -> Value {
-    let known = site.pattern.as_deref().and_then(catalogue::by_id);
     let level = json!({ "level": level(site.class) });
-    let Some(entry) = known else {
+    let Some(entry) = site.pattern.map(catalogue::entry) else {
         return json!({
             "id": id,
             "shortDescription": { "text": format!("A wait for the GPU ({})", site.kind) },
@@ -144,7 +143,7 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
         })
         .collect();
     let message = github::message(site);
-    let mut out = result_of(&rule_id(site), level(site.class), &message, fingerprint, place);
+    let mut out = result_of(rule_id(site), level(site.class), &message, fingerprint, place);
     if !related.is_empty() {
         out["relatedLocations"] = json!(related);
     }

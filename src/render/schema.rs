@@ -25,15 +25,15 @@ pub struct Printed {
 
 /// Everything that is printed as JSON.
 pub const ALL: &[Printed] = &[
-    printed("report", "sync-report PROFILE --format json", of::<Report>),
-    printed("brief", "sync-report PROFILE --format json --brief", of::<Brief>),
-    printed("diff", "sync-report diff BEFORE AFTER --format json", of::<DiffReport>),
-    printed("check", "sync-report check PROFILE --format json", of::<CheckReport>),
-    printed("plan", "sync-report replay PROFILE --plan", of::<Plan>),
-    printed("replay", "sync-report replay PROFILE --format json", of::<Measured>),
-    printed("bench", "sync-report bench --format json", of::<Bench>),
-    printed("explain", "sync-report explain --format json", of::<Knowledge>),
-    printed("constants", "sync-report bench --save FILE", of::<Constants>),
+    printed("report", "sync-report PROFILE --format json", schema::<Report>),
+    printed("brief", "sync-report PROFILE --format json --brief", schema::<Brief>),
+    printed("diff", "sync-report diff BEFORE AFTER --format json", schema::<DiffReport>),
+    printed("check", "sync-report check PROFILE --format json", schema::<CheckReport>),
+    printed("plan", "sync-report replay PROFILE --plan", schema::<Plan>),
+    printed("replay", "sync-report replay PROFILE --format json", schema::<Measured>),
+    printed("bench", "sync-report bench --format json", schema::<Bench>),
+    printed("explain", "sync-report explain --format json", schema::<Knowledge>),
+    printed("constants", "sync-report bench --save FILE", schema::<Constants>),
 ];
 
 const fn printed(name: &'static str, command: &'static str, schema: fn() -> Schema) -> Printed {
@@ -41,7 +41,7 @@ const fn printed(name: &'static str, command: &'static str, schema: fn() -> Sche
 }
 
 /// What is written, not what is read back: a field that is always there is required.
-fn of<T: JsonSchema>() -> Schema {
+fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 

@@ -1,8 +1,10 @@
 //! What a replay measured.
 
+use super::plan::{GemmIx, PlannedSiteIx};
 use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use typed_index_collections::TiVec;
 
 /// Version of the JSON (`--replay-results` reads it back); fields are added freely, never renamed.
 pub const RESULTS_VERSION: u32 = 1;
@@ -42,7 +44,7 @@ pub struct MeasuredVariant {
     /// That of the plan's variant.
     pub name: String,
     /// Which of [`Measured::sites`] are fixed in it.
-    pub fixed: Vec<usize>,
+    pub fixed: Vec<PlannedSiteIx>,
     /// Whether those are all false sites of the stretch, whatever their number.
     pub all_false: bool,
     /// Host time of one stretch of the row: from before the first op until everything has ended, by their number.
@@ -86,10 +88,10 @@ pub struct MeasuredAlone {
 }
 
 /// What ran for one product of the plan.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredProduct {
     /// Index in the plan.
-    pub gemm: usize,
+    pub gemm: GemmIx,
     /// Rows of what ran: the plan's shape, or one that was matched or had to be made smaller.
     pub m: u64,
     /// Columns.
@@ -118,7 +120,8 @@ pub struct Measured {
     /// The GPU that the replay ran on.
     pub gpu: ReplayGpu,
     /// Key and id of each site that a variant fixes, in the plan's order.
-    pub sites: Vec<(String, String)>,
+    #[schemars(with = "Vec<(String, String)>")]
+    pub sites: TiVec<PlannedSiteIx, (String, String)>,
     /// The products alone, in every way to wait for them.
     pub alone: Vec<MeasuredAlone>,
     /// The variants of the plan, in its order.

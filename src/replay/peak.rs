@@ -58,11 +58,11 @@ pub fn each_clock(gpu: &GpuModel, capability: (u32, u32), types: Types) -> Optio
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::replay::product::{FP16, FP32, FP64, TF32};
 
-    fn gpu(name: &str, capability: (u32, u32), units: u32, mhz: u64) -> GpuModel {
+    pub fn gpu(name: &str, capability: (u32, u32), units: u32, mhz: u64) -> GpuModel {
         GpuModel {
             name: Some(name.to_owned()),
             compute_capability: Some(capability),

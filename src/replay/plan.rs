@@ -12,12 +12,35 @@
 
 use super::product::Shape;
 pub use crate::profile::details::GpuModel;
-use crate::vocabulary::{Direction, HostMemory, words};
+use crate::vocabulary::{Change, Class, Direction, HostMemory, Kind, index, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use typed_index_collections::TiVec;
 
 /// Version of the JSON; fields are added freely, never renamed.
 pub const PLAN_VERSION: u32 = 1;
+
+index! {
+    /// A stream of a plan, one of [`Plan::streams`].
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(from = "usize", into = "usize")]
+    PlanStream
+
+    /// An event of a plan, one of [`Plan::events`].
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(from = "usize", into = "usize")]
+    PlanEvent
+
+    /// A product: its place in [`Plan::gemms`].
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(from = "usize", into = "usize")]
+    GemmIx
+
+    /// A site whose waits are replayed: its place in [`Plan::sites`].
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(from = "usize", into = "usize")]
+    PlannedSiteIx
+}
 
 /// A workload, in all its variants. Times are integer ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +52,8 @@ pub struct Plan {
     /// GPU that the workload was recorded on.
     pub gpu: GpuModel,
     /// The sites whose waits are in the workload; [`ReplayOp::Sync`] and [`ReplayOp::Copy`] point here.
-    pub sites: Vec<PlannedSite>,
+    #[schemars(with = "Vec<PlannedSite>")]
+    pub sites: TiVec<PlannedSiteIx, PlannedSite>,
     /// The part of the capture that is replayed.
     pub stretch: Stretch,
     /// Stretches in a row that one timed run consists of.
@@ -43,7 +67,8 @@ pub struct Plan {
     /// How many events the ops use, numbered from 0.
     pub events: usize,
     /// Distinct matrix products, which [`ReplayOp::Gemm`] points to.
-    pub gemms: Vec<Gemm>,
+    #[schemars(with = "Vec<Gemm>")]
+    pub gemms: TiVec<GemmIx, Gemm>,
     /// The awaited products in launch order and where the recorded waits stood: what the loops of GEMMs alone run.
     pub alone: Vec<Alone>,
     /// As recorded, first; then each change.
@@ -64,11 +89,11 @@ pub struct PlannedSite {
     /// The CUDA call that waits.
     pub api: String,
     /// Class of its verdict.
-    pub class: String,
+    pub class: Class,
     /// Kind of its verdict.
-    pub kind: String,
+    pub kind: Kind,
     /// What its fix changes, as in `--fix`.
-    pub fix: String,
+    pub fix: Change,
 }
 
 /// The recorded stretch that is replayed.
@@ -152,7 +177,7 @@ pub struct Gemm {
 #[serde(rename_all = "kebab-case")]
 pub enum Alone {
     /// Index into [`Plan::gemms`].
-    Gemm(usize),
+    Gemm(GemmIx),
     /// A recorded wait stood here.
     Wait,
 }
@@ -170,16 +195,16 @@ pub enum ReplayOp {
     /// Launches a matrix product.
     Gemm {
         /// Index into [`Plan::gemms`].
-        gemm: usize,
+        gemm: GemmIx,
         /// Where it runs.
-        stream: usize,
+        stream: PlanStream,
     },
     /// Launches a kernel that only takes time, and where there are several streams the recorded one's place.
     Spin {
         /// How long.
         ns: i64,
         /// Where it runs.
-        stream: usize,
+        stream: PlanStream,
         /// What the recorded kernel took of the GPU.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         place: Option<Footprint>,
@@ -193,33 +218,33 @@ pub enum ReplayOp {
         /// Kind of the host's end.
         memory: HostMemory,
         /// Where it runs.
-        stream: usize,
+        stream: PlanStream,
         /// The synchronous API.
         blocking: bool,
         /// The site that waits for it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        site: Option<usize>,
+        site: Option<PlannedSiteIx>,
     },
     /// Sets device memory.
     Memset {
         /// How much.
         bytes: u64,
         /// Where it runs.
-        stream: usize,
+        stream: PlanStream,
     },
     /// Records an event.
     Record {
         /// Which.
-        event: usize,
+        event: PlanEvent,
         /// Behind whose work.
-        stream: usize,
+        stream: PlanStream,
     },
     /// Makes a stream wait for an event, as `cudaStreamWaitEvent`.
     StreamWait {
         /// What it waits for.
-        event: usize,
+        event: PlanEvent,
         /// The stream that waits.
-        stream: usize,
+        stream: PlanStream,
     },
     /// A host wait.
     Sync {
@@ -227,7 +252,7 @@ pub enum ReplayOp {
         target: Target,
         /// The site that waits.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        site: Option<usize>,
+        site: Option<PlannedSiteIx>,
     },
 }
 
@@ -246,7 +271,7 @@ pub struct Footprint {
 
 impl ReplayOp {
     /// The stream that it gives something to do, unless it only orders.
-    pub fn works_on(&self) -> Option<usize> {
+    pub fn works_on(&self) -> Option<PlanStream> {
         match *self {
             Self::Gemm { stream, .. }
             | Self::Spin { stream, .. }
@@ -257,7 +282,7 @@ impl ReplayOp {
     }
 
     /// The product that it launches.
-    pub fn gemm(&self) -> Option<usize> {
+    pub fn gemm(&self) -> Option<GemmIx> {
         if let Self::Gemm { gemm, .. } = self { Some(*gemm) } else { None }
     }
 }
@@ -267,9 +292,9 @@ impl ReplayOp {
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// A stream, as cudaStreamSynchronize.
-    Stream(usize),
+    Stream(PlanStream),
     /// An event, as cudaEventSynchronize.
-    Event(usize),
+    Event(PlanEvent),
     /// The whole context, as cudaDeviceSynchronize.
     Context,
 }
@@ -280,7 +305,7 @@ pub struct Variant {
     /// `as recorded`, `S3 fixed`, `all false sites fixed`.
     pub name: String,
     /// Indices of the sites that are fixed in it.
-    pub fixed: Vec<usize>,
+    pub fixed: Vec<PlannedSiteIx>,
     /// Whether those are all false sites of the stretch, whatever their number.
     pub all_false: bool,
     /// What the host does in one stretch, in order.

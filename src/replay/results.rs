@@ -75,9 +75,10 @@ mod tests {
     use super::*;
     use crate::model::sample;
     use crate::replay::measured::{ReplayGpu, Spread};
+    use crate::replay::plan::PlannedSiteIx;
 
     fn measured(keys: &[(&str, &str)]) -> Measured {
-        let variant = |name: &str, fixed: Vec<usize>, saving: Option<i64>| MeasuredVariant {
+        let variant = |name: &str, fixed: Vec<PlannedSiteIx>, saving: Option<i64>| MeasuredVariant {
             name: name.to_owned(),
             fixed,
             all_false: name.starts_with("all "),
@@ -87,10 +88,15 @@ mod tests {
             ..MeasuredVariant::default()
         };
         let mut variants = vec![variant("as recorded", Vec::new(), None)];
-        let fixed =
-            |(i, (_, id)): (usize, &(&str, &str))| variant(&format!("{id} fixed"), vec![i], Some(100_000));
+        let fixed = |(i, (_, id)): (usize, &(&str, &str))| {
+            variant(&format!("{id} fixed"), vec![i.into()], Some(100_000))
+        };
         variants.extend(keys.iter().enumerate().map(fixed));
-        variants.push(variant("all false sites fixed", (0..keys.len()).collect(), Some(200_000)));
+        variants.push(variant(
+            "all false sites fixed",
+            (0..keys.len()).map(PlannedSiteIx::from).collect(),
+            Some(200_000),
+        ));
         Measured {
             profile: "other.sqlite".to_owned(),
             gpu: ReplayGpu { name: "NVIDIA H200".to_owned(), ..ReplayGpu::default() },

@@ -13,7 +13,7 @@ use crate::model::*;
 use crate::profile::parallel::join;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
-use crate::vocabulary::{Class, SiteId};
+use crate::vocabulary::{Class, ProfileIx, SiteId};
 use polars::prelude::{DataFrame, PolarsResult, col, lit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ impl<'a> Assembler<'a> {
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
     pub fn add(&mut self, found: &CaptureAnalysis) -> anyhow::Result<Waits> {
-        let number = self.report.profiles.len();
+        let number = ProfileIx::from(self.report.profiles.len());
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
@@ -74,7 +74,7 @@ impl<'a> Assembler<'a> {
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
         }
-        for warning in limits.into_iter().chain(notes::of(found)) {
+        for warning in limits.into_iter().chain(notes::warnings(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }
@@ -83,7 +83,13 @@ impl<'a> Assembler<'a> {
     }
 
     /// The capture drawn, in detail around the examples of the sites with most drain.
-    fn timeline(&self, found: &CaptureAnalysis, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
+    fn timeline(
+        &self,
+        found: &CaptureAnalysis,
+        profile: ProfileIx,
+        listed: &[Site],
+        budget: Budget,
+    ) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
         ranked.sort_by(|a, b| self.rank(a, b));
         let examples: Vec<(i64, i64)> =
@@ -125,7 +131,7 @@ impl<'a> Assembler<'a> {
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
         // Who asks for one process wants nothing over all.
         if processes > 1 && !self.options.filter.is_of_one_capture() {
-            let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
+            let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
             if over.is_some() {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
             }

@@ -9,7 +9,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Direction, Evidence, RuleId};
+use crate::vocabulary::{Direction, Evidence, ProfileIx, RuleId};
 use crate::waits::Wait;
 use crate::waits::api::Blocking;
 use crate::waits::collectives::{Behind, Party};
@@ -26,7 +26,7 @@ pub struct Look<'a> {
     found: &'a CaptureAnalysis,
     held: Held<'a>,
     /// Index of the export in the report.
-    number: usize,
+    number: ProfileIx,
 }
 
 /// An op without the place in time: stream, kind, name of the kernel.
@@ -46,7 +46,7 @@ fn longest<K: Copy + Ord, T>(all: impl IntoIterator<Item = (K, T)>, ns: fn(&T) -
 }
 
 impl<'a> Look<'a> {
-    pub fn new(found: &'a CaptureAnalysis, number: usize) -> Self {
+    pub fn new(found: &'a CaptureAnalysis, number: ProfileIx) -> Self {
         Self { found, held: Held::new(&found.profile, &found.devices), number }
     }
 
@@ -188,10 +188,10 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A process of the export that is the report's `number`-th.
-pub fn process(found: &CaptureAnalysis, number: usize, pid: i64) -> Process {
+/// A process of an export.
+pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: i64) -> Process {
     let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
-    Process { pid: pid_of(pid), name, profile: number }
+    Process { pid: pid_of(pid), name, profile: number.index() }
 }
 
 /// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.

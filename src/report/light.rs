@@ -7,6 +7,7 @@ use crate::analysis::{CaptureAnalysis, Options};
 use crate::doctor;
 use crate::error::InputError;
 use crate::model::Warning;
+use crate::vocabulary::ProfileIx;
 use std::path::Path;
 
 /// An export, and the light capture that its times are from.
@@ -89,7 +90,7 @@ impl Timed {
 
     /// Prices every site, as [`CaptureAnalysis::price`]. A program that was captured twice is priced twice: figures are the light
     /// capture's, and its ranges reach towards what the other gives.
-    pub fn price(&mut self, number: usize, scenario: &ResolvedScenario, options: &Options, again: bool) {
+    pub fn price(&mut self, number: ProfileIx, scenario: &ResolvedScenario, options: &Options, again: bool) {
         let Self { found, light, .. } = self;
         found.price(number, scenario, options, again);
         if let Some(light) = light.as_mut().filter(|_| self.stands) {

@@ -16,6 +16,7 @@ use crate::analysis::{CaptureAnalysis, Options};
 use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
+use crate::vocabulary::ProfileIx;
 use assemble::Assembler;
 use light::Timed;
 use std::path::{Path, PathBuf};
@@ -73,13 +74,14 @@ pub fn run_keeping(
     let mut exports = Vec::new();
     let plain = Options { top: 0, as_captured: false, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
-    let number = |timed, _| exports.push((exports.len(), timed));
+    let number = |timed, _| exports.push((ProfileIx::from(exports.len()), timed));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
         for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
-            let price = |(number, timed): &mut (usize, Timed)| timed.price(*number, &scenario, &each, false);
+            let price =
+                |(number, timed): &mut (ProfileIx, Timed)| timed.price(*number, &scenario, &each, false);
             scope.spawn(move || some.iter_mut().for_each(price));
         }
     });
@@ -108,7 +110,7 @@ fn as_advised(
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
         let mut timed = Timed::read(path, &each)?;
         timed.judge(&each, parts.len() > 1)?;
-        timed.price(number, &scenario, &each, again);
+        timed.price(number.into(), &scenario, &each, again);
         Ok(timed)
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {

@@ -21,7 +21,7 @@ const LONGEST_NAME: usize = 60;
 /// Fewer calls are no program.
 const MANY_CALLS: usize = 50;
 
-pub fn of(found: &CaptureAnalysis) -> Vec<Warning> {
+pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
     let races = found.races.iter().map(race);
     if found.prices.is_empty() {
         return races.collect();

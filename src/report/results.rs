@@ -20,7 +20,9 @@ use crate::sites::ranges::stable_name;
 use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteId, ThreadRole};
+use crate::vocabulary::{
+    Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, ThreadRole,
+};
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
 use crate::waits::device::{Device, DeviceIx};
@@ -67,8 +69,7 @@ fn percent(part: i64, whole: i64) -> f64 {
 pub struct Sites<'a> {
     found: &'a CaptureAnalysis,
     options: &'a Options,
-    /// Index of the export in the report.
-    number: usize,
+    number: ProfileIx,
     spans: Spans,
     waits: &'a Waits,
     /// `None` where nothing is said of what was awaited.
@@ -76,7 +77,12 @@ pub struct Sites<'a> {
 }
 
 impl<'a> Sites<'a> {
-    pub fn new(found: &'a CaptureAnalysis, waits: &'a Waits, options: &'a Options, number: usize) -> Self {
+    pub fn new(
+        found: &'a CaptureAnalysis,
+        waits: &'a Waits,
+        options: &'a Options,
+        number: ProfileIx,
+    ) -> Self {
         let looks = options.awaited || !found.collectives.is_empty();
         let look = looks.then(|| Look::new(found, number));
         Self { found, options, number, spans: Spans::new(found, options), waits, look }
@@ -117,7 +123,7 @@ impl<'a> Sites<'a> {
             class: v.class,
             kind: v.kind,
             confidence: v.confidence,
-            pattern: v.pattern.map(|pattern| pattern.to_string()),
+            pattern: v.pattern,
             evidence: v.evidence.iter().cloned().chain(said).collect(),
             attribution: b.attribution,
             attribution_note: b.note.clone(),

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
-use crate::vocabulary::{Class, SiteId};
+use crate::vocabulary::{Class, ProfileIx, SiteId};
 use polars::prelude::{PolarsResult, col};
 
 /// Gives each site its price.
@@ -129,13 +129,16 @@ fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
 }
 
 /// Where most of the waiting of an export's sites moves to, by site.
-pub fn moves(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (SiteId, SiteId)> {
+pub fn moves(found: &CaptureAnalysis, profile: ProfileIx) -> impl Iterator<Item = (SiteId, SiteId)> {
     let ix = move |site| SiteId { profile, site };
     found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
 /// Sites that save only together, with what; none where only ranges are worth telling. Ids come later.
-pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
+pub fn together(
+    found: &CaptureAnalysis,
+    profile: ProfileIx,
+) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
     let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
     let per_iteration = found.prices.iteration.is_some();
     sets.iter().map(move |set| {

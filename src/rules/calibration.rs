@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn every_line_is_a_count_of_a_known_rule() {
         assert_eq!(counts().count(), TABLE.lines().count() - 1);
-        assert!(counts().all(|count| crate::rules::of(count.rule).is_some()));
+        assert!(counts().all(|count| crate::rules::row(count.rule).is_some()));
     }
 }

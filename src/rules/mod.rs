@@ -1,6 +1,6 @@
 //! The rules of evidence: one table of what each looks at, what it proves, what it yields to and how sure it is.
 //!
-//! [`RuleId`] names a rule and has its title; [`of`] gives its row. Rules of the trace stand in order of precedence: the first that applies
+//! [`RuleId`] names a rule and has its title; [`row`] gives its row. Rules of the trace stand in order of precedence: the first that applies
 //! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Figures stand in [`grade`].
 
 pub mod calibration;
@@ -82,7 +82,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The row of a rule; `None` for one of another version of the program.
-pub fn of(id: RuleId) -> Option<&'static Rule> {
+pub fn row(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 

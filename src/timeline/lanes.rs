@@ -11,7 +11,7 @@ use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeli
 use crate::profile::ids::{pid_of, process};
 use crate::profile::times::Times;
 use crate::text::escape_terminal;
-use crate::vocabulary::{SiteId, SiteIx};
+use crate::vocabulary::{ProfileIx, SiteId, SiteIx};
 use crate::waits::device::DeviceIx;
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     waits::add_bins(found, &places, &site_of, &mut classes);
     let lanes = sources.iter().zip(classes).map(|(&source, classes)| drawing.lane(source, classes));
     Timeline {
-        profile: wanted.profile,
+        profile: wanted.profile.index(),
         start_ns: from,
         span_ns: to - from,
         bins,
@@ -103,12 +103,12 @@ fn place(found: &CaptureAnalysis, source: Source) -> (bool, i64, u8, i64, usize)
     }
 }
 
-fn sites(found: &CaptureAnalysis, profile: usize, from: i64, to: i64) -> Vec<SiteRef> {
+fn sites(found: &CaptureAnalysis, profile: ProfileIx, from: i64, to: i64) -> Vec<SiteRef> {
     let one = |(number, site): (SiteIx, &crate::verdict::site::Site)| SiteRef {
         ix: SiteId { profile, site: number },
         id: None,
         class: site.verdict.class,
-        series: series::of(found, site, from, to),
+        series: series::series(found, site, from, to),
     };
     found.sites.iter_enumerated().map(one).collect()
 }

@@ -21,6 +21,7 @@ mod windows;
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Budget, Timeline};
 use crate::profile::ids::{StreamIx, ThreadIx};
+use crate::vocabulary::ProfileIx;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
 
@@ -28,7 +29,7 @@ use rustc_hash::FxHashMap;
 /// some waits (start and end, the most interesting first).
 pub struct Wanted<'a> {
     /// Index of the export in the report.
-    pub profile: usize,
+    pub profile: ProfileIx,
     /// Where the drawing begins, in ns.
     pub from: i64,
     /// Where it ends, in ns.

@@ -10,7 +10,7 @@ use crate::verdict::site::Site;
 const POINTS: usize = 120;
 
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
-pub(super) fn of(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
+pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
     let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w]);
     let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
     // Where all waits lie outside the loop, its iterations have nothing to show.

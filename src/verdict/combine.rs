@@ -54,7 +54,7 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
 
 /// What the trace's rule gives way to stands in its row of the table of rules.
 pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
-    let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::of(evidence.rule));
+    let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::row(evidence.rule));
     let guards = rule(&source).is_some_and(|rule| rule.role == Role::Guard);
     let Some(Rule { role: Role::Trace(yields), .. }) = rule(&trace).filter(|_| !guards) else {
         return merge(source, trace);
@@ -64,7 +64,7 @@ pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
-            let known = trace.pattern.is_some_and(|pattern| catalogue::of(pattern).library().is_some());
+            let known = trace.pattern.is_some_and(|pattern| catalogue::entry(pattern).library().is_some());
             let pattern = match rule(&source).is_some_and(|rule| rule.finer) && !known {
                 true => source.pattern.or(trace.pattern),
                 false => finer(&trace, &source).or(trace.pattern).or(source.pattern),
@@ -85,7 +85,7 @@ pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
 /// only the line tells.
 fn finer(trace: &Verdict, source: &Verdict) -> Option<PatternId> {
     let (of, case) = (trace.pattern?, source.pattern?);
-    (catalogue::of(case).case_of.contains(&of) && trace.kind == source.kind).then_some(case)
+    (catalogue::entry(case).case_of.contains(&of) && trace.kind == source.kind).then_some(case)
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.
@@ -172,7 +172,7 @@ mod tests {
     /// What `explain` prints of each rule of the trace, and of those of the source, is what comes of the two.
     #[test]
     fn what_is_told_of_a_rule_is_what_it_does() {
-        let told_by_source = rules::of(RuleId::S01).expect("a row").yields_to();
+        let told_by_source = rules::row(RuleId::S01).expect("a row").yields_to();
         let proven = told_by_source.split(';').next().expect("text");
         for rule in rules::all().filter(|rule| matches!(rule.role, Role::Trace(_))) {
             let told = rule.yields_to();

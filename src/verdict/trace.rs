@@ -45,7 +45,7 @@ pub fn judge(subject: &Subject) -> Verdict {
 
 /// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
 fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option<Verdict> {
-    Some(says(grade, catalogue::of(pattern).kind?, pattern, text))
+    Some(says(grade, catalogue::entry(pattern).kind?, pattern, text))
 }
 
 /// R23: a library sets itself up.

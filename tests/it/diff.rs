@@ -341,10 +341,18 @@ fn a_report_kept_as_json_stands_for_its_capture() {
     json::write(&report, &mut bytes).expect("a Vec takes everything");
     let after = side(&LOOP.seed(2), &[STEP[0], STEP[2], upload("load", 55)], None);
     let kept = compare(&Snapshot::from_json(&bytes).expect("a side"), &after);
-    let fresh = compare(&Snapshot::of(report, true), &after);
+    let fresh = compare(&Snapshot::of(report.clone(), true), &after);
     let text = |r: &DiffReport| serde_json::to_string(r).expect("JSON");
     assert_eq!(text(&kept), text(&fresh));
     assert_eq!((kept.counts.new, kept.counts.gone), (1, 1), "{:?}", said(&kept));
+    let some = report.sites.iter().find_map(|site| site.pattern).expect("a pattern");
+    let other = String::from_utf8(bytes).expect("text").replace(&format!("\"{some}\""), "\"Z99\"");
+    let other =
+        Snapshot::from_json(other.as_bytes()).expect("a side, also with a pattern of another version");
+    assert!(
+        other.sites.iter().all(|site| site.pattern != Some(some)),
+        "one that this version does not know is none"
+    );
 }
 
 #[test]

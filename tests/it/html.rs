@@ -223,7 +223,7 @@ fn long(launches: i64) -> Export {
 
 fn draw(found: &CaptureAnalysis, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
     let (from, to) = found.profile.bounds().expect("calls");
-    timeline::draw(found, &Wanted { profile: 0, from, to, examples, budget })
+    timeline::draw(found, &Wanted { profile: 0.into(), from, to, examples, budget })
 }
 
 /// The spans of a lane as (start, end).

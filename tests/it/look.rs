@@ -13,6 +13,7 @@ use sync_report::profile::ops::OpKind;
 use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
 use sync_report::rules::calibration;
+use sync_report::vocabulary::PatternId;
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 use typed_index_collections::TiVec;
@@ -68,7 +69,7 @@ pub fn program(found: &CaptureAnalysis) -> Program {
 pub fn analysed(e: &Export) -> Kept {
     let (folder, path) = e.write_temp();
     let mut analysed = analysis::analyse(&path, &options()).expect("an analysis");
-    analysed.price(0, &ResolvedScenario::default(), &options(), false);
+    analysed.price(0.into(), &ResolvedScenario::default(), &options(), false);
     Kept { analysed, _folder: folder }
 }
 
@@ -133,7 +134,7 @@ pub fn site(s: &Site) -> String {
         Some(f) => format!("at {}:{} {}", f.file, f.line, f.function),
         None => format!("by {}", s.attribution),
     };
-    let pattern = s.pattern.as_deref().unwrap_or("-");
+    let pattern = s.pattern.map_or("-", PatternId::as_str);
     format!("{} x {} {} {} {pattern} {at}", s.waits, s.api, s.class, s.kind)
 }
 

@@ -113,9 +113,9 @@ fn a_product_of_unknown_shape_takes_as_long_as_recorded() {
     let Some(stubs) = Stubs::get() else { return };
     for (start, recorded_ns) in [(256, 150_000), (2048, 40_000)] {
         let mut plan = plans::loop_with_sync();
-        plan.gemms = vec![plans::gemm(start, start, start, Element::F16)];
-        plan.gemms[0].certainty = Certainty::DurationMatched;
-        plan.gemms[0].recorded_ns = recorded_ns;
+        plan.gemms = vec![plans::gemm(start, start, start, Element::F16)].into();
+        plan.gemms.raw[0].certainty = Certainty::DurationMatched;
+        plan.gemms.raw[0].recorded_ns = recorded_ns;
         let measured = run(stubs, &plan, &[]).expect("it runs");
         let [product] = &measured.products[..] else { panic!("{measured:?}") };
         assert_eq!(product.wanted_ns, recorded_ns, "nothing is known of the recorded GPU");
@@ -130,7 +130,7 @@ fn a_product_of_unknown_shape_takes_as_long_as_recorded() {
 fn a_product_too_large_for_the_memory_is_made_smaller_and_said() {
     let Some(stubs) = Stubs::get() else { return };
     let mut plan = plans::loop_with_sync();
-    plan.gemms = vec![plans::gemm(4096, 4096, 4096, Element::F16)];
+    plan.gemms = vec![plans::gemm(4096, 4096, 4096, Element::F16)].into();
     let measured = run(stubs, &plan, &[("STUB_MEMORY", "80000000")]).expect("it runs");
     let [product] = &measured.products[..] else { panic!("{measured:?}") };
     assert!(product.m * product.n * product.k < 4096 * 4096 * 4096, "{product:?}");
@@ -175,10 +175,10 @@ fn products_that_cannot_be_captured_run_without_a_graph() {
 fn a_plan_that_does_not_hold_together_is_refused() {
     let Some(stubs) = Stubs::get() else { return };
     for op in [
-        ReplayOp::Gemm { gemm: 7, stream: 0 },
-        ReplayOp::Gemm { gemm: 0, stream: 9 },
-        ReplayOp::Record { event: 3, stream: 0 },
-        ReplayOp::Spin { ns: 5, stream: 2, place: None },
+        ReplayOp::Gemm { gemm: 7.into(), stream: 0.into() },
+        ReplayOp::Gemm { gemm: 0.into(), stream: 9.into() },
+        ReplayOp::Record { event: 3.into(), stream: 0.into() },
+        ReplayOp::Spin { ns: 5, stream: 2.into(), place: None },
     ] {
         let mut plan = plans::loop_with_sync();
         plan.variants[1].ops.push(op.clone());
@@ -186,7 +186,7 @@ fn a_plan_that_does_not_hold_together_is_refused() {
         assert!(error.starts_with("this cannot be replayed: the plan has no "), "{op:?}: {error}");
     }
     let mut plan = plans::loop_with_sync();
-    plan.gemms[0].shape.m = 0;
+    plan.gemms.raw[0].shape.m = 0;
     let error = run(stubs, &plan, &[]).expect_err("it does not run");
     assert!(error.contains("no product of 0×48×32 fp16"), "{error}");
 }
@@ -197,7 +197,7 @@ fn kernels_take_the_places_of_the_recorded_ones() {
     let Some(stubs) = Stubs::get() else { return };
     let took = |blocks| {
         let place = Some(Footprint { blocks, threads: 256, registers: 32, shared: 0 });
-        let kernel = |stream| ReplayOp::Spin { ns: 100_000, stream, place };
+        let kernel = |on: usize| ReplayOp::Spin { ns: 100_000, stream: on.into(), place };
         let acts = vec![kernel(0), kernel(1), ReplayOp::Sync { target: Target::Context, site: None }];
         let plan = plans::plan(Vec::new(), vec![("as recorded", acts)]);
         // The quick ones of many: tests share the processor, and nothing is quicker than the GPU lets it.
@@ -212,7 +212,7 @@ fn kernels_take_the_places_of_the_recorded_ones() {
 #[test]
 fn host_time_of_cublas_is_not_spent_twice() {
     let Some(stubs) = Stubs::get() else { return };
-    let acts = vec![ReplayOp::Host { ns: 300_000 }, ReplayOp::Gemm { gemm: 0, stream: 0 }];
+    let acts = vec![ReplayOp::Host { ns: 300_000 }, ReplayOp::Gemm { gemm: 0.into(), stream: 0.into() }];
     let gemms = vec![plans::gemm(64, 48, 32, Element::F16)];
     let plan = Plan { alone: Vec::new(), ..plans::plan(gemms, vec![("as recorded", acts)]) };
     let slow = [("STUB_CHOOSING", "200000"), ("REPLAY_ROUNDS", "100")];

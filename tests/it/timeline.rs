@@ -9,7 +9,7 @@ use crate::export::Export;
 use crate::look;
 use std::path::Path;
 use sync_report::analysis;
-use sync_report::replay::plan::{Alone, Plan, ReplayOp, Target, Variant};
+use sync_report::replay::plan::{Alone, Plan, PlanStream, PlannedSiteIx, ReplayOp, Target, Variant};
 use sync_report::replay::trace::{self, ReplayRequest};
 
 /// The plan of a drawn export.
@@ -45,8 +45,9 @@ fn variant_of<'a>(plan: &'a Plan, name: &str) -> &'a Variant {
 }
 
 fn line(plan: &Plan, op: &ReplayOp) -> String {
-    let of = |site: &Option<usize>| site.map_or_else(String::new, |s| format!(" {}", plan.sites[s].id));
-    let on = |stream: &usize| if *stream == 0 { String::new() } else { format!(" on {stream}") };
+    let of =
+        |site: &Option<PlannedSiteIx>| site.map_or_else(String::new, |s| format!(" {}", plan.sites[s].id));
+    let on = |stream: &PlanStream| if stream.index() == 0 { String::new() } else { format!(" on {stream}") };
     match op {
         ReplayOp::Host { ns } => format!("host {ns}"),
         ReplayOp::Gemm { gemm, stream } => format!("gemm {gemm}{}", on(stream)),

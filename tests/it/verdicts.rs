@@ -10,6 +10,7 @@
 use crate::export::{Call, Copy, Export, GPU0, Memory, NativeFrame, PythonFrame, Schema, empty, empty_of};
 use crate::look::{self, only};
 use sync_report::model::{Report, Site};
+use sync_report::vocabulary::PatternId;
 
 mod bare;
 mod kernels;
@@ -86,7 +87,7 @@ impl Scene<'_> {
 }
 
 fn words(site: &Site) -> String {
-    let pattern = site.pattern.as_deref().unwrap_or("-");
+    let pattern = site.pattern.map_or("-", PatternId::as_str);
     format!("{} {} {pattern} {}", site.class, site.kind, site.evidence[0].rule)
 }
 

@@ -6,7 +6,7 @@ use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, Patter
 /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
 /// avoidable wait it may be; a needed one cannot go. `taken_over`: of each of its copies ([`Copy::is_taken_over`]).
 pub fn advised(verdict: &Verdict, copy: Option<Copy>, taken_over: bool) -> Change {
-    let strategy = verdict.pattern.map(|pattern| catalogue::of(pattern).fix.strategy);
+    let strategy = verdict.pattern.map(|pattern| catalogue::entry(pattern).fix.strategy);
     // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
     let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
     match verdict.kind {

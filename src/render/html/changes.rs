@@ -40,7 +40,7 @@ pub(super) struct ChangeView {
     pub sides: [Option<Vec<(&'static str, String)>>; 2],
 }
 
-pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
+pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
     let files = words::files(report);
     let per = report.run.per.as_str();
     let headline = words::headline(report);
@@ -100,7 +100,7 @@ fn said(state: &SiteState, files: &FileNames) -> Vec<(&'static str, String)> {
     pairs.extend(state.source.as_deref().map(|source| ("line", escaped(source.trim()))));
     pairs.push(("verdict", format!("{} {}", state.class, state.kind)));
     pairs.push(("call", escaped(&state.api)));
-    pairs.extend(state.pattern.as_deref().map(|pattern| ("pattern", escaped(pattern))));
+    pairs.extend(state.pattern.map(|pattern| ("pattern", pattern.to_string())));
     pairs.extend(state.fix.as_deref().map(|fix| ("fix", escaped(fix))));
     pairs.push(("sites", state.ids.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ")));
     pairs

@@ -20,12 +20,12 @@ use std::io::{self, Write};
 
 /// Prints the report as an HTML page.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let page = page::of(report);
+    let page = page::report_page(report);
     document::write(&page.title, &page, out)
 }
 
 /// Prints a comparison as an HTML page, with the drawings of BEFORE and of AFTER.
 pub fn render_diff(report: &DiffReport, drawings: [&[Timeline]; 2], out: &mut dyn Write) -> io::Result<()> {
-    let page = changes::of(report, drawings);
+    let page = changes::diff_page(report, drawings);
     document::write(&page.title, &page, out)
 }

@@ -72,7 +72,7 @@ pub(super) struct TimelineView<'a> {
     pub timeline: &'a Timeline,
 }
 
-pub(super) fn of(report: &Report) -> Page<'_, Found> {
+pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
     let (names, views) = (phrase::exports(report), view::Views::of(report));
     let classes = table::ORDER.iter().map(|&(class, meaning)| class_view(report, class, meaning));
     Page {
@@ -84,7 +84,7 @@ pub(super) fn of(report: &Report) -> Page<'_, Found> {
         body: Found {
             gpus: gpus(report),
             classes: classes.collect(),
-            sites: report.sites.iter().map(|site| site::of(report, site, &views)).collect(),
+            sites: report.sites.iter().map(|site| site::page_site(report, site, &views)).collect(),
             ranks: report.ranks.as_ref().map(ranks::view),
             nothing: report.sites.is_empty().then(|| nothing(report)),
         },

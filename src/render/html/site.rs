@@ -80,7 +80,7 @@ pub(super) struct ExampleView {
     pub awaited: String,
 }
 
-pub(super) fn of(report: &Report, site: &Site, views: &Views) -> PageSite {
+pub(super) fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite {
     let (stack, frames_left_out) = stack(site);
     let (paths, paths_left_out) = phrase::call_paths(site, &views.files);
     PageSite {
@@ -108,7 +108,7 @@ pub(super) fn of(report: &Report, site: &Site, views: &Views) -> PageSite {
         native: site.native.iter().rev().map(|f| symbol(f)).collect(),
         costs: details::costs(report, site),
         context: details::context(report, site),
-        awaited: awaited::of(site),
+        awaited: awaited::labelled(site),
         histogram: site.histogram.clone(),
         fix: site.fix.as_ref().map(fix),
         examples: site.examples.iter().map(example).collect(),

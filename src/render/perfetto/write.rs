@@ -105,7 +105,7 @@ impl<'a> Capture<'a> {
     /// `number` of the export among those of the report.
     pub fn new(report: &'a Report, found: &'a CaptureAnalysis, number: usize, tracks: Tracks) -> Self {
         let mut sites = TiVec::from(vec![None; found.sites.len()]);
-        for site in report.sites.iter().filter(|s| s.ix.profile == number) {
+        for site in report.sites.iter().filter(|s| s.ix.profile.index() == number) {
             sites[site.ix.site] = Some(site);
         }
         let profile = &found.profile;

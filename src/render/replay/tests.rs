@@ -5,6 +5,7 @@ use crate::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
 use crate::replay::product::{FP16, FP32, Shape};
+use crate::vocabulary::{Change, Class, Kind};
 
 fn spread(median_ns: i64, off: i64) -> Spread {
     Spread { median_ns, low_ns: median_ns - off, high_ns: median_ns + off, runs: 20 }
@@ -12,19 +13,19 @@ fn spread(median_ns: i64, off: i64) -> Spread {
 
 /// A plan of one site and what it might have measured.
 fn sample() -> (Plan, Measured) {
-    let site = |id: &str, place: &str, fix: &str| PlannedSite {
+    let site = |id: &str, place: &str, fix| PlannedSite {
         id: id.into(),
         key: format!("key of {id}"),
         place: place.into(),
         api: "cudaStreamSynchronize".into(),
-        class: "false".into(),
-        kind: "upload".into(),
-        fix: fix.into(),
+        class: Class::False,
+        kind: Kind::Upload,
+        fix,
     };
-    let variant = |name: &str, fixed: Vec<usize>, predicted| Variant {
+    let variant = |name: &str, fixed: &[usize], predicted| Variant {
         all_false: fixed.len() > 1,
         name: name.into(),
-        fixed,
+        fixed: fixed.iter().map(|&site| site.into()).collect(),
         ops: vec![ReplayOp::Sync { target: Target::Context, site: None }],
         predicted_saving_ns: predicted,
     };
@@ -40,9 +41,10 @@ fn sample() -> (Plan, Measured) {
         profile: "train.sqlite".into(),
         gpu: GpuModel { name: Some("NVIDIA A100".into()), ..GpuModel::default() },
         sites: vec![
-            site("S1", "train.py:18 step", "pinned"),
-            site("S5", "a|b_[c](d)`e`\u{1b}[31m.py:3 <f>", "delete"),
-        ],
+            site("S1", "train.py:18 step", Change::Pinned),
+            site("S5", "a|b_[c](d)`e`\u{1b}[31m.py:3 <f>", Change::Delete),
+        ]
+        .into(),
         stretch: Stretch {
             from_ns: 0,
             to_ns: 4_781_508,
@@ -57,13 +59,13 @@ fn sample() -> (Plan, Measured) {
         matching: Matching::Peak,
         streams: 1,
         events: 0,
-        gemms: vec![gemm(2048, Certainty::Exact, FP32), gemm(8704, Certainty::DurationMatched, FP16)],
+        gemms: vec![gemm(2048, Certainty::Exact, FP32), gemm(8704, Certainty::DurationMatched, FP16)].into(),
         alone: Vec::new(),
         variants: vec![
-            variant("as recorded", vec![], None),
-            variant("S1 fixed", vec![0], Some(61_635)),
-            variant("S5 fixed", vec![1], None),
-            variant("all false sites fixed", vec![0, 1], Some(72_058)),
+            variant("as recorded", &[], None),
+            variant("S1 fixed", &[0], Some(61_635)),
+            variant("S5 fixed", &[1], None),
+            variant("all false sites fixed", &[0, 1], Some(72_058)),
         ],
         notes: Vec::new(),
     };
@@ -82,8 +84,8 @@ fn sample() -> (Plan, Measured) {
         wall: spread(wall, 500),
         gpu: spread(wall - 200, 500),
     };
-    let product = |gemm, m, took_ns| MeasuredProduct {
-        gemm,
+    let product = |gemm: usize, m, took_ns| MeasuredProduct {
+        gemm: gemm.into(),
         m,
         n: 256,
         k: 512,

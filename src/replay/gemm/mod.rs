@@ -15,7 +15,7 @@ pub mod estimate;
 pub mod names;
 pub mod shapes;
 
-use super::plan::{Certainty, Gemm, GpuModel};
+use super::plan::{Certainty, Gemm, GemmIx, GpuModel};
 use super::product::{FP32, Shape};
 use crate::profile::ids::{OpId, StreamIx};
 use crate::text;
@@ -24,6 +24,7 @@ use names::{Family, Kernel};
 use rustc_hash::FxHashMap;
 use shapes::Operator;
 use std::sync::Arc;
+use typed_index_collections::TiVec;
 
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -44,8 +45,7 @@ pub struct Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     Other,
-    /// Index into [`Products::list`].
-    Product(usize),
+    Product(GemmIx),
     /// Belongs to the product launched before it.
     Part,
     /// A product of types that are not replayed.
@@ -56,7 +56,7 @@ pub enum Found {
 #[derive(Clone, Debug, Default)]
 pub struct Products {
     /// Distinct ones, in the order of their first launch.
-    pub list: Vec<Gemm>,
+    pub list: TiVec<GemmIx, Gemm>,
     pub found: Vec<Found>,
 }
 
@@ -182,9 +182,9 @@ fn unsized_groups(all: &[Entry]) -> Vec<Vec<usize>> {
 
 fn collect(all: Vec<Entry>) -> Products {
     let mut products = Products::default();
-    let mut lengths: Vec<Vec<i64>> = Vec::new();
+    let mut lengths: TiVec<GemmIx, Vec<i64>> = TiVec::new();
     // What makes two products one: everything but times.
-    let mut known: FxHashMap<(&Arc<str>, Shape, Certainty), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(&Arc<str>, Shape, Certainty), GemmIx> = FxHashMap::default();
     for Entry { launch, kernel, found, ns, sized, .. } in all {
         let (Some((shape, certainty, basis)), Some(kernel)) = (sized, kernel) else {
             products.found.push(found);
@@ -193,9 +193,8 @@ fn collect(all: Vec<Entry>) -> Products {
         let index = *known.entry((&launch.name, shape, certainty)).or_insert_with(|| {
             let unknown = if kernel.types.is_none() { "; types assumed" } else { "" };
             let (kernel, basis) = (launch.name.to_string(), format!("{basis}{unknown}"));
-            products.list.push(Gemm { shape, certainty, recorded_ns: 0, kernel, basis });
             lengths.push(Vec::new());
-            products.list.len() - 1
+            products.list.push_and_get_key(Gemm { shape, certainty, recorded_ns: 0, kernel, basis })
         });
         lengths[index].push(ns);
         products.found.push(Found::Product(index));

@@ -27,7 +27,7 @@ fn within(launch: Launch, range: &str, number: u64) -> Launch {
     Launch { operator: shapes::read(range).map(|o| (o, number)), ..launch }
 }
 
-fn of(launches: &[Launch]) -> Products {
+fn products(launches: &[Launch]) -> Products {
     extract(launches, &h200())
 }
 
@@ -40,13 +40,16 @@ const REDUCE: &str = "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, 
 fn ranges_give_exact_sizes() {
     const FIRST: &str = "aten::addmm, sizes = [[2048], [256, 512], [512, 2048]]";
     const SECOND: &str = "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]";
-    let products = of(&[
+    let products = products(&[
         within(launch(XMMA_TN, [4, 32, 1], 128, 24_160), FIRST, 1),
         launch("elementwise", [512, 1, 1], 128, 1_800),
         within(launch(CUTLASS, [4, 1, 7], 128, 14_976), SECOND, 2),
         within(launch(REDUCE, [1, 16, 1], 32, 2_592), SECOND, 2),
     ]);
-    assert_eq!(products.found, [Found::Product(0), Found::Other, Found::Product(1), Found::Part]);
+    assert_eq!(
+        products.found,
+        [Found::Product(0.into()), Found::Other, Found::Product(1.into()), Found::Part]
+    );
     let times: Vec<i64> = products.list.iter().map(|gemm| gemm.recorded_ns).collect();
     assert_eq!(times, [24_160, 17_568]);
     for (gemm, (m, n, k)) in products.list.iter().zip([(2048, 256, 512), (10, 256, 2048)]) {
@@ -60,10 +63,10 @@ fn ranges_give_exact_sizes() {
 fn linear_transposes_its_weight() {
     let range = "aten::addmm, sizes = [[3], [4, 5], [5, 3]]";
     let mut one = within(launch("gemmk1_kernel", [4, 1, 1], 128, 3_000), range, 1);
-    assert!(!of(&[one.clone()]).list[0].shape.transpose_a);
+    assert!(!products(&[one.clone()]).list.raw[0].shape.transpose_a);
     one.linear = true;
-    let list = of(&[one]).list;
-    assert!(list[0].shape.transpose_a && list[0].basis.ends_with("types assumed"));
+    let list = products(&[one]).list;
+    assert!(list.raw[0].shape.transpose_a && list.raw[0].basis.ends_with("types assumed"));
 }
 
 /// Two products under one operator cannot both have its sizes.
@@ -71,7 +74,7 @@ fn linear_transposes_its_weight() {
 fn sizes_of_an_operator_are_used_once() {
     let range = "aten::mm, sizes = [[256, 512], [512, 2048]]";
     let one = || within(launch(XMMA_TN, [4, 32, 1], 128, 24_160), range, 1);
-    let products = of(&[one(), one()]);
+    let products = products(&[one(), one()]);
     let certainties: Vec<_> = products.list.iter().map(|g| g.certainty).collect();
     assert_eq!(certainties, [Certainty::Exact, Certainty::TileRounded]);
 }
@@ -91,7 +94,7 @@ fn tiles_give_sizes() {
         (NVJET, [8, 12, 1], 384, 3_168, 512, 576, 512.0),
     ];
     for (name, blocks, threads, ns, m, n, k) in cases {
-        let gemm = of(&[launch(name, blocks, threads, ns)]).list.remove(0);
+        let gemm = products(&[launch(name, blocks, threads, ns)]).list.raw.remove(0);
         let shape = gemm.shape;
         assert_eq!((shape.m, shape.n, shape.batch), (m, n, 1), "{name}");
         assert_eq!(gemm.certainty, Certainty::TileRounded, "{name}");
@@ -103,23 +106,26 @@ fn tiles_give_sizes() {
 #[test]
 fn depth_is_split_where_a_reduction_follows() {
     const NN: &str = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)";
-    let split = of(&[launch(NN, [16, 1, 8], 256, 50_176), launch(REDUCE, [64, 8, 1], 32, 4_192)]);
-    let gemm = &split.list[0];
+    let split = products(&[launch(NN, [16, 1, 8], 256, 50_176), launch(REDUCE, [64, 8, 1], 32, 4_192)]);
+    let gemm = &split.list.raw[0];
     assert_eq!((gemm.shape.m * gemm.shape.n, gemm.shape.batch), (256 * 2048, 1));
     assert!((gemm.shape.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.shape.k);
     let several = launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000);
-    let batched = of(std::slice::from_ref(&several)).list[0].shape;
+    let batched = products(std::slice::from_ref(&several)).list.raw[0].shape;
     assert_eq!((batched.m, batched.n, batched.batch), (128, 512, 48));
-    assert_eq!(of(&[within(several, "aten::mm", 1)]).list[0].shape.batch, 1);
+    assert_eq!(products(&[within(several, "aten::mm", 1)]).list.raw[0].shape.batch, 1);
 }
 
 /// A persistent kernel fills the GPU whatever its size: only the duration is left. 8192³ in fp16.
 #[test]
 fn persistent_kernels_are_matched_by_duration() {
     let one = |ns| launch("nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT", [2, 66, 1], 384, ns);
-    let products = of(&[one(1_407_196), one(1_640_000), one(20_000)]);
-    assert_eq!(products.found, [Found::Product(0), Found::Product(0), Found::Product(1)]);
-    let gemm = &products.list[0];
+    let products = products(&[one(1_407_196), one(1_640_000), one(20_000)]);
+    assert_eq!(
+        products.found,
+        [Found::Product(0.into()), Found::Product(0.into()), Found::Product(1.into())]
+    );
+    let gemm = &products.list.raw[0];
     assert_eq!((gemm.certainty, gemm.recorded_ns), (Certainty::DurationMatched, 1_640_000));
     assert_eq!(gemm.shape, Shape::square(gemm.shape.k, FP16));
     assert!((7_500..=9_500).contains(&gemm.shape.k), "{}", gemm.shape.k);
@@ -127,7 +133,8 @@ fn persistent_kernels_are_matched_by_duration() {
 
 #[test]
 fn what_cannot_be_multiplied_is_said() {
-    let products = of(&[launch("nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_coopA_TNT", [2, 66, 1], 384, 9_000)]);
+    let products =
+        products(&[launch("nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_coopA_TNT", [2, 66, 1], 384, 9_000)]);
     assert!(matches!(products.found[0], Found::Unsupported(_)) && products.list.is_empty());
 }
 

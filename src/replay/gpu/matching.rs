@@ -183,6 +183,7 @@ fn note_once(notes: &mut Vec<String>, note: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replay::peak::tests::gpu;
     use crate::replay::product::FP16;
 
     #[test]
@@ -201,13 +202,6 @@ mod tests {
             recorded_ns: 1000,
             kernel: String::new(),
             basis: String::new(),
-        };
-        let gpu = |name: &str, capability, units, mhz: u64| GpuModel {
-            name: Some(name.to_owned()),
-            compute_capability: Some(capability),
-            multiprocessors: Some(units),
-            clock_hz: Some(mhz * 1_000_000),
-            memory_bandwidth: None,
         };
         let a100 = gpu("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1410);
         let h100 = gpu("NVIDIA H100 80GB HBM3", (9, 0), 132, 1830);

@@ -26,7 +26,7 @@ mod spin;
 
 use super::error::ReplayError;
 use super::measured::{Measured, MeasuredAlone, MeasuredProduct, MeasuredVariant, RESULTS_VERSION, Way};
-use super::plan::{Alone, Plan, ReplayOp, Variant};
+use super::plan::{Alone, GemmIx, Plan, ReplayOp, Variant};
 use super::product::Shape;
 use super::rounds::{self, Effort};
 use alone::Piece;
@@ -38,6 +38,7 @@ use program::{Program, Stage};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use typed_index_collections::TiVec;
 
 pub use bench::{Work, bench, self_test};
 
@@ -125,15 +126,15 @@ pub fn execute(plan: &Plan, options: &Options, budget: Budget) -> Result<Measure
 fn fit(
     gpu: &Gpu,
     plan: &Plan,
-    order: &[usize],
+    order: &[GemmIx],
     until: Option<Instant>,
     notes: &mut Vec<String>,
-) -> Result<(Vec<Shape>, Vec<MeasuredProduct>)> {
-    let recorded: Vec<Shape> = plan.gemms.iter().map(|gemm| gemm.shape).collect();
+) -> Result<(TiVec<GemmIx, Shape>, Vec<MeasuredProduct>)> {
+    let recorded: TiVec<GemmIx, Shape> = plan.gemms.iter().map(|gemm| gemm.shape).collect();
     let fitting = operands::fitting(gpu, &recorded, order, notes)?;
     let mut products = Vec::new();
-    let mut shapes = Vec::new();
-    for ((index, gemm), shape) in plan.gemms.iter().enumerate().zip(fitting) {
+    let mut shapes = TiVec::new();
+    for ((index, gemm), shape) in plan.gemms.iter_enumerated().zip(fitting) {
         super::interrupt::check()?;
         // One that nothing launches is not worth its time, nor its memory.
         if !order.contains(&index) {
@@ -152,12 +153,12 @@ fn fit(
 }
 
 /// Products in the order in which a stretch launches them, of the variant with most.
-fn launches(plan: &Plan) -> Vec<usize> {
+fn launches(plan: &Plan) -> Vec<GemmIx> {
     let launched = plan.variants.iter().map(|v| v.ops.iter().filter_map(ReplayOp::gemm).collect());
-    let mut order: Vec<usize> = launched.max_by_key(Vec::len).unwrap_or_default();
+    let mut order: Vec<GemmIx> = launched.max_by_key(Vec::len).unwrap_or_default();
     // Those of the loop are a part of the stretch, unless a plan is made by hand.
     let alone = plan.alone.iter().filter_map(|a| if let Alone::Gemm(gemm) = a { Some(*gemm) } else { None });
-    let missing: Vec<usize> = alone.filter(|gemm| !order.contains(gemm)).collect();
+    let missing: Vec<GemmIx> = alone.filter(|gemm| !order.contains(gemm)).collect();
     order.extend(missing);
     order
 }
@@ -167,9 +168,9 @@ struct Replay<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     /// Products in launch order.
-    order: Vec<usize>,
+    order: Vec<GemmIx>,
     /// What runs for each product of the plan.
-    shapes: Vec<Shape>,
+    shapes: TiVec<GemmIx, Shape>,
     operands: Operands,
     checked: Checked,
     notes: Vec<String>,
@@ -178,7 +179,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// Compares sampled elements of every product.
     fn check(&mut self) -> Result<()> {
-        let order: BTreeSet<usize> = self.order.iter().copied().collect();
+        let order: BTreeSet<GemmIx> = self.order.iter().copied().collect();
         for shape in order.into_iter().filter_map(|i| self.shapes.get(i)) {
             super::interrupt::check()?;
             let placed = self.operands.place(shape)?;

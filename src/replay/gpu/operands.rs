@@ -10,8 +10,10 @@ use super::memory::{self, DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
 use super::reference::{self, PERIOD};
 use crate::replay::error::ReplayError;
+use crate::replay::plan::GemmIx;
 use crate::replay::product::{Element, Shape};
 use crate::text;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Sizes of the cache after which what was used first is surely gone from it.
 const CACHES: u64 = 4;
@@ -174,15 +176,20 @@ fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
 }
 
 /// Of some shapes those that are launched, in that order.
-pub fn launched(order: &[usize], shapes: &[Shape]) -> Vec<Shape> {
+pub fn launched(order: &[GemmIx], shapes: &TiSlice<GemmIx, Shape>) -> Vec<Shape> {
     order.iter().filter_map(|&i| shapes.get(i)).copied().collect()
 }
 
 /// Shapes made smaller until they fit the GPU's memory together, and notes that say so.
-pub fn fitting(gpu: &Gpu, shapes: &[Shape], order: &[usize], notes: &mut Vec<String>) -> Result<Vec<Shape>> {
+pub fn fitting(
+    gpu: &Gpu,
+    shapes: &TiVec<GemmIx, Shape>,
+    order: &[GemmIx],
+    notes: &mut Vec<String>,
+) -> Result<TiVec<GemmIx, Shape>> {
     let (free, _) = gpu.context.memory()?;
     let usable = (free as f64 * USABLE) as u64;
-    let mut fitting = shapes.to_vec();
+    let mut fitting = shapes.clone();
     loop {
         let placed = launched(order, &fitting);
         let needed = elements(&placed).into_iter().fold(0u64, |sum, e| {
@@ -192,7 +199,7 @@ pub fn fitting(gpu: &Gpu, shapes: &[Shape], order: &[usize], notes: &mut Vec<Str
         if needed <= usable {
             break;
         }
-        let largest = (0..fitting.len()).max_by_key(|&i| fitting[i].bytes());
+        let largest = fitting.keys().max_by_key(|&i| fitting[i].bytes());
         let Some((at, half)) = largest.and_then(|i| Some((i, fitting[i].halved()?))) else {
             return Err(ReplayError::OutOfMemory {
                 what: "the smallest products".to_owned(),

@@ -10,13 +10,15 @@ use super::operands::Operands;
 use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::StandIn;
-use crate::replay::plan::{Plan, ReplayOp, Target, Variant};
+use crate::replay::plan::{GemmIx, Plan, PlanEvent, PlanStream, ReplayOp, Target, Variant};
 use crate::replay::product::Shape;
 use crate::replay::rounds::Sample;
 use crate::text;
 use crate::vocabulary::{Direction, HostMemory};
+use std::fmt::Display;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Memory that copies rotate through, so that the host's caches hold it no better than in the recorded program.
 const COPY_RING: u64 = 256 << 20;
@@ -27,9 +29,9 @@ const MOST_PASSES: u64 = 64;
 /// What all variants of a plan share: streams, events, and the memory of copies.
 pub struct Stage<'g> {
     gpu: &'g Gpu,
-    streams: Vec<Rc<Stream>>,
-    blas: Vec<Option<Rc<Blas>>>,
-    events: Vec<Rc<Event>>,
+    streams: TiVec<PlanStream, Rc<Stream>>,
+    blas: TiVec<PlanStream, Option<Rc<Blas>>>,
+    events: TiVec<PlanEvent, Rc<Event>>,
     /// Around a run.
     from: Event,
     to: Event,
@@ -52,7 +54,10 @@ fn ops(plan: &Plan) -> impl Iterator<Item = &ReplayOp> {
 }
 
 /// What the plan calls by number.
-fn known<T: Clone>(what: &str, list: &[T], index: usize) -> Result<T> {
+fn known<I: Copy + Display, T: Clone>(what: &str, list: &TiSlice<I, T>, index: I) -> Result<T>
+where
+    usize: From<I>,
+{
     list.get(index).cloned().ok_or_else(|| ReplayError::Unplayable(format!("the plan has no {what} {index}")))
 }
 
@@ -64,14 +69,13 @@ impl<'g> Stage<'g> {
             ReplayOp::Copy { stream, blocking: true, .. } => Some(*stream),
             _ => None,
         });
-        let streams = (0..plan.streams.max(1)).map(|i| {
+        let streams = (0..plan.streams.max(1)).map(PlanStream::from).map(|i| {
             Ok(Rc::new(if legacy == Some(i) { Stream::legacy(context) } else { Stream::new(context)? }))
         });
-        let streams = streams.collect::<Result<Vec<_>>>()?;
-        let multiplies =
-            |i: usize| ops(plan).any(|op| matches!(op, ReplayOp::Gemm { stream, .. } if *stream == i));
+        let streams = streams.collect::<Result<TiVec<_, _>>>()?;
+        let multiplies = |i| ops(plan).any(|op| matches!(op, ReplayOp::Gemm { stream, .. } if *stream == i));
         let blas = |(i, s)| multiplies(i).then(|| Blas::new(s).map(Rc::new)).transpose();
-        let blas = streams.iter().enumerate().map(blas).collect::<Result<Vec<_>>>()?;
+        let blas = streams.iter_enumerated().map(blas).collect::<Result<_>>()?;
         let event = |kind| Event::new(context, kind);
         let mut worked_on = ops(plan).filter_map(ReplayOp::works_on);
         let first = worked_on.next();
@@ -131,7 +135,7 @@ impl<'g> Stage<'g> {
         &mut self,
         ops: &[ReplayOp],
         passes: usize,
-        shapes: &[Shape],
+        shapes: &TiSlice<GemmIx, Shape>,
         operands: &mut Operands,
     ) -> Result<Program<'g>> {
         self.copies.rewind();
@@ -155,12 +159,12 @@ impl<'g> Stage<'g> {
         &mut self,
         op: &ReplayOp,
         less: Duration,
-        shapes: &[Shape],
+        shapes: &TiSlice<GemmIx, Shape>,
         operands: &mut Operands,
     ) -> Result<Option<Step<'g>>> {
         let gpu = self.gpu;
-        let stream = |index: usize| known("stream", &self.streams, index);
-        let event = |index: usize| known("event", &self.events, index);
+        let stream = |index| known("stream", &self.streams, index);
+        let event = |index| known("event", &self.events, index);
         Ok(Some(match *op {
             ReplayOp::Host { ns } if ns <= 0 => return Ok(None),
             ReplayOp::Host { ns } => {
@@ -215,7 +219,7 @@ impl<'g> Stage<'g> {
     pub fn run(&self, program: &Program, repeat: usize) -> Result<Sample> {
         let repeat = repeat.max(1);
         self.gpu.context.synchronize()?;
-        let first = &self.streams[0];
+        let first = &self.streams.raw[0];
         let start = Instant::now();
         self.from.record(first)?;
         for steps in program.0.iter().cycle().take(repeat) {

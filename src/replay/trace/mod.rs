@@ -21,7 +21,8 @@ mod variants;
 
 use super::gemm::{self, Products};
 use super::plan::{
-    Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, ReplayOp, Stretch, Variant,
+    Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, PlannedSiteIx, ReplayOp, Stretch,
+    Variant,
 };
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Report, Site};
@@ -32,6 +33,7 @@ use anyhow::bail;
 use ops::Trace;
 use record::Recording;
 use stretch::Chosen;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// What a plan is asked to hold.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +89,7 @@ pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayReques
     };
     let trace = Trace::new(&scene);
     notes.extend(trace.notes.iter().cloned().chain(scene.about_products()));
-    let sites: Vec<PlannedSite> = trace.sites.iter().map(|&s| scene.planned(s)).collect();
+    let sites: TiVec<PlannedSiteIx, PlannedSite> = trace.sites.iter().map(|&s| scene.planned(s)).collect();
     let (variants, events) = scene.variants(&trace, &sites, &mut notes);
     Ok(Plan {
         plan_version: PLAN_VERSION,
@@ -109,7 +111,7 @@ pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayReques
 
 /// The report's site of one of the analysis.
 fn reported(report: &Report, site: SiteIx) -> Option<&Site> {
-    report.sites.iter().find(|s| s.ix == SiteId { profile: 0, site })
+    report.sites.iter().find(|s| s.ix == SiteId { profile: 0.into(), site })
 }
 
 impl Scene<'_> {
@@ -121,9 +123,9 @@ impl Scene<'_> {
             key: own.key.clone(),
             place: shown.map_or_else(String::new, Site::place),
             api: own.bundle.api.to_string(),
-            class: own.verdict.class.to_string(),
-            kind: own.verdict.kind.to_string(),
-            fix: self.chosen.fix(self.found, site).to_string(),
+            class: own.verdict.class,
+            kind: own.verdict.kind,
+            fix: self.chosen.fix(self.found, site),
         }
     }
 
@@ -131,14 +133,14 @@ impl Scene<'_> {
     fn variants(
         &self,
         trace: &Trace,
-        sites: &[PlannedSite],
+        sites: &TiSlice<PlannedSiteIx, PlannedSite>,
         notes: &mut Vec<String>,
     ) -> (Vec<Variant>, usize) {
         let (found, chosen) = (self.found, self.chosen);
         let mut events = 0;
         // `fixed`: indices into the analysis' sites.
         let mut variant = |name: String, fixed: &[SiteIx], predicted_saving_ns| {
-            let fixes: Vec<(usize, Change)> =
+            let fixes: Vec<(PlannedSiteIx, Change)> =
                 fixed.iter().filter_map(|&s| Some((trace.number_of(s)?, chosen.fix(found, s)))).collect();
             let (ops, used) = variants::fixed(trace, &fixes, self.stretch.iteration.is_some());
             events = events.max(used);
@@ -184,7 +186,7 @@ impl Scene<'_> {
 
     /// The products in launch order, and where the waits of the chosen sites stood.
     fn alone(&self, trace: &Trace, as_recorded: &[ReplayOp]) -> Vec<Alone> {
-        let is_chosen = |site: &Option<usize>| {
+        let is_chosen = |site: &Option<PlannedSiteIx>| {
             site.is_some_and(|s| trace.sites.get(s).is_some_and(|own| self.chosen.sites.contains(own)))
         };
         let mut sequence: Vec<Alone> = Vec::new();

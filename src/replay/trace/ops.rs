@@ -16,7 +16,7 @@ use crate::cost::overhead;
 use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::profile::ops::{OpKind, is_collective};
 use crate::replay::gemm::Found as Product;
-use crate::replay::plan::{HostTime, ReplayOp, Target};
+use crate::replay::plan::{HostTime, PlanEvent, PlanStream, PlannedSiteIx, ReplayOp, Target};
 use crate::text;
 use crate::vocabulary::{Change, Direction, SiteIx};
 use crate::waits::api::{Blocking, classify};
@@ -47,23 +47,22 @@ pub struct RemovedHostTime {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     pub op: ReplayOp,
-    /// Index into [`Trace::sites`].
-    pub site: Option<usize>,
+    pub site: Option<PlannedSiteIx>,
     pub role: Role,
     /// Of a wait: the next wait is not of its site.
     pub last: bool,
     /// Of a wait and its copy.
     pub removed: RemovedHostTime,
     /// Stream that a wait is for.
-    pub stream: usize,
+    pub stream: PlanStream,
     /// Of a wait that is to wait for less: the event after what is needed.
-    pub narrower: Option<usize>,
+    pub narrower: Option<PlanEvent>,
 }
 
 impl Placed {
     fn plain(op: ReplayOp) -> Self {
         let (site, role, removed) = (None, Role::Other, RemovedHostTime::default());
-        Self { op, site, role, last: false, removed, stream: 0, narrower: None }
+        Self { op, site, role, last: false, removed, stream: 0.into(), narrower: None }
     }
 }
 
@@ -71,10 +70,10 @@ impl Placed {
 pub struct Trace {
     /// In the order of the host.
     pub placed: Vec<Placed>,
-    /// Indices into [`CaptureAnalysis::sites`] of the sites that wait in the stretch, by first wait.
-    pub sites: Vec<SiteIx>,
+    /// The sites that wait in the stretch, by first wait.
+    pub sites: TiVec<PlannedSiteIx, SiteIx>,
     /// Waits of each.
-    pub waits: Vec<u64>,
+    pub waits: TiVec<PlannedSiteIx, u64>,
     pub streams: usize,
     pub events: usize,
     pub notes: Vec<String>,
@@ -103,8 +102,8 @@ impl Trace {
     }
 
     /// The number of one of the analysis' sites here.
-    pub fn number_of(&self, site: SiteIx) -> Option<usize> {
-        self.sites.iter().position(|&own| own == site)
+    pub fn number_of(&self, site: SiteIx) -> Option<PlannedSiteIx> {
+        self.sites.position(|&own| own == site)
     }
 }
 
@@ -132,9 +131,8 @@ struct Builder<'a> {
     launch_of: FxHashMap<OpId, usize>,
     order: Order,
     /// Event recorded after an op.
-    event_after: FxHashMap<OpId, usize>,
-    /// Streams of the export by their number in the plan.
-    streams: FxHashMap<StreamIx, usize>,
+    event_after: FxHashMap<OpId, PlanEvent>,
+    streams: FxHashMap<StreamIx, PlanStream>,
     out: Trace,
     /// What the plan leaves out or replaces, counted by reason.
     counts: BTreeMap<&'static str, u64>,
@@ -148,7 +146,7 @@ struct Builder<'a> {
     /// Memsets that cuBLAS makes itself before a product.
     own_memsets: FxHashSet<OpId>,
     /// Event recorded before the first op.
-    first_event: Option<usize>,
+    first_event: Option<PlanEvent>,
     held: Held<'a>,
 }
 
@@ -202,7 +200,8 @@ impl<'a> Builder<'a> {
             after.extend(self.narrower(w, wait));
         }
         let here: FxHashSet<OpId> = self.scene.recording.ops().collect();
-        self.event_after = after.into_iter().filter(|op| here.contains(op)).zip(0..).collect();
+        self.event_after =
+            after.into_iter().filter(|op| here.contains(op)).zip((0..).map(PlanEvent::from)).collect();
         self.out.events = self.event_after.len();
     }
 
@@ -214,17 +213,16 @@ impl<'a> Builder<'a> {
     }
 
     /// The site of a wait by its number in the plan.
-    fn site(&mut self, wait: WaitId) -> Option<usize> {
+    fn site(&mut self, wait: WaitId) -> Option<PlannedSiteIx> {
         let site = self.site_of[wait]?;
         Some(self.out.number_of(site).unwrap_or_else(|| {
-            self.out.sites.push(site);
             self.out.waits.push(0);
-            self.out.sites.len() - 1
+            self.out.sites.push_and_get_key(site)
         }))
     }
 
-    fn stream(&mut self, stream: StreamIx) -> usize {
-        let next = self.streams.len();
+    fn stream(&mut self, stream: StreamIx) -> PlanStream {
+        let next = PlanStream::from(self.streams.len());
         *self.streams.entry(stream).or_insert(next)
     }
 
@@ -317,7 +315,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn kernel(&mut self, op: OpId, ns: i64, stream: usize) {
+    fn kernel(&mut self, op: OpId, ns: i64, stream: PlanStream) {
         let Scene { recording, products, .. } = self.scene;
         if let Some(&i) = self.launch_of.get(&op) {
             match products.found[i] {
@@ -332,7 +330,7 @@ impl<'a> Builder<'a> {
         self.push(ReplayOp::Spin { ns, stream, place });
     }
 
-    fn copy(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>, stream: usize) {
+    fn copy(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>, stream: PlanStream) {
         let profile = &self.scene.found.profile;
         let Some(copy) = profile.ops.copy(op) else { return };
         if matches!(copy.direction, Direction::HostToHost | Direction::Other) {
@@ -375,7 +373,7 @@ impl<'a> Builder<'a> {
             Covers::Stream(stream) => Some(stream),
             _ => wait.awaited.map(|op| self.scene.found.profile.ops.stream(op)),
         };
-        let stream = stream_of.map_or(0, |s| self.stream(s));
+        let stream = stream_of.map_or(0.into(), |s| self.stream(s));
         let target = match wait.blocking {
             Blocking::Copy | Blocking::CopyAsync if has_ops => return,
             Blocking::Copy | Blocking::CopyAsync | Blocking::Memset | Blocking::Stream => {
@@ -402,20 +400,20 @@ impl<'a> Builder<'a> {
     }
 
     /// The event after an op; for one before the stretch an event at its very beginning.
-    fn event(&mut self, after: Option<OpId>) -> usize {
+    fn event(&mut self, after: Option<OpId>) -> PlanEvent {
         if let Some(&event) = after.and_then(|op| self.event_after.get(&op)) {
             return event;
         }
         *self.first_event.get_or_insert_with(|| {
             self.out.events += 1;
-            self.out.events - 1
+            PlanEvent::from(self.out.events - 1)
         })
     }
 
     fn finish(mut self) -> Trace {
         self.out.placed.retain(|p| p.op != ReplayOp::Host { ns: 0 });
         if let Some(event) = self.first_event {
-            self.out.placed.insert(0, Placed::plain(ReplayOp::Record { event, stream: 0 }));
+            self.out.placed.insert(0, Placed::plain(ReplayOp::Record { event, stream: 0.into() }));
         }
         let mut next = None;
         for placed in self.out.placed.iter_mut().rev().filter(|p| p.role == Role::Wait) {

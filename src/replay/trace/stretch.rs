@@ -114,7 +114,7 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteI
     let avoidable = |s: &SiteIx| found.change_of(&found.sites[*s], fixes.get(s).copied()).1;
     let mut sites: Vec<SiteIx> = found.sites.keys().filter(avoidable).collect();
     let rank = |site: SiteIx| {
-        let ix = SiteId { profile: 0, site };
+        let ix = SiteId { profile: 0.into(), site };
         report.sites.iter().position(|shown| shown.ix == ix).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));

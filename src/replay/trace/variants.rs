@@ -18,12 +18,12 @@
 use super::ops::{Placed, Role, Trace};
 use crate::cost::overhead;
 use crate::cost::simulate::run::most_of;
-use crate::replay::plan::{ReplayOp, Target};
+use crate::replay::plan::{PlanEvent, PlanStream, PlannedSiteIx, ReplayOp, Target};
 use crate::vocabulary::{Change, HostMemory};
 use std::collections::BTreeSet;
 
 /// The ops with some sites fixed, by their number in the trace, and how many events they use.
-pub fn fixed(trace: &Trace, fixes: &[(usize, Change)], in_iteration: bool) -> (Vec<ReplayOp>, usize) {
+pub fn fixed(trace: &Trace, fixes: &[(PlannedSiteIx, Change)], in_iteration: bool) -> (Vec<ReplayOp>, usize) {
     let (ops, at_end) = (Vec::with_capacity(trace.placed.len()), Vec::new());
     let streams = trace.placed.iter().filter_map(|p| p.op.works_on()).collect();
     let mut out = Variant { ops, at_end, events: trace.events, streams, traced: 0, in_iteration };
@@ -41,7 +41,7 @@ struct Variant {
     at_end: Vec<ReplayOp>,
     events: usize,
     /// Those that something runs on.
-    streams: BTreeSet<usize>,
+    streams: BTreeSet<PlanStream>,
     /// The profiler's part of the next host segment that goes with the call before it, which is gone.
     traced: i64,
     in_iteration: bool,
@@ -113,9 +113,9 @@ impl Variant {
         }
     }
 
-    fn event(&mut self) -> usize {
+    fn event(&mut self) -> PlanEvent {
         self.events += 1;
-        self.events - 1
+        PlanEvent::from(self.events - 1)
     }
 
     /// A call that is gone, with the host time around it.
@@ -127,8 +127,8 @@ impl Variant {
     }
 
     /// What comes next on other streams stays behind what `stream` holds.
-    fn order(&mut self, stream: usize) {
-        let others: Vec<usize> = self.streams.iter().copied().filter(|&s| s != stream).collect();
+    fn order(&mut self, stream: PlanStream) {
+        let others: Vec<PlanStream> = self.streams.iter().copied().filter(|&s| s != stream).collect();
         if others.is_empty() {
             return;
         }

@@ -48,7 +48,7 @@ pub struct Leaning {
 /// Weighs a bundle.
 pub fn lean(bundle: &Bundle, observed: &Observed) -> Leaning {
     let fired = |&(rule, says): &(RuleId, rules::Says)| {
-        let Role::Weak(lean) = crate::rules::of(rule)?.role else { return None };
+        let Role::Weak(lean) = crate::rules::row(rule)?.role else { return None };
         Some(Fired { rule, lean, text: says(bundle, observed)? })
     };
     let fired: Vec<Fired> = RULES.iter().filter_map(fired).collect();

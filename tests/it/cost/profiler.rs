@@ -207,6 +207,6 @@ fn rows_say_no_more_than_the_first_line() {
     assert!(table.contains("\nrange       From this one, fixing "), "{table}");
     let markdown = sync_report::render::markdown::text_of(&report, 60_000);
     assert!(markdown.lines().nth(2).is_some_and(|line| line.contains(command)), "{markdown}");
-    let said = sync_report::render::brief::of(&report).finding.expect("a finding");
+    let said = sync_report::render::brief::in_brief(&report).finding.expect("a finding");
     assert!(said.contains(command) && !said.contains("between"), "{said}");
 }

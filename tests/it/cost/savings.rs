@@ -49,7 +49,7 @@ fn the_simulation_keeps_to_the_bounds() {
         "pairs_h2d_pageable_light.sqlite",
     ] {
         let mut found = analysis::analyse(&sample(name), &options()).expect("an analysis");
-        found.price(0, &ResolvedScenario::default(), &options(), false);
+        found.price(0.into(), &ResolvedScenario::default(), &options(), false);
         assert_eq!(found.prices.cut, 0, "{name}: {:?}", found.prices.sites);
         assert!(found.prices.usual_error.is_some_and(|error| error < 0.03), "{name}");
     }

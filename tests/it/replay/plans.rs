@@ -28,21 +28,21 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<ReplayOp>)>) -> Plan {
         plan_version: PLAN_VERSION,
         profile: "by_hand.sqlite".to_owned(),
         gpu: GpuModel::default(),
-        sites: Vec::new(),
+        sites: Vec::new().into(),
         stretch,
         repeat: 4,
         host: HostTime::Recorded,
         matching: Matching::Peak,
         streams: 2,
         events: 1,
-        alone: (0..gemms.len()).map(Alone::Gemm).chain([Alone::Wait]).collect(),
-        gemms,
+        alone: (0..gemms.len()).map(|i| Alone::Gemm(i.into())).chain([Alone::Wait]).collect(),
+        gemms: gemms.into(),
         variants: variants
             .into_iter()
             .enumerate()
             .map(|(i, (name, acts))| Variant {
                 name: name.to_owned(),
-                fixed: if i == 0 { Vec::new() } else { vec![0] },
+                fixed: if i == 0 { Vec::new() } else { vec![0.into()] },
                 all_false: false,
                 ops: acts,
                 predicted_saving_ns: (i > 0).then_some(100_000),
@@ -56,21 +56,21 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<ReplayOp>)>) -> Plan {
 pub fn loop_with_sync() -> Plan {
     let work = [
         ReplayOp::Host { ns: 100_000 },
-        ReplayOp::Gemm { gemm: 0, stream: 0 },
-        ReplayOp::Spin { ns: 100_000, stream: 0, place: None },
+        ReplayOp::Gemm { gemm: 0.into(), stream: 0.into() },
+        ReplayOp::Spin { ns: 100_000, stream: 0.into(), place: None },
     ];
     let mut waiting = work.to_vec();
-    waiting.push(ReplayOp::Sync { target: Target::Stream(0), site: Some(0) });
+    waiting.push(ReplayOp::Sync { target: Target::Stream(0.into()), site: Some(0.into()) });
     plan(vec![gemm(64, 48, 32, Element::F16)], vec![("as recorded", waiting), ("S1 fixed", work.to_vec())])
 }
 
 /// One of every op.
 pub fn everything() -> Plan {
-    let copy = |direction, memory, blocking| ReplayOp::Copy {
+    let copy = |direction, memory, blocking: bool| ReplayOp::Copy {
         direction,
         bytes: 10_000,
         memory,
-        stream: if blocking { 0 } else { 1 },
+        stream: usize::from(!blocking).into(),
         blocking,
         site: None,
     };
@@ -79,14 +79,14 @@ pub fn everything() -> Plan {
     let mut acts = vec![
         ReplayOp::Host { ns: 5_000 },
         ReplayOp::Host { ns: 0 },
-        ReplayOp::Gemm { gemm: 0, stream: 0 },
-        ReplayOp::Gemm { gemm: 1, stream: 1 },
-        ReplayOp::Record { event: 0, stream: 1 },
-        ReplayOp::StreamWait { event: 0, stream: 0 },
-        ReplayOp::Spin { ns: 3_000, stream: 0, place: None },
-        ReplayOp::Memset { bytes: 4096, stream: 1 },
-        ReplayOp::Sync { target: Target::Event(0), site: None },
-        ReplayOp::Sync { target: Target::Stream(1), site: None },
+        ReplayOp::Gemm { gemm: 0.into(), stream: 0.into() },
+        ReplayOp::Gemm { gemm: 1.into(), stream: 1.into() },
+        ReplayOp::Record { event: 0.into(), stream: 1.into() },
+        ReplayOp::StreamWait { event: 0.into(), stream: 0.into() },
+        ReplayOp::Spin { ns: 3_000, stream: 0.into(), place: None },
+        ReplayOp::Memset { bytes: 4096, stream: 1.into() },
+        ReplayOp::Sync { target: Target::Event(0.into()), site: None },
+        ReplayOp::Sync { target: Target::Stream(1.into()), site: None },
         ReplayOp::Sync { target: Target::Context, site: None },
     ];
     for direction in [HostToDevice, DeviceToHost, DeviceToDevice, HostToHost, Other] {

@@ -1,6 +1,7 @@
 //! Waits inside libraries: both lines, and what may be said of a line that is not the user's.
 
 use super::*;
+use sync_report::vocabulary::PatternId;
 
 const SITE: &str = "/venv/lib/python3.12/site-packages/";
 
@@ -116,8 +117,8 @@ fn known_code_is_one_site() {
     let report = items(&[&stack(70), &stack(76)]);
     let site = only(&report);
     assert_eq!(
-        (site.waits, site.pattern.as_deref(), advice(site)),
-        (2, Some("A26"), "pass validate_args=False")
+        (site.waits, site.pattern, advice(site)),
+        (2, Some(PatternId::A26), "pass validate_args=False")
     );
 }
 

@@ -1,6 +1,7 @@
 //! Exact Python frames, and whose they are.
 
 use super::*;
+use sync_report::vocabulary::PatternId;
 
 /// The same frames as JSON text, as binary payload, and as both: reports that are equal to the byte.
 #[test]
@@ -137,8 +138,8 @@ fn a_copy_of_another_line_is_no_part_of_the_wait() {
         }
         let report = look::report(&e);
         assert_eq!((report.totals.waits, report.sites.len()), (3, 1));
-        (report.sites[0].pattern.clone(), report.sites[0].copy.is_some(), report.sites[0].blocked_max_ns)
+        (report.sites[0].pattern, report.sites[0].copy.is_some(), report.sites[0].blocked_max_ns)
     };
-    assert_eq!(read(12), (Some("A01".to_owned()), true, 2000), "one line: one wait");
-    assert_eq!(read(10), (Some("D05".to_owned()), false, 2000), "two lines: the wait completes the copy");
+    assert_eq!(read(12), (Some(PatternId::A01), true, 2000), "one line: one wait");
+    assert_eq!(read(10), (Some(PatternId::D05), false, 2000), "two lines: the wait completes the copy");
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::export::{Copy, GPU0, Gpu, Memory, Schema, Thread};
 use sync_report::replay::plan::{Certainty, Footprint, HostTime};
-use sync_report::vocabulary::Change;
+use sync_report::vocabulary::{Change, Kind};
 
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const KERNEL: &str = "void at::native::elementwise_kernel<128, 2>(int)";
@@ -41,8 +41,8 @@ fn training() -> Export {
 
 /// Ids of the upload and of the read.
 fn ids(plan: &Plan) -> (String, String) {
-    let id = |kind: &str| plan.sites.iter().find(|s| s.kind == kind).expect("a site").id.clone();
-    (id("upload"), id("value-read"))
+    let id = |kind| plan.sites.iter().find(|s| s.kind == kind).expect("a site").id.clone();
+    (id(Kind::Upload), id(Kind::ValueRead))
 }
 
 /// The stretch is the iteration of median length, in all its variants.
@@ -77,7 +77,7 @@ fn an_iteration_becomes_acts() {
     );
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
     assert_eq!(alone(&plan), "0 wait");
-    let gemm = &plan.gemms[0];
+    let gemm = &plan.gemms.raw[0];
     assert_eq!(
         (gemm.shape.m, gemm.shape.n, gemm.shape.k, gemm.certainty),
         (2048, 256, 512, Certainty::Exact)
@@ -202,7 +202,7 @@ fn streams_wait_for_one_another() {
         ["spin 36000", "record 0", "stream-wait 0 on 1", "spin 19000 on 1", "sync stream 1 S1"]
     );
     // What the host waited for, the other stream waits for.
-    assert_eq!(plan.sites[0].fix, "gpu-wait");
+    assert_eq!(plan.sites.raw[0].fix, Change::GpuWait);
     assert_eq!(order(&plan, "S1 fixed")[3..], ["spin 19000 on 1", "record 1 on 1", "stream-wait 1"]);
     assert_eq!((plan.streams, plan.events), (2, 2));
 }

@@ -32,7 +32,7 @@ proptest! {
         let plan = |e: &Export| {
             let plan = try_plan(e, &site("S1"));
             // Python frames of calls that begin at once may go to either.
-            plan.map(|p| Plan { profile: String::new(), sites: Vec::new(), ..p }).map_err(|_| ())
+            plan.map(|p| Plan { profile: String::new(), sites: Vec::new().into(), ..p }).map_err(|_| ())
         };
         prop_assert_eq!(plan(&plain.rows_backwards()), plan(&plain));
     }
@@ -44,7 +44,7 @@ fn assert_playable(plan: &Plan) {
     assert!(plan.repeat > 0 && plan.streams > 0 && plan.stretch.to_ns >= plan.stretch.from_ns, "{plan:?}");
     for variant in &plan.variants {
         let mut recorded = BTreeSet::new();
-        let ever: BTreeSet<usize> = variant
+        let ever: BTreeSet<_> = variant
             .ops
             .iter()
             .filter_map(|a| if let ReplayOp::Record { event, .. } = a { Some(*event) } else { None })
@@ -57,24 +57,26 @@ fn assert_playable(plan: &Plan) {
                     host += ns;
                 }
                 ReplayOp::Gemm { gemm, stream } => {
-                    assert!(*gemm < plan.gemms.len() && *stream < plan.streams)
+                    assert!(gemm.index() < plan.gemms.len() && stream.index() < plan.streams)
                 }
-                ReplayOp::Spin { ns, stream, .. } => assert!(*ns >= 0 && *stream < plan.streams),
+                ReplayOp::Spin { ns, stream, .. } => assert!(*ns >= 0 && stream.index() < plan.streams),
                 ReplayOp::Copy { stream, site, .. } => {
-                    assert!(*stream < plan.streams && site.is_none_or(|s| s < plan.sites.len()));
+                    assert!(
+                        stream.index() < plan.streams && site.is_none_or(|s| s.index() < plan.sites.len())
+                    );
                 }
-                ReplayOp::Memset { stream, .. } => assert!(*stream < plan.streams),
+                ReplayOp::Memset { stream, .. } => assert!(stream.index() < plan.streams),
                 ReplayOp::Record { event, stream } => {
-                    assert!(*event < plan.events && *stream < plan.streams);
+                    assert!(event.index() < plan.events && stream.index() < plan.streams);
                     recorded.insert(*event);
                 }
                 ReplayOp::StreamWait { event, stream } => {
-                    assert!(recorded.contains(event) && *stream < plan.streams, "{plan:?}");
+                    assert!(recorded.contains(event) && stream.index() < plan.streams, "{plan:?}");
                 }
                 ReplayOp::Sync { target, site } => {
-                    assert!(site.is_none_or(|s| s < plan.sites.len()));
+                    assert!(site.is_none_or(|s| s.index() < plan.sites.len()));
                     match target {
-                        Target::Stream(stream) => assert!(*stream < plan.streams),
+                        Target::Stream(stream) => assert!(stream.index() < plan.streams),
                         Target::Event(event) => assert!(ever.contains(event), "{plan:?}"),
                         Target::Context => {}
                     }
@@ -83,9 +85,9 @@ fn assert_playable(plan: &Plan) {
         }
         let length = plan.stretch.to_ns - plan.stretch.from_ns;
         assert!(host <= length, "{host} of {length}: {plan:?}");
-        assert!(variant.fixed.iter().all(|s| *s < plan.sites.len()));
+        assert!(variant.fixed.iter().all(|s| s.index() < plan.sites.len()));
     }
     for alone in &plan.alone {
-        assert!(!matches!(alone, Alone::Gemm(gemm) if *gemm >= plan.gemms.len()));
+        assert!(!matches!(alone, Alone::Gemm(gemm) if gemm.index() >= plan.gemms.len()));
     }
 }

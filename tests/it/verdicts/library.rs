@@ -7,6 +7,7 @@ use crate::snippets::marker;
 use sync_report::analysis::Options;
 use sync_report::model::Site;
 use sync_report::verdict::source::SourceRoot;
+use sync_report::vocabulary::PatternId;
 
 const TRAINER: &str = "/venv/lib/python3.12/site-packages/transformers/trainer.py";
 
@@ -73,12 +74,12 @@ fn a_copied_script_gets_its_own_advice() {
     let (text, marks) = file("a copied script");
     for (line, said) in marks {
         let site = site(&[("train_one_epoch", script, line)], &[(script, &text)]);
-        let own = site.pattern.as_deref() == Some("L34");
+        let own = site.pattern == Some(PatternId::L34);
         let found = if own { format!("{} L34", site.kind) } else { "another".to_owned() };
         assert_eq!(found, said, "{:?}", site.evidence);
     }
     let unread = site(&[("train_one_epoch", script, 4)], &[]);
-    assert_ne!(unread.pattern.as_deref(), Some("L34"));
+    assert_ne!(unread.pattern, Some(PatternId::L34));
 }
 
 /// Lightning's progress bar, in either of its packages: the row is the user's line, the advice the option of the library.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::export::Thread;
+use sync_report::vocabulary::PatternId;
 
 /// A process of that name that runs one kernel, uploads and waits for its device.
 ///
@@ -46,8 +47,8 @@ fn a_program_is_known_by_what_it_leaves_in_the_capture() {
         let said = said(&report);
         assert_eq!(said.is_some(), toolkit.is_some(), "{name} {kernel}: {said:?}");
         assert!(toolkit.is_none_or(|toolkit| said.unwrap_or_default().contains(toolkit)), "{name} {kernel}");
-        let patterns: Vec<_> = report.sites.iter().filter_map(|s| s.pattern.as_deref()).collect();
-        assert_eq!(patterns.iter().all(|p| p.starts_with('K')), toolkit.is_some(), "{name}: {patterns:?}");
+        let patterns: Vec<_> = report.sites.iter().filter_map(|s| s.pattern).collect();
+        assert_eq!(patterns.iter().all(|p| p.letter() == 'K'), toolkit.is_some(), "{name}: {patterns:?}");
     }
 }
 
@@ -104,7 +105,7 @@ fn other_python_toolkits_keep_their_lines() {
     assert_eq!(sync.user_frame.as_ref().map(|f| f.line), Some(12));
     let fix = sync.fix.as_ref().expect("a fix");
     assert!(fix.confirm.contains("--python-backtrace=cuda"), "{}", fix.confirm);
-    assert_eq!(sync.pattern.as_deref(), Some("K01"));
+    assert_eq!(sync.pattern, Some(PatternId::K01));
 }
 
 /// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (X17).
@@ -115,7 +116,7 @@ fn a_clock_beside_the_wait_is_timed_by_events() {
     e.osrt(t, "clock_gettime", 1995..1996, &[]).osrt(t, "clock_gettime", 2911..2912, &[]);
     let report = look::report(&e);
     let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
-    assert_eq!((sync.kind.as_str(), sync.pattern.as_deref()), ("timing", Some("K07")));
+    assert_eq!((sync.kind.as_str(), sync.pattern), ("timing", Some(PatternId::K07)));
 }
 
 /// Without chains of CUDA calls, those of system calls inside the wait place it: behind CUDA's own functions.

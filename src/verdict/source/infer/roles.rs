@@ -187,6 +187,13 @@ fn named(
         "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Words,
         "decode" if has_word(base, TOKENIZERS) => Role::Words,
         "decode" | "batch_decode" | "convert_ids_to_tokens" | "detokenize" => Role::Through,
+        _ => return object_role(call, bulk, (base, name, root)),
+    })
+}
+
+/// What is told by what kind of object or library has the method.
+fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &str)) -> Option<Role> {
+    Some(match name {
         _ if bulk
             && (matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
                 || matches!(base, "np.random" | "numpy.random"))

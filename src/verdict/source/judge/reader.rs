@@ -144,7 +144,7 @@ impl<'c, 'a> Case<'c, 'a> {
 
     /// The same of what the catalogue has an entry for, which says of which kind it is: a value that is read, where its use decides.
     pub(super) fn entry(self, grade: Grade, pattern: PatternId, what: &str) -> Verdict {
-        self.says(grade, catalogue::of(pattern).kind.unwrap_or(Kind::ValueRead), pattern, what)
+        self.says(grade, catalogue::entry(pattern).kind.unwrap_or(Kind::ValueRead), pattern, what)
     }
 
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.

@@ -73,27 +73,30 @@ fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
         return says(grade::S06_OPEN, Kind::ValueRead, pattern, text);
     }
     let all: Vec<&Use> = uses.iter().collect();
-    if uses.iter().any(Use::can_wait) {
-        let text = sentence(subject, "is", &all);
-        let certain = uses.iter().all(|used| match used.sink {
-            Sink::Log => true,
-            Sink::Returned => used.name.as_deref().is_some_and(is_figure),
-            _ => false,
-        });
-        let seldom = uses.iter().any(|used| used.seldom);
-        let place = match seldom {
-            true => "needed only every so many turns: keep it on the GPU and read it there",
-            false => "outside the loop that collects it: collect on the GPU and read once",
-        };
-        let pattern = if seldom || pattern.letter() == 'A' { pattern } else { D08 };
-        let grade = match certain {
-            _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
-            true => grade::S05,
-            false => grade::S05_PERHAPS,
-        };
-        return says(grade, Kind::Logging, pattern, format!("{text}, {place}"));
-    }
-    harmless(subject, pattern, &all)
+    let rule = if uses.iter().any(Use::can_wait) { later } else { harmless };
+    rule(subject, pattern, &all)
+}
+
+/// The verdict where the value is needed, but not at once.
+fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
+    let text = sentence(subject, "is", uses);
+    let certain = uses.iter().all(|used| match used.sink {
+        Sink::Log => true,
+        Sink::Returned => used.name.as_deref().is_some_and(is_figure),
+        _ => false,
+    });
+    let seldom = uses.iter().any(|used| used.seldom);
+    let place = match seldom {
+        true => "needed only every so many turns: keep it on the GPU and read it there",
+        false => "outside the loop that collects it: collect on the GPU and read once",
+    };
+    let pattern = if seldom || pattern.letter() == 'A' { pattern } else { D08 };
+    let grade = match certain {
+        _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
+        true => grade::S05,
+        false => grade::S05_PERHAPS,
+    };
+    says(grade, Kind::Logging, pattern, format!("{text}, {place}"))
 }
 
 /// The verdict where every use is known and none needs the value at once.

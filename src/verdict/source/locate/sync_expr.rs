@@ -264,7 +264,7 @@ impl<'c, 'a> Called<'c, 'a> {
         });
         match found {
             _ if matches!(base, "np" | "numpy" | "pd") => None,
-            Some(known) if catalogue::of(known.pattern).kind == Some(Kind::DynamicShape) => {
+            Some(known) if catalogue::entry(known.pattern).kind == Some(Kind::DynamicShape) => {
                 Some((SyncExpr::Shape(known.pattern), known.call.2))
             }
             Some(known) => Some((SyncExpr::Check(known.pattern), known.call.2)),
