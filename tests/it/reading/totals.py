@@ -38,6 +38,25 @@ def f(loss, mask):
 def f(loss, mask):
     return loss.masked_select(mask).mean()  #! count masked_select: round-trip; says a.masked_fill(~mask, 0).sum()
 
+# --- a loss of distances, of what is given another form
+def f(pred, gold, mask):
+    a = pred[mask].view(-1, 4)  #! get-mask: round-trip; says adds nothing to the sum and does not wait; <= 0.75
+    gold = gold[mask].view(-1, 4)  #! get-mask: round-trip; says `smooth_l1_loss`
+    return F.smooth_l1_loss(a, gold, reduction='sum')
+
+# --- the mean of distances
+def f(pred, gold, mask):
+    return F.mse_loss(pred[mask], gold[mask])  #! get-mask: round-trip; says adds nothing to the sum, divided by
+
+# --- a loss for each; a loss of another mask; weights; rows of another form are counted
+def f(pred, gold, mask, keep):
+    each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape; > 0.9
+    other = F.l1_loss(pred[mask], gold[keep])  #! get-mask: dynamic-shape; > 0.9
+    weighed = F.huber_loss(pred[mask], gold[mask], weight=w)  #! get-mask: dynamic-shape; > 0.9
+    rows = pred[mask].view(-1, 4)  #! get-mask: dynamic-shape; > 0.9
+    print(rows.size(0), rows.sum())
+    return each, other, weighed
+
 # --- selected by another mask
 def f(pred, gold, mask, keep):
     return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape; > 0.9

@@ -24,6 +24,11 @@ const TESTS: Names =
 /// What makes one number of all elements.
 const TOTALS: Names = Names("sum any all count_nonzero mean");
 
+/// Functions of two tensors that make one number of the distances of their elements, of which equal ones add nothing.
+const DISTANCES: Names = Names("l1_loss smooth_l1_loss mse_loss huber_loss");
+/// Methods that only give a tensor another form: all of its elements make the same total.
+const FORMING: Names = Names("view reshape flatten contiguous");
+
 /// What is asked of the elements that a mask, or an operator, selects.
 #[derive(Default)]
 struct Asked<'a> {
@@ -33,6 +38,10 @@ struct Asked<'a> {
     mean: bool,
     /// Whether some total is of numbers, rather than of what is true or false.
     numbers: bool,
+    /// A total is that of distances, which this makes.
+    distance: Option<&'a str>,
+    /// Whether there may be another number of rows than was selected.
+    formed: bool,
     /// How many names were followed.
     names: u8,
     /// Where Python asks how many there are.
@@ -67,7 +76,7 @@ impl<'a> Case<'_, 'a> {
     /// The verdict on a selection of which only totals and figures are made, in place of one that says that its size is needed.
     ///
     /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `any`, `all`, `mean` over all
-    /// of them, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes
+    /// of them, to a loss that adds up distances, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes
     /// agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers it is less sure: what is
     /// filled in for the others must do no harm. To gradients it does none that the selection does not: either gives the others zeros.
     ///
@@ -109,7 +118,8 @@ impl<'a> Case<'_, 'a> {
             return None;
         }
         let counted: Vec<_> = asked.counts.iter().map(|path| self.number(path)).collect();
-        if counted.iter().any(|one| one.class != Class::False)
+        if asked.formed && !counted.is_empty()
+            || counted.iter().any(|one| one.class != Class::False)
             || asked.read.iter().filter(|path| self.number(path).class == Class::True).count() > 0
         {
             return None;
@@ -131,7 +141,12 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Shape(_) => format!("`{broadcast}.sum()`"),
             _ => format!("`a[~mask] = {value}` in a copy `a` of all of it, and `a.sum()`"),
         };
-        let (grade, text) = if asked.numbers {
+        let (grade, text) = if let Some(distance) = asked.distance {
+            let text = format!(
+                "only `{distance}` of what `{what}` selects is used: `a[~mask] = 0` in copies of both of its operands adds nothing to the sum{of_mean} and does not wait"
+            );
+            (grade::S11_NUMBERS, text)
+        } else if asked.numbers {
             let sum = filled("a.masked_fill(~mask, 0)", "0");
             let text = format!(
                 "only a total of `{what}` is used: {sum}{of_mean} does not wait (a product with the mask keeps NaN)"
@@ -234,6 +249,18 @@ impl<'a> Case<'_, 'a> {
             asked.total(name, *tested, &path[..path.len() - 2]);
             return Some(0);
         }
+        if FORMING.has(name) && arguments == 0 {
+            asked.formed = true;
+            return Some(2);
+        }
+        if DISTANCES.has(name) && arguments == 1 {
+            let [one, two] = &*call.arguments.args else { return None };
+            let other = if nodes::within(last(path)?, one) { two } else { one };
+            let total = reduction(call).filter(|_| self.fits(other, path, asked))?;
+            asked.distance = Some(name);
+            asked.total(total, false, &path[..path.len() - 2]);
+            return Some(0);
+        }
         if !ELEMENTWISE.has(name) || !self.all_fit(call, last(path)?, asked) {
             return None;
         }
@@ -252,10 +279,15 @@ impl<'a> Case<'_, 'a> {
         let same = |mask: &Expr| asked.mask.as_ref() == Some(&self.here.text(mask));
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
+            Expr::Call(call) if FORMING.has(nodes::name(&call.func)) => {
+                nodes::receiver(call).is_some_and(|other| self.fits(other, path, asked))
+            }
             Expr::Subscript(ast) if same(&ast.slice) => true,
-            Expr::Name(name) => scope::only_value(path, name).is_some_and(|(value, place)| {
-                matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
-            }),
+            Expr::Name(name) => nodes::only(scope::reaching(path, name)).and_then(scope::value).is_some_and(
+                |(value, place)| {
+                    matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
+                },
+            ),
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }
@@ -289,6 +321,18 @@ fn whole(call: &ExprCall, arguments: usize) -> bool {
     let dtype = |name: &ruff_python_ast::Identifier| name.as_str() == "dtype";
     call.arguments.args.len() == arguments
         && call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(dtype))
+}
+
+/// What a loss makes of the distances of all elements; `None` where it keeps them, or weighs them.
+fn reduction(call: &ExprCall) -> Option<&str> {
+    let scales = |name: &str| matches!(name, "reduction" | "beta" | "delta");
+    let keywords = &call.arguments.keywords;
+    keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| scales(name))).then_some(())?;
+    match call.arguments.find_keyword("reduction").map(|keyword| &keyword.value) {
+        None => Some("mean"),
+        Some(Expr::StringLiteral(text)) => Some(text.value.to_str()).filter(|text| TOTALS.has(text)),
+        Some(_) => None,
+    }
 }
 
 /// Whether a size asked for is that of the dimension that was selected: `.numel()`, `.size(0)`.
