@@ -1,10 +1,12 @@
-//! What to do about a site: the catalogue's entry that fits its verdict, and which way to go.
+//! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
 
 use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, Copy, HostMemory, Kind, PatternId::*, RuleId, ThreadRole};
+use crate::vocabulary::{
+    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, RuleId, ThreadRole,
+};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -104,10 +106,54 @@ impl CaptureAnalysis {
         }
     }
 
+    /// What the advice changes about the waits of a site, which is what is simulated. An undecided site is priced as the avoidable
+    /// wait it may be; a needed one cannot go.
+    pub(super) fn advised(&self, site: &Site) -> Change {
+        let (verdict, copy) = (&site.verdict, site.bundle.copy);
+        let advice = self.advice(site);
+        let strategy = advice.map(|advice| advice.strategy);
+        // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
+        let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
+        match verdict.kind {
+            _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
+            // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
+            Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
+            Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::Drop,
+            // Pinning costs more than that.
+            Kind::Upload if self.is_taken_over(site) => Change::NonBlocking,
+            Kind::Upload => match copy.map(|c| c.host_memory) {
+                // Some of a site's copies may be pinned already: those gain nothing by it, and each is priced as it is.
+                Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
+                _ => Change::NonBlocking,
+            },
+            // The catalogue's advice there: let the GPU wait.
+            Kind::Explicit if advice.is_some_and(|advice| matches!(advice.entry.id, F02 | F03)) => {
+                Change::GpuWait
+            }
+            Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
+            Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
+            Kind::Logging => match strategy {
+                Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
+                Some(Strategy::Coalesce) => Change::Coalesce,
+                _ => later,
+            },
+            Kind::Unattributed if copy.is_none() => Change::Delete,
+            _ => later,
+        }
+    }
+
     /// Whether the driver takes each copy of a site over at once.
-    pub(super) fn is_taken_over(&self, site: &Site) -> bool {
+    fn is_taken_over(&self, site: &Site) -> bool {
         site.bundle.waits.iter().all(|&w| self.waits[w].copy.is_some_and(Copy::is_taken_over))
     }
+}
+
+/// Reads up to this size, a number or one iteration's results, may stay on the GPU until the loop ends, as the catalogue
+/// advises: copied then, all at once, each takes no longer (3 µs at 20 GB/s) than the op that stands for it.
+const LITTLE: u64 = 64 << 10;
+
+fn reads_little(copy: Copy) -> bool {
+    copy.direction == Direction::DeviceToHost && copy.bytes <= LITTLE
 }
 
 /// Whether a bare synchronisation is a call of the user's line. PyTorch's own are Python functions, so that a stack shows

@@ -1,13 +1,11 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::{CaptureAnalysis, Options};
-use crate::catalogue::Strategy;
 use crate::cost::bounds::{Launched, Waits};
 use crate::cost::overhead::Costs;
 use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::Program;
-use crate::cost::simulate::fixes::advised;
 use crate::cost::simulate::{beside, sample};
 use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
@@ -195,11 +193,7 @@ impl CaptureAnalysis {
 
     /// What is changed about a site, as asked, else as advised; and whether that [`counts`].
     pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
-        let left = || self.advice(site).is_some_and(|advice| advice.strategy == Strategy::Leave);
-        let change = asked.unwrap_or_else(|| match left() {
-            true => Change::Keep,
-            false => advised(&site.verdict, site.bundle.copy, self.is_taken_over(site)),
-        });
+        let change = asked.unwrap_or_else(|| self.advised(site));
         (change, counts(site.verdict.class, asked.is_some(), change))
     }
 }

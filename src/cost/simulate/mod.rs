@@ -26,7 +26,6 @@
 
 pub mod beside;
 mod build;
-pub mod fixes;
 pub mod follow;
 mod issue;
 mod learn;
