@@ -88,7 +88,7 @@ host      [D2H 4 B] [synchronize==]"),
         .example("pt_autograd_0  [backward] [D2H 1 B] [sync=] [backward] [D2H 1 B] [sync=]"),
     rule(RuleId::X17, lean(About::Host, -0.12, (0, 0), -0.30))
         .looks_at("clock_gettime within a millisecond, in captures with operating-system calls.")
-        .proves("Perhaps the program measures time.")
+        .proves("Perhaps the program measures time. Beside code that measures by its name (X11), a synchronisation that R02 calls explicit is one of timing where no source was read: false either way.")
         .example("host      [clock_gettime] [synchronize==] [clock_gettime]"),
     rule(RuleId::X18, lean(About::Where, 0.10, (0, 0), 0.20))
         .looks_at("Synchronisations with an event that complete a copy on another stream than most of the work.")
