@@ -45,7 +45,7 @@ pub enum Role {
     Weak(Lean),
     /// It makes the verdict from what weak rules add up to, where nothing else does.
     Weighed,
-    /// It says something of the verdict, and changes nothing.
+    /// It says something of a verdict, which stays as it is: rank, price and saving may follow what it says.
     Remark,
 }
 
