@@ -60,6 +60,8 @@ pub struct Lean {
     pub prior: f64,
     /// On how many false and how many true sites of the fit it fired.
     pub fired: (u32, u32),
+    /// What the verdict is where it leans the same way, if it tells: of several that do, the first in the table says.
+    pub kind: Option<Kind>,
 }
 
 words! {
