@@ -45,7 +45,7 @@ pub enum Role {
     Weak(Lean),
     /// It makes the verdict from what weak rules add up to, where nothing else does.
     Weighed,
-    /// It says something of the verdict, and changes nothing.
+    /// It says something of a verdict, which stays as it is: rank, price and saving may follow what it says.
     Remark,
 }
 
@@ -60,6 +60,8 @@ pub struct Lean {
     pub prior: f64,
     /// On how many false and how many true sites of the fit it fired.
     pub fired: (u32, u32),
+    /// What the verdict is where it leans the same way, if it tells: of several that do, the first in the table says.
+    pub kind: Option<Kind>,
 }
 
 words! {

@@ -1,4 +1,4 @@
-//! Remarks: they say something of a verdict and change nothing.
+//! Remarks: they say something of a verdict and decide nothing. What a site costs, saves and ranks may follow what they say.
 
 use super::{Role, Rule};
 use crate::vocabulary::RuleId;

@@ -1,4 +1,6 @@
+use super::grade::WEAK_DECIDES;
 use super::*;
+use crate::vocabulary::Class;
 use std::collections::HashSet;
 
 #[test]
@@ -34,5 +36,17 @@ fn weak_rules_weigh_no_more_than_was_seen() {
         let Role::Weak(lean) = rule.role else { continue };
         assert!(rule.id.is_weak() && lean.weight * lean.prior > 0.0, "{}", rule.id);
         assert!(lean.weight.abs() <= lean.prior.abs(), "{}", rule.id);
+        let class = if lean.weight < 0.0 { Class::False } else { Class::True };
+        assert!(lean.kind.is_none_or(|kind| kind.class() == class), "{}", rule.id);
     }
+}
+
+/// Thresholds that prose names are those that decide.
+#[test]
+fn figures_in_words_are_those_that_hold() {
+    let row = |id| row(id).expect("a row");
+    assert!(row(RuleId::Unsure).looks_at.contains(&crate::text::confidence(DECIDED)));
+    let Rule { proves, example, .. } = row(RuleId::Weak);
+    assert!(proves.contains(&format!("{:.0} points", WEAK_DECIDES * 100.0)));
+    assert!(example.contains(&format!("{:.2} ── unknown ── {:.2}", 0.5 - WEAK_DECIDES, 0.5 + WEAK_DECIDES)));
 }

@@ -4,7 +4,7 @@
 //! fired on none keeps half of its prior or less.
 
 use super::{About, Lean, Role, Rule};
-use crate::vocabulary::RuleId;
+use crate::vocabulary::{Kind, RuleId};
 
 /// Sites that the weights were fitted to, by what is right of them.
 pub const FALSE: u32 = 28;
@@ -16,7 +16,13 @@ const fn rule(id: RuleId, lean: Lean) -> Rule {
 }
 
 const fn lean(about: About, weight: f64, fired: (u32, u32), prior: f64) -> Lean {
-    Lean { about, weight, prior, fired }
+    Lean { about, weight, prior, fired, kind: None }
+}
+
+impl Lean {
+    const fn of(self, kind: Kind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
 }
 
 pub(super) const RULES: &[Rule] = &[
@@ -34,7 +40,7 @@ stream 7  [copy] [fill] [reduce]     2nd"),
         .looks_at("As X1.")
         .proves("Next to nothing: most branches of a loop go the same way every time.")
         .example("stream 7  [copy] [gemm~] [relu]      every time"),
-    rule(RuleId::X3, lean(About::After, 0.12, (0, 0), 0.25))
+    rule(RuleId::X3, lean(About::After, 0.12, (0, 0), 0.25).of(Kind::DynamicShape))
         .looks_at("The grid of the next kernel, or the bytes of the next copy, after each wait of one line.")
         .proves("Perhaps the value is a size.")
         .example("\
@@ -48,7 +54,7 @@ stream 7  [copy] [gather, 31 blocks]    2nd"),
         .looks_at("Reads of 2 or 4 bytes after the optimizer's kernels, with no layer of the model to follow in the iteration.")
         .proves("Reporting stands there.")
         .example("iteration ├────[gemm~][gemm~]──[adam~]──[D2H 4 B]──┤"),
-    rule(RuleId::X6, lean(About::Size, 0.05, (1, 2), 0.25))
+    rule(RuleId::X6, lean(About::Size, 0.05, (1, 2), 0.25).of(Kind::DynamicShape))
         .looks_at("Reads of 8 bytes before the step is done.")
         .proves("Often a size or an index.")
         .example("iteration ├────[gemm~]──[D2H 8 B]──[gemm~]──[adam~]┤"),
@@ -60,7 +66,7 @@ stream 7  [copy] [gather, 31 blocks]    2nd"),
         .looks_at("write and send calls within a millisecond, in captures with operating-system calls.")
         .proves("Perhaps it prints or sends the value. Three prints of one program fit, and no other site of the fit has such calls.")
         .example("host      [D2H 4 B] [synchronize==] [write]"),
-    rule(RuleId::X9, lean(About::Data, -0.12, (0, 0), -0.30))
+    rule(RuleId::X9, lean(About::Data, -0.12, (0, 0), -0.30).of(Kind::RoundTrip))
         .looks_at("The thread's next waits: one that uploads as many bytes as were read.")
         .proves("Perhaps the value only makes a round trip.")
         .example("host      [D2H 64 B] [synchronize==] [H2D 64 B] [synchronize==]"),
@@ -78,7 +84,7 @@ host      [D2H 4 B] [synchronize==]"),
         .looks_at("Eight or more waits in every iteration inside the optimizer's or gradient clipping's code.")
         .proves("A loop over parameters that a fused form does without waiting.")
         .example("iteration ├──[Optimizer.step: [D2H] [D2H] [D2H] … ]──┤"),
-    rule(RuleId::X14, lean(About::Number, 0.10, (0, 0), 0.20))
+    rule(RuleId::X14, lean(About::Number, 0.10, (0, 0), 0.20).of(Kind::DynamicShape))
         .looks_at("Four or more waits in every iteration inside a forward pass.")
         .proves("Perhaps the model's structure depends on it.")
         .example("iteration ├──[forward: [gemm~][D2H] [gemm~][D2H] [gemm~][D2H] … ]──┤"),
@@ -86,9 +92,9 @@ host      [D2H 4 B] [synchronize==]"),
         .looks_at("Reads of 1 byte on autograd's thread, in a row or many an iteration.")
         .proves("Anomaly detection, which is a debugging aid.")
         .example("pt_autograd_0  [backward] [D2H 1 B] [sync=] [backward] [D2H 1 B] [sync=]"),
-    rule(RuleId::X17, lean(About::Host, -0.12, (0, 0), -0.30))
+    rule(RuleId::X17, lean(About::Host, -0.12, (0, 0), -0.30).of(Kind::Timing))
         .looks_at("clock_gettime within a millisecond, in captures with operating-system calls.")
-        .proves("Perhaps the program measures time.")
+        .proves("Perhaps the program measures time. Beside code that measures by its name (X11), a synchronisation that R02 calls explicit is one of timing where no source was read: false either way.")
         .example("host      [clock_gettime] [synchronize==] [clock_gettime]"),
     rule(RuleId::X18, lean(About::Where, 0.10, (0, 0), 0.20))
         .looks_at("Synchronisations with an event that complete a copy on another stream than most of the work.")

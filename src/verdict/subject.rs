@@ -26,8 +26,8 @@ pub struct Subject<'a> {
 }
 
 /// Catalogue entry of a bare synchronisation.
-pub fn bare_pattern(b: &Bundle) -> PatternId {
-    match b.blocking {
+pub const fn bare_pattern(blocking: Blocking) -> PatternId {
+    match blocking {
         Blocking::Stream => F02,
         Blocking::Event => F03,
         _ => F01,
@@ -36,7 +36,7 @@ pub fn bare_pattern(b: &Bundle) -> PatternId {
 
 /// Catalogue entry of a wait by what it does, where nothing names the place.
 pub fn generic(b: &Bundle) -> PatternId {
-    let Some(copy) = b.copy else { return bare_pattern(b) };
+    let Some(copy) = b.copy else { return bare_pattern(b.blocking) };
     let by_size = if copy.bytes <= NUMBER_BYTES { A01 } else { D01 };
     operators::by_method(b.method(), Direction::DeviceToHost, &b.chain).unwrap_or(by_size)
 }

@@ -160,7 +160,7 @@ fn redundant(s: &Subject) -> Option<Verdict> {
     let text =
         "an earlier wait of this thread had drained the same work, and nothing was submitted in between";
     let drained = is_bare(s) && s.bundle.found == Found::Drained;
-    drained.then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle), text))
+    drained.then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle.blocking), text))
 }
 
 /// R05, R06: nothing pending when the wait began.
@@ -174,7 +174,7 @@ fn idle(s: &Subject) -> Option<Verdict> {
     let all = "waits began when all GPU work that they could wait for had ended; they cost only the call";
     // With its number: other waits of the line may have found work.
     let text = if s.waits == 1 { one.to_owned() } else { format!("{} {all}", s.waits) };
-    let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle), text);
+    let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle.blocking), text);
     if s.other_device > 0 {
         let text = format!(
             "{} of {} returned while a device still worked: it was not that device they waited for",
@@ -232,7 +232,7 @@ fn explicit(s: &Subject) -> Option<Verdict> {
         None => grade::R02,
     };
     let text = s.shared.map_or_else(|| nothing.to_owned(), shared);
-    let mut v = says(grade, Kind::Explicit, bare_pattern(b), text);
+    let mut v = says(grade, Kind::Explicit, bare_pattern(b.blocking), text);
     if let Some(name) = awaited_collective(b) {
         let text = format!("the last op it waited for is {name}: a late peer shows here too");
         v.evidence.push(Evidence::new(RuleId::Collective, text));

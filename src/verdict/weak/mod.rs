@@ -70,21 +70,16 @@ impl Leaning {
             .then(|| (class, (0.5 + (self.score - 0.5).abs()).min(grade::WEAK_CAP.confidence)))
     }
 
-    fn has(&self, id: RuleId) -> bool {
-        self.fired.iter().any(|f| f.rule == id)
-    }
-
     fn kind(&self, class: Class, bundle: &Bundle) -> Kind {
         let bytes = bundle.copy.map_or(0, |c| c.bytes);
+        let told = || self.fired.iter().filter_map(|f| f.lean.kind).find(|kind| kind.class() == class);
         match class {
-            Class::False if self.has(RuleId::X9) => Kind::RoundTrip,
-            Class::False if self.has(RuleId::X17) => Kind::Timing,
-            Class::False => Kind::Logging,
+            Class::False => told().unwrap_or(Kind::Logging),
             _ if bundle.completes => Kind::Barrier,
             _ if bytes == 1 => Kind::ControlFlow,
-            _ if self.has(RuleId::X7) || bytes > NUMBER_BYTES => Kind::CpuCompute,
-            _ if [RuleId::X3, RuleId::X6, RuleId::X14].iter().any(|id| self.has(*id)) => Kind::DynamicShape,
-            _ => Kind::ControlFlow,
+            // All that X7 fires on, too.
+            _ if bytes > NUMBER_BYTES => Kind::CpuCompute,
+            _ => told().unwrap_or(Kind::ControlFlow),
         }
     }
 

@@ -92,7 +92,7 @@ impl<'a> Tracer<'a, '_> {
                 // What a container of the program keeps in the host's form it keeps for code of the host.
                 let accessor = function_name(read);
                 if ACCESSORS.has(accessor) && is_of_host(&used.value) {
-                    used.what = format!("kept as an array or a list, which `{accessor}` hands out");
+                    used.what = format!("kept as an array or a list, which `{accessor}` hands out").into();
                     (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
                 }
                 // What a framework asks a metric for is a figure to show.

@@ -2,7 +2,7 @@
 
 use super::attribute::function;
 use super::tracer::Tracer;
-use super::value::{Sink, Step, Use, Value, constant_step};
+use super::value::{Sink, Step, Use, Value, What, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
 use crate::verdict::source::infer::{ARRAYS, Names, Placement, joins_arrays, sinks};
 use crate::verdict::source::parse::{
@@ -70,7 +70,7 @@ impl<'a> Tracer<'a, '_> {
                 used.limit = METER_SEEN;
             }
             self.uses.append(&mut returned);
-            self.sink(place, &Value { arrays, ..value }, Sink::Log, format!("collected in `{name}`"));
+            self.sink(place, &Value { arrays, ..value }, Sink::Log, What::Collected(name));
         }
     }
 
@@ -160,7 +160,7 @@ impl<'a> Tracer<'a, '_> {
                     && !is_list(&ast.value, place) =>
             {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
-                self.sink(&path, &value, Sink::Device, what);
+                self.sink(&path, &value, Sink::Device, What::Joined(what));
             }
             // `features = file.create_dataset(…)`, and `features[a:b] = v`.
             Expr::Subscript(ast) if self.is_on_disk(&ast.value, place) => {
@@ -227,9 +227,9 @@ impl<'a> Tracer<'a, '_> {
             // Further on the way, a value that goes nowhere is more likely one that the way has lost, unless it came along with
             // others.
             match nodes::above(path, 1) {
-                _ if value.hops <= 2 => self.sink(path, &value, Sink::Dropped, "never read"),
+                _ if value.hops <= 2 => self.sink(path, &value, Sink::Dropped, What::NeverRead),
                 Some(Node::ExprTuple(_)) => {}
-                _ => self.sink(path, &value, Sink::Unknown, "never read"),
+                _ => self.sink(path, &value, Sink::Unknown, What::NeverRead),
             }
         }
     }
@@ -247,7 +247,7 @@ impl<'a> Tracer<'a, '_> {
                 if self.handed_out(read, &used) {
                     continue;
                 }
-                (used.sink, used.what) = (Sink::Unknown, "returned by a function inside".to_owned());
+                (used.sink, used.what) = (Sink::Unknown, "returned by a function inside".into());
             }
             self.uses.push(used);
         }

@@ -1,6 +1,6 @@
 //! Values that go back to the device: as they came, or after the CPU has made a product of them.
 
-use super::value::{Next, Sink, Value, ends, ends_perhaps};
+use super::value::{Next, Sink, Value, What, ends, ends_perhaps};
 use crate::rules::grade;
 use crate::verdict::source::infer::Names;
 use ruff_python_ast::ExprCall;
@@ -24,7 +24,8 @@ pub(super) fn combined(method: &str) -> Next {
     }
     let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
     let limit = if surely { 1.0 } else { grade::PERHAPS_TENSOR };
-    ends_perhaps(limit, Sink::Device, format!("combined with what `.{method}()` is called on"))
+    let what = What::Joined(format!("combined with what `.{method}()` is called on"));
+    ends_perhaps(limit, Sink::Device, what)
 }
 
 /// Products with another tensor.

@@ -13,4 +13,4 @@ mod value;
 
 pub use program::{Program, binds, has_class, has_function};
 pub use tracer::Tracer;
-pub use value::{Sink, Step, Steps, Use, Value, constant_step};
+pub use value::{Sink, Step, Steps, Use, Value, What, constant_step};

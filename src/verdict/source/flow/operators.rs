@@ -2,7 +2,7 @@
 
 use super::conditions::{is_asserted, is_guard};
 use super::tracer::Tracer;
-use super::value::{Next, Sink, Step, Use, Value, ends};
+use super::value::{Next, Sink, Step, Use, Value, What, ends};
 use crate::verdict::source::infer::Placement;
 use crate::verdict::source::parse::{Node, within};
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, ExprIf};
@@ -61,7 +61,8 @@ impl<'a> Tracer<'a, '_> {
         match other {
             None => value.becomes_text(),
             Some(other) if !value.bulk && self.placements.find(other, path) == Placement::Device => {
-                return ends(Sink::Device, format!("combined with the tensor `{}`", self.file.text(other)));
+                let what = format!("combined with the tensor `{}`", self.file.text(other));
+                return ends(Sink::Device, What::Joined(what));
             }
             Some(_) => {}
         }

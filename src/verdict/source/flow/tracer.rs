@@ -3,7 +3,7 @@
 use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is_type_tested};
 use super::device::{carried, combined, multiplies};
 use super::program::Program;
-use super::value::{Next, Sink, Step, Use, Value, constant_step, element, ends, ends_perhaps};
+use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
 use crate::verdict::source::infer::{Objects, Placement, Placements, joins_arrays, roles, sinks, tells_form};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, string, within};
@@ -77,12 +77,19 @@ impl<'a, 'n> Tracer<'a, 'n> {
     }
 
     /// Records a sink at the last node of `path`.
-    pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
-        self.perhaps(1.0, path, value, sink, what.into());
+    pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<What>) {
+        self.perhaps(1.0, path, value, sink, what);
     }
 
     /// The same, of which a verdict is at most so sure.
-    pub(super) fn perhaps(&mut self, limit: f64, path: &[Node<'a>], value: &Value, sink: Sink, what: String) {
+    pub(super) fn perhaps(
+        &mut self,
+        limit: f64,
+        path: &[Node<'a>],
+        value: &Value,
+        sink: Sink,
+        what: impl Into<What>,
+    ) {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
@@ -91,7 +98,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         self.uses.push(Use {
             limit,
             sink,
-            what,
+            what: what.into(),
             file: None,
             line,
             name: value.name.clone(),
@@ -337,10 +344,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
             }
             Node::StmtAugAssign(ast) => {
                 if !value.bulk && self.placements.find(&ast.target, above) == Placement::Device {
-                    return ends(
-                        Sink::Device,
-                        format!("added to the tensor `{}`", self.file.text(&*ast.target)),
-                    );
+                    let what = format!("added to the tensor `{}`", self.file.text(&*ast.target));
+                    return ends(Sink::Device, What::Joined(what));
                 }
                 // Lists are put one behind the other.
                 let list = value.bulk && !value.tensor;

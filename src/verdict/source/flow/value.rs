@@ -187,12 +187,29 @@ impl Sink {
     }
 }
 
+/// What becomes of a value, in words; apart are those that say more than the sink does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Joined with a tensor of the device or stored in one: by these words, and without a wait were it still on the device.
+    Joined(String),
+    /// Collected in a container that is named after the figures it holds.
+    Collected(String),
+    NeverRead,
+    Other(String),
+}
+
+impl<T: Into<String>> From<T> for What {
+    fn from(words: T) -> Self {
+        Self::Other(words.into())
+    }
+}
+
 /// A sink with the words for it.
 #[derive(Clone, Debug)]
 pub struct Use {
     pub sink: Sink,
     /// "an argument of logger.info", "the test of an `if`", …
-    pub what: String,
+    pub what: What,
     /// The file that it is in, where that is another one than that which is read.
     pub file: Option<String>,
     pub line: u32,
@@ -215,10 +232,15 @@ pub struct Use {
 }
 
 impl Use {
-    /// "the test of an `if` in t.py (line 7)".
+    /// "the test of an `if` in t.py (line 7)"; what is never read is so in no line.
     pub fn told(&self) -> String {
+        let what = match &self.what {
+            What::NeverRead => return "never read".to_owned(),
+            What::Collected(container) => &format!("collected in `{container}`"),
+            What::Joined(words) | What::Other(words) => words,
+        };
         let file = self.file.as_deref().map(|file| format!(" in {}", crate::text::path_end(file, 1)));
-        format!("{}{} (line {})", self.what, file.unwrap_or_default(), self.line)
+        format!("{what}{} (line {})", file.unwrap_or_default(), self.line)
     }
 
     /// Notes the file that it is in, where that is not known yet.
@@ -264,16 +286,16 @@ pub(super) enum Next {
     /// Nowhere else: what it comes to is recorded, or it comes to nothing.
     Done,
     /// It ends here; a verdict on that is at most so sure.
-    End(Sink, String, f64),
+    End(Sink, What, f64),
 }
 
 /// The value ends in a sink.
-pub(super) fn ends(sink: Sink, what: impl Into<String>) -> Next {
+pub(super) fn ends(sink: Sink, what: impl Into<What>) -> Next {
     Next::End(sink, what.into(), 1.0)
 }
 
 /// The same, of which a verdict is at most so sure.
-pub(super) fn ends_perhaps(limit: f64, sink: Sink, what: impl Into<String>) -> Next {
+pub(super) fn ends_perhaps(limit: f64, sink: Sink, what: impl Into<What>) -> Next {
     Next::End(sink, what.into(), limit)
 }
 

@@ -213,7 +213,8 @@ impl Case<'_, '_> {
         // A caller in the same file is at hand: it only did not show what becomes of it.
         let own = self.site.frames.get(inner).map(|frame| &frame.file);
         if let Some(caller) = caller.filter(|caller| array && Some(&caller.file) != own) {
-            used.what = format!("handed to {} as an array of NumPy", crate::text::path_end(&caller.file, 1));
+            let file = crate::text::path_end(&caller.file, 1);
+            used.what = format!("handed to {file} as an array of NumPy").into();
             (used.sink, used.limit) = (Sink::Compute, HANDED_ON);
         }
         used

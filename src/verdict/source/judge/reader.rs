@@ -13,6 +13,7 @@ use crate::verdict::source::infer::{Here, Placement, fills, is_kept, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
+use crate::verdict::subject::bare_pattern;
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
 
@@ -271,11 +272,9 @@ impl<'c, 'a> Case<'c, 'a> {
         let caller = self.site.caller(0, "");
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
-        let pattern = match self.site.observed.api {
+        let pattern = match self.site.observed.blocking() {
             _ if kind == Kind::Barrier => D05,
-            api if api.contains("StreamSync") => F02,
-            api if api.contains("EventSync") => F03,
-            _ => F01,
+            blocking => blocking.map_or(F01, bare_pattern),
         };
         says(grade, kind, pattern, format!("`{}`: {what}", self.text))
     }

@@ -3,7 +3,7 @@
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::{distinct, first_of};
-use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
+use crate::verdict::source::flow::{Sink, Use, What, conditions::Fork};
 use crate::verdict::source::infer::sinks::is_figure;
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 
@@ -112,7 +112,7 @@ fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
         return says(grade::S06_DROPPED, Kind::Explicit, pattern, text);
     }
     let kept = uses.iter().any(|used| {
-        used.what.starts_with("collected in") || used.name.as_ref().is_some_and(|name| name.contains('.'))
+        matches!(used.what, What::Collected(_)) || used.name.as_ref().is_some_and(|name| name.contains('.'))
     });
     let grade = match (direct, kept) {
         (true, false) => grade::S04,
@@ -165,8 +165,7 @@ fn is_open(used: &Use) -> bool {
 /// "`lossf` is only an argument of logger.info (line 41), …", with what to do about guards.
 fn sentence(subject: &str, verb: &str, uses: &[&Use]) -> String {
     let name = uses.first().and_then(|used| used.name.clone()).unwrap_or_else(|| subject.to_owned());
-    let told = |used: &&Use| if used.what == "never read" { used.what.clone() } else { used.told() };
-    let ways = distinct(uses.iter().map(told));
+    let ways = distinct(uses.iter().map(|used| used.told()));
     let verb = if uses.iter().all(|used| used.sink == Sink::Dropped) { "is" } else { verb };
     let mut text = format!("`{name}` {verb} {}", first_of(&ways, 3));
     match uses.first().map(|used| &used.sink) {

@@ -5,6 +5,7 @@ use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
 use crate::verdict::operators;
 use crate::verdict::source::infer::{Placement, sinks};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES, PatternId, PatternId::*};
+use crate::waits::api::Blocking;
 
 /// How well an expression fits, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,24 +33,17 @@ enum Wait {
 }
 
 fn wait(observed: &Observed<'_>) -> Wait {
-    let api = observed.api;
-    if ["Free", "Alloc", "Unmap", "HostRegister"].iter().any(|word| api.contains(word)) {
-        return Wait::Memory;
-    }
-    if ["DeviceSync", "CtxSync", "EventSync"].iter().any(|word| api.contains(word)) {
-        return Wait::Bare;
-    }
-    match observed.copy {
-        Some(Copy { direction: Direction::DeviceToHost, bytes, .. }) => Wait::Down(bytes),
-        Some(Copy { direction: Direction::HostToDevice, .. }) => Wait::Up,
-        Some(_) => Wait::Any,
-        None if api.contains("StreamSync")
-            && observed.method.is_none_or(names_sync)
-            && observed.operator.is_none() =>
+    match (observed.blocking(), observed.copy) {
+        (Some(Blocking::Free | Blocking::HostFree | Blocking::HostAlloc), _) => Wait::Memory,
+        (Some(Blocking::Context | Blocking::Event), _) => Wait::Bare,
+        (_, Some(Copy { direction: Direction::DeviceToHost, bytes, .. })) => Wait::Down(bytes),
+        (_, Some(Copy { direction: Direction::HostToDevice, .. })) => Wait::Up,
+        (Some(Blocking::Stream), None)
+            if observed.method.is_none_or(names_sync) && observed.operator.is_none() =>
         {
             Wait::Bare
         }
-        None => Wait::Any,
+        _ => Wait::Any,
     }
 }
 

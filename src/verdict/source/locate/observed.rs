@@ -1,6 +1,7 @@
 //! What the trace saw of a wait.
 
 use crate::vocabulary::Copy;
+use crate::waits::api::{Blocking, classify};
 
 /// What the trace saw at one call site; the expression found in the source must fit it.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,13 @@ pub struct Observed<'a> {
     pub burst: Option<u32>,
     /// What else the process does on the GPU.
     pub beside: Beside,
+}
+
+impl Observed<'_> {
+    /// What the call blocks for; `None` where nothing tells the call.
+    pub fn blocking(&self) -> Option<Blocking> {
+        classify(self.api)
+    }
 }
 
 /// What a process does on the GPU beside a wait.

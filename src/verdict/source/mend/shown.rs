@@ -1,6 +1,6 @@
 //! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
 
-use crate::verdict::source::flow::{Sink, Tracer, Use, Value};
+use crate::verdict::source::flow::{Sink, Tracer, Use, Value, What};
 use crate::verdict::source::infer::Here;
 use crate::verdict::source::parse::{Source, nodes};
 use ruff_python_ast::ExprCall;
@@ -14,11 +14,9 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let stays = |used: &Use| match used.sink {
         _ if used.value.arrays => false,
         _ if used.sink.is_decisive() => used.can_wait(),
-        Sink::Device => {
-            ["combined with", "added to", "stored in"].iter().any(|what| used.what.starts_with(what))
-        }
+        Sink::Device => matches!(used.what, What::Joined(_)),
         Sink::Log | Sink::Returned => {
-            used.what.starts_with("collected in")
+            matches!(used.what, What::Collected(_))
                 || used.value.collected.is_some() && (used.deferred || used.rare)
         }
         _ => false,
