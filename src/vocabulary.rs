@@ -239,6 +239,25 @@ impl Change {
 }
 
 words! {
+    /// Ways to get rid of a wait, in the order in which to try them.
+    #[derive(Default)]
+    Strategy {
+        Remove = "remove it": "Delete the call: nothing needs it.",
+        NonBlocking = "make the copy asynchronous": "`non_blocking=True`, from pinned memory: the copy is only enqueued.",
+        SyncFreeApi = "use a form that does not wait": "Another call or argument with the same result, computed on the GPU alone.",
+        Fill = "fill it on the GPU": "What is uploaded is filled in by a kernel of the GPU.",
+        Delay = "wait later or less often": "Read the value later, or in fewer iterations.",
+        Coalesce = "join several waits into one": "One copy for values that are read one by one.",
+        Offload = "move the work elsewhere": "Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.",
+        ExcludeFromCapture = "keep it out of the measured region": "It belongs to set-up or measuring: leave it outside the captured region.",
+        /// Nothing to do: harmless, or once at start-up. In a report of another version, also a way that this one does not know.
+        #[default]
+        #[serde(other)]
+        Leave = "leave it",
+    }
+}
+
+words! {
     /// What limits a run.
     BoundBy {
         Host = "host": "The GPU runs dry: calls and Python take longer.",

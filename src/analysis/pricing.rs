@@ -1,7 +1,6 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::{CaptureAnalysis, Options};
-use crate::catalogue::Strategy;
 use crate::cost::bounds::{Launched, Waits};
 use crate::cost::overhead::Costs;
 use crate::cost::price;
@@ -13,7 +12,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx, Strategy};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};

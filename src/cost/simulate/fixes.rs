@@ -1,7 +1,7 @@
 //! Which change is simulated for a site.
 
-use crate::catalogue::{self, Strategy};
-use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, Verdict};
+use crate::catalogue;
+use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, Strategy, Verdict};
 
 /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
 /// avoidable wait it may be; a needed one cannot go. `taken_over`: of each of its copies ([`Copy::is_taken_over`]).
