@@ -33,6 +33,9 @@ pub use site::{
 };
 pub use warning::{Code, Warning};
 
+/// The version of a report's layout: what is written, and what is read back.
+pub const SCHEMA_VERSION: u32 = 1;
+
 /// What one run of the tool found, over all exports given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
