@@ -307,6 +307,13 @@ macro_rules! index {
             }
         }
 
+        /// The first.
+        impl Default for $name {
+            fn default() -> Self {
+                0.into()
+            }
+        }
+
         impl From<$name> for usize {
             fn from(index: $name) -> Self {
                 index.index()
@@ -330,6 +337,8 @@ pub(crate) use index;
 
 index! {
     /// An export of a report: its place in [`crate::model::Report::profiles`], of which what cannot be read is none.
+    #[derive(Serialize, Deserialize)]
+    #[serde(from = "usize", into = "usize")]
     ProfileIx
 
     /// A site of one export: its place in the analysis of it.
@@ -337,18 +346,12 @@ index! {
 }
 
 /// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
     /// The export.
     pub profile: ProfileIx,
     /// Which of that export's.
     pub site: SiteIx,
-}
-
-impl Default for SiteId {
-    fn default() -> Self {
-        Self { profile: 0.into(), site: 0.into() }
-    }
 }
 
 /// The copy that a wait completes.

@@ -75,7 +75,7 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     for party in &parties {
         if seen.insert(party.capture.as_str()) {
             let mut profile = party.profile.clone();
-            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len());
+            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len().into());
             report.profiles.push(profile);
         }
     }

@@ -4,7 +4,7 @@ use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
 use crate::render::view::{self, FrameView, SiteView, Views, escaped};
 use crate::render::{awaited, details, phrase};
 use crate::text::{self, escape_terminal, shorten_symbol};
-use crate::vocabulary::{RuleId, Strategy};
+use crate::vocabulary::{ProfileIx, RuleId, Strategy};
 use serde::Serialize;
 
 /// Frames shown: a recursive program has thousands.
@@ -41,7 +41,7 @@ pub(super) struct PageSite {
     pub fix: Option<FixView>,
     pub examples: Vec<ExampleView>,
     /// Index of the export, and so of the drawing.
-    pub profile: usize,
+    pub profile: ProfileIx,
 }
 
 /// A row's numbers.
