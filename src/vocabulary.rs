@@ -239,6 +239,25 @@ impl Change {
 }
 
 words! {
+    /// Ways to get rid of a wait, in the order in which to try them.
+    #[derive(Default)]
+    Strategy {
+        Remove = "remove it": "Delete the call: nothing needs it.",
+        NonBlocking = "make the copy asynchronous": "`non_blocking=True`, from pinned memory: the copy is only enqueued.",
+        SyncFreeApi = "use a form that does not wait": "Another call or argument with the same result, computed on the GPU alone.",
+        Fill = "fill it on the GPU": "What is uploaded is filled in by a kernel of the GPU.",
+        Delay = "wait later or less often": "Read the value later, or in fewer iterations.",
+        Coalesce = "join several waits into one": "One copy for values that are read one by one.",
+        Offload = "move the work elsewhere": "Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.",
+        ExcludeFromCapture = "keep it out of the measured region": "It belongs to set-up or measuring: leave it outside the captured region.",
+        /// Nothing to do: harmless, or once at start-up. In a report of another version, also a way that this one does not know.
+        #[default]
+        #[serde(other)]
+        Leave = "leave it",
+    }
+}
+
+words! {
     /// What limits a run.
     BoundBy {
         Host = "host": "The GPU runs dry: calls and Python take longer.",
@@ -288,6 +307,13 @@ macro_rules! index {
             }
         }
 
+        /// The first.
+        impl Default for $name {
+            fn default() -> Self {
+                0.into()
+            }
+        }
+
         impl From<$name> for usize {
             fn from(index: $name) -> Self {
                 index.index()
@@ -311,6 +337,8 @@ pub(crate) use index;
 
 index! {
     /// An export of a report: its place in [`crate::model::Report::profiles`], of which what cannot be read is none.
+    #[derive(Serialize, Deserialize)]
+    #[serde(from = "usize", into = "usize")]
     ProfileIx
 
     /// A site of one export: its place in the analysis of it.
@@ -318,18 +346,12 @@ index! {
 }
 
 /// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
     /// The export.
     pub profile: ProfileIx,
     /// Which of that export's.
     pub site: SiteIx,
-}
-
-impl Default for SiteId {
-    fn default() -> Self {
-        Self { profile: 0.into(), site: 0.into() }
-    }
 }
 
 /// The copy that a wait completes.

@@ -87,6 +87,12 @@ Sample = Literal["iteration", "wait"]
 """What a sample of a site's costs is."""
 
 
+Strategy = Literal["remove it", "make the copy asynchronous", "use a form that does not wait", "fill it on the
+    GPU", "wait later or less often", "join several waits into one", "move the work elsewhere", "keep it out of
+    the measured region", "leave it"]
+"""Ways to get rid of a wait, in the order in which to try them."""
+
+
 ThreadRole = Literal["python", "autograd", "library", "unknown"]
 """What the thread that waited is for."""
 
@@ -361,11 +367,9 @@ class Fix:
     """What to do about a site."""
 
     order: int
-    """Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
-    4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
-    """
-    strategy: str
-    """That way in a word."""
+    """Place of the way among all, in the order in which to try them, from 1."""
+    strategy: Strategy
+    """Which way it is."""
     title: str
     """What to do, in few words."""
     why: str

@@ -1,11 +1,11 @@
 //! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
 
 use super::CaptureAnalysis;
-use crate::catalogue::{self, Category, Pattern, Strategy};
+use crate::catalogue::{self, Category, Pattern};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, RuleId, ThreadRole,
+    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, RuleId, Strategy, ThreadRole,
 };
 
 /// What to do about a site.
@@ -17,6 +17,8 @@ pub struct Advice {
     pub strategy: Strategy,
     /// That in few words.
     pub title: &'static str,
+    /// It is the way of the entry, to which its code and its other ways lead too.
+    pub by_entry: bool,
     /// The wait is in a library's code that the catalogue does not know: nothing can be done at its line.
     pub outside: bool,
 }
@@ -31,19 +33,20 @@ impl CaptureAnalysis {
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
-        let (strategy, title) = self.way(site, entry, outside);
-        Some(Advice { entry, strategy, title, outside })
+        let other = self.way(site, entry, outside);
+        let (strategy, title) = other.unwrap_or((entry.fix.strategy, entry.fix.title));
+        Some(Advice { entry, strategy, title, by_entry: other.is_none(), outside })
     }
 
-    /// Which way to go about a site of that entry, and that in few words.
-    fn way(&self, site: &Site, entry: &Pattern, outside: bool) -> (Strategy, &'static str) {
+    /// Which way to go about a site of that entry, and that in few words; `None` is the entry's own.
+    fn way(&self, site: &Site, entry: &Pattern, outside: bool) -> Option<(Strategy, &'static str)> {
         let kind = site.verdict.kind;
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
-        match kind {
+        Some(match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
             }
@@ -51,9 +54,10 @@ impl CaptureAnalysis {
             _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
                 (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
-            Kind::Upload if self.is_before_loop(site) && !edited() => {
-                (Strategy::Leave, "nothing to do: once at start-up")
-            }
+            Kind::Upload if self.is_before_loop(site) && !edited() => match entry.id {
+                C11 => return None, // says the same, and has code for it
+                _ => (Strategy::Leave, "nothing to do: once at start-up"),
+            },
             Kind::Explicit if entry.category == Category::Distributed && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: it happens once")
             }
@@ -89,10 +93,10 @@ impl CaptureAnalysis {
                 C03 | C04 | C13 | C15 => {
                     (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
                 }
-                _ => (entry.fix.strategy, entry.fix.title),
+                _ => return None,
             },
-            _ => (entry.fix.strategy, entry.fix.title),
-        }
+            _ => return None,
+        })
     }
 
     /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,

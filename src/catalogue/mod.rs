@@ -2,7 +2,7 @@
 //!
 //! One file per subject holds the entries; `lookup` finds them.
 
-use crate::vocabulary::{Kind, PatternId, words};
+use crate::vocabulary::{Kind, PatternId, Strategy, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -159,30 +159,6 @@ const LOGGED: Pattern = Pattern::BASE
     .op("aten::_local_scalar_dense")
     .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
     .why("The value is read only to be logged.");
-
-words! {
-    /// Fixes in the order in which to try them.
-    Strategy {
-        /// Delete the call: nothing needs it.
-        Remove: "remove it",
-        /// `non_blocking=True`, from pinned memory: the copy is only enqueued.
-        NonBlocking: "make the copy asynchronous",
-        /// Another call or argument with the same result, computed on the GPU alone.
-        SyncFreeApi: "use a form that does not wait",
-        /// What is uploaded is filled in by a kernel of the GPU.
-        Fill: "fill it on the GPU",
-        /// Read the value later, or in fewer iterations.
-        Delay: "wait later or less often",
-        /// One copy for values that are read one by one.
-        Coalesce: "join several waits into one",
-        /// Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.
-        Offload: "move the work elsewhere",
-        /// It belongs to set-up or measuring: leave it outside the captured region.
-        ExcludeFromCapture: "keep it out of the measured region",
-        /// Nothing to do: harmless, or once at start-up.
-        Leave: "leave it",
-    }
-}
 
 words! {
     /// The nine categories of synchronising code, and what is outside them.

@@ -13,7 +13,7 @@ use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
 use crate::model::{Code, Gpu, Report, Site, Warning};
 use crate::text;
-use crate::vocabulary::{Class, Measure, Per};
+use crate::vocabulary::{Class, Measure, Per, ProfileIx};
 use budget::{Budget, Limits};
 use chrono::NaiveDate;
 use fail_on::FailOn;
@@ -273,8 +273,8 @@ impl Gate<'_> {
     }
 
     /// The rank that a process is, where there are several.
-    fn rank(&self, (profile, pid): (usize, u32)) -> Option<u32> {
-        let path = &self.report.profiles.get(profile)?.path;
+    fn rank(&self, (profile, pid): (ProfileIx, u32)) -> Option<u32> {
+        let path = &self.report.profiles.get(profile.index())?.path;
         let list = &self.report.ranks.as_ref()?.list;
         list.iter().find(|rank| rank.pid == pid && rank.profile == *path).map(|rank| rank.rank)
     }

@@ -17,7 +17,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let exports = input::timed(&args.profiles, timing.timing.as_deref(), &args.shared)?;
     let read = [&exports.paths, replay_results.as_slice(), constants.as_slice()].concat();
     output::refuse_input(&args.output, &read)?;
-    if args.brief && args.format.name != "json" {
+    if args.brief && !args.format.brief {
         bail!("--brief is a form of JSON; give it with --format json");
     }
     let format = match args.details {

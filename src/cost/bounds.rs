@@ -32,6 +32,7 @@ use crate::profile::ids::{OpId, StreamIx, ThreadIx};
 use crate::vocabulary::{Change, HostMemory};
 use crate::waits::api::Blocking;
 use crate::waits::device::{DeviceIx, Devices};
+use crate::waits::streams::FEW_STREAMS;
 use crate::waits::{self, Covers, Wait, WaitId};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -142,9 +143,6 @@ pub struct Waits<'a> {
     /// What was launched when.
     pub launched: &'a Launched,
 }
-
-/// Streams that are asked one by one for what was launched to them.
-const FEW_STREAMS: usize = 16;
 
 /// How much work was issued by when, on all streams and on each: where there are many.
 pub struct Launched {

@@ -12,6 +12,9 @@ pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
     [1, 2, 3].map(|q| values.get((last * q + 2) / 4).copied().unwrap_or(0))
 }
 
+/// Quartiles of a normal distribution lie this many standard deviations apart.
+pub const QUARTILES_APART: f64 = 1.349;
+
 /// Waits per power of two of blocked time: (upper bound in ns, exclusive; waits), ascending, empty ones between kept.
 pub fn histogram(blocked: impl Iterator<Item = i64>) -> Vec<(i64, u64)> {
     let mut bins = [0u64; 63];

@@ -2,14 +2,11 @@
 //!
 //! A report of a capture analysed just now, or one that was kept as JSON (`--format json`) by an earlier run.
 
-use crate::model::{Report, Site};
+use crate::model::{Report, SCHEMA_VERSION, Site};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use thiserror::Error;
-
-/// The version of the report's layout that is understood.
-const SCHEMA: u32 = 1;
 
 /// Why a file is no report to compare with.
 #[derive(Debug, Error)]
@@ -19,7 +16,7 @@ pub enum SideError {
     )]
     NotAReport(serde_json::Error),
     #[error(
-        "is a report of schema version {0}, and this program knows version {SCHEMA}; write it again from its profile"
+        "is a report of schema version {0}, and this program knows version {SCHEMA_VERSION}; write it again from its profile"
     )]
     OtherSchema(u32),
     #[error(
@@ -57,7 +54,7 @@ impl Snapshot {
             schema_version: u32,
         }
         let Version { schema_version } = serde_json::from_slice(bytes).map_err(SideError::NotAReport)?;
-        if schema_version != SCHEMA {
+        if schema_version != SCHEMA_VERSION {
             return Err(SideError::OtherSchema(schema_version));
         }
         let report: Report = serde_json::from_slice(bytes).map_err(SideError::NotAReport)?;

@@ -5,6 +5,7 @@
 //! How fine a unit is depends on what both captures can tell.
 
 use super::snapshot::{Snapshot, ranks};
+use crate::cost::statistics::QUARTILES_APART;
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
 use crate::vocabulary::{Attribution, Kind, Per, Sample};
@@ -80,9 +81,6 @@ impl SiteGroup<'_> {
         self.site.location()
     }
 }
-
-/// Quartiles of a normal distribution lie this many standard deviations apart.
-const QUARTILES_APART: f64 = 1.349;
 
 /// Around a loop, programs warm up until they have settled: by so much of their waits two runs may differ, on each side.
 const OUTSIDE: f64 = 0.075;

@@ -11,7 +11,7 @@
 use super::figures;
 use crate::model::columns::{COLUMNS, Values};
 use crate::model::{ProfileInfo, Report, Site};
-use crate::vocabulary::{Class, Measure, Per};
+use crate::vocabulary::{Class, Measure, Per, ProfileIx};
 use polars::prelude::*;
 
 figures! {
@@ -31,7 +31,7 @@ figures! {
 }
 
 /// The largest amount, and the process ([`crate::model::Process::rank`]) that has it.
-pub type Largest = (f64, Option<(usize, u32)>);
+pub type Largest = (f64, Option<(ProfileIx, u32)>);
 
 /// What tells an export from all others: its path and machine, and when it began.
 pub fn capture(profile: &ProfileInfo) -> String {
@@ -70,7 +70,7 @@ impl Sites {
         let unread =
             |s: &Site| s.class == Class::Unknown && s.user_frame.is_some() && s.source.is_none() && !s.once;
         let more = [
-            column("capture", rows().map(|s| report.profiles.get(s.process.profile).map(capture))),
+            column("capture", rows().map(|s| report.profiles.get(s.process.profile.index()).map(capture))),
             column("place", rows().map(Site::place)),
             column("saves_ns", rows().map(Site::saves_ns)),
             column("once", rows().map(|s| s.once)),
@@ -78,7 +78,7 @@ impl Sites {
             column("chosen", rows().map(|s| s.recoverable.as_ref().is_some_and(|saving| saving.chosen))),
             column("unread", rows().map(unread)),
             column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
-            column("export", rows().map(|s| s.process.profile as i64)),
+            column("export", rows().map(|s| s.process.profile.index() as i64)),
         ];
         Ok(Self(DataFrame::new(sites.len(), COLUMNS.iter().map(of).chain(more).collect())?))
     }
@@ -116,7 +116,8 @@ impl Sites {
         let first = sums.sort([&["sum"], by].concat(), descending(by.len())).limit(1).collect()?;
         let largest = first.column("sum")?.f64()?.iter().next().flatten();
         let process = first.column("export")?.i64()?.iter().zip(first.column("pid")?.i64()?.iter()).next();
-        let process = process.and_then(|(export, pid)| Some((export? as usize, u32::try_from(pid?).ok()?)));
+        let process =
+            process.and_then(|(export, pid)| Some(((export? as usize).into(), u32::try_from(pid?).ok()?)));
         Ok((largest.unwrap_or_default(), process))
     }
 
@@ -128,7 +129,9 @@ impl Sites {
         per: Per,
         (_, process): Largest,
     ) -> PolarsResult<Option<&'r Site>> {
-        let of = |(export, pid)| col("export").eq(lit(export as i64)).and(col("pid").eq(lit(i64::from(pid))));
+        let of = |(export, pid): (ProfileIx, u32)| {
+            col("export").eq(lit(export.index() as i64)).and(col("pid").eq(lit(i64::from(pid))))
+        };
         let own = self.rows().filter(process.map_or_else(|| lit(true), of));
         let amounts = own.select([col("id"), col("key"), amount(measure, per).alias("amount")]);
         let first = amounts.sort(["amount", "key"], descending(1)).limit(1).collect()?;

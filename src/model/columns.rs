@@ -56,7 +56,7 @@ pub const COLUMNS: &[(&str, Values)] = &[
     ("threads", Whole(|_, s| whole(s.thread.count))),
     ("process", Text(|_, s| s.process.name.as_deref())),
     ("pid", Whole(|_, s| whole(s.process.pid))),
-    ("profile", Text(|r, s| r.profiles.get(s.process.profile).map(|profile| profile.path.as_str()))),
+    ("profile", Text(|r, s| r.profiles.get(s.process.profile.index()).map(|profile| profile.path.as_str()))),
     ("device", Whole(|_, s| s.device.and_then(whole))),
     ("stream", Whole(|_, s| s.stream.and_then(whole))),
     ("blocks_capture", Flag(|_, s| s.blocks_capture)),

@@ -18,7 +18,7 @@ mod warning;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use crate::vocabulary::{Backtraces, BoundBy, PatternId};
+use crate::vocabulary::{Backtraces, BoundBy, PatternId, ProfileIx};
 use ranks::Ranks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,6 +32,9 @@ pub use site::{
     Spread, StartUp, Thread,
 };
 pub use warning::{Code, Warning};
+
+/// The version of a report's layout: what is written, and what is read back.
+pub const SCHEMA_VERSION: u32 = 1;
 
 /// What one run of the tool found, over all exports given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -234,12 +237,13 @@ pub struct Process {
     pub name: Option<String>,
     /// Index of its export in `profiles`.
     #[serde(default)]
-    pub profile: usize,
+    #[schemars(with = "usize")]
+    pub profile: ProfileIx,
 }
 
 impl Process {
     /// What tells it from the other processes of a report: ranks of a program run side by side.
-    pub fn rank(&self) -> (usize, u32) {
+    pub fn rank(&self) -> (ProfileIx, u32) {
         (self.profile, self.pid)
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn single() -> Report {
     for site in &mut report.sites {
         site.recoverable = None;
         site.device = Some(0);
-        site.process = Process { pid: 4242, name: Some("python".to_owned()), profile: 0 };
+        site.process = Process { pid: 4242, name: Some("python".to_owned()), profile: 0.into() };
         site.thread.tid = 4242;
     }
     report.totals.recoverable_false_joint_ns = None;

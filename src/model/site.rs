@@ -5,7 +5,8 @@ use super::native::method;
 use super::{Awaited, Process, finite, known, or_zero};
 use crate::text;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, PatternId, Sample, SiteId, ThreadRole,
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, PatternId, Sample, SiteId, Strategy,
+    ThreadRole,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -412,13 +413,15 @@ pub struct Replayed {
 /// What to do about a site.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fix {
-    /// Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
-    /// 4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
+    /// Place of the way among all, in the order in which to try them, from 1.
     pub order: u8,
-    /// That way in a word.
-    pub strategy: String,
+    /// Which way it is.
+    pub strategy: Strategy,
     /// What to do, in few words.
     pub title: String,
+    /// Whether the title says what stands against it.
+    #[serde(skip)]
+    pub hedged: bool,
     /// Why it helps.
     pub why: String,
     /// Code as it often is.

@@ -1,6 +1,6 @@
 //! A capture as a drawing: what a page needs to show it.
 
-use crate::vocabulary::{Class, SiteId, words};
+use crate::vocabulary::{Class, ProfileIx, SiteId, words};
 use serde::Serialize;
 
 pub use super::packed::Packed;
@@ -42,7 +42,7 @@ impl Budget {
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     /// Index of the export in the report.
-    pub profile: usize,
+    pub profile: ProfileIx,
     /// On the export's clock, as the nsys GUI shows it.
     pub start_ns: i64,
     /// First call or operation to last.

@@ -16,7 +16,7 @@ mod sites;
 pub mod tables;
 
 use crate::model::ranks::{Rank, Ranks};
-use crate::model::{Report, Totals, Warning};
+use crate::model::{Report, SCHEMA_VERSION, Totals, Warning};
 use crate::vocabulary::Per;
 use anyhow::Result;
 use numbers::Party;
@@ -70,12 +70,12 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
 /// As [`over_ranks`].
 pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     let parties = tables.parties()?;
-    let mut report = Report { schema_version: 1, ..Report::default() };
+    let mut report = Report { schema_version: SCHEMA_VERSION, ..Report::default() };
     let mut seen = BTreeSet::new();
     for party in &parties {
         if seen.insert(party.capture.as_str()) {
             let mut profile = party.profile.clone();
-            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len());
+            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len().into());
             report.profiles.push(profile);
         }
     }

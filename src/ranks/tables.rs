@@ -259,7 +259,7 @@ fn ranks(report: &Report, kernels: &[DataFrame], sites: LazyFrame) -> Result<Dat
     };
     let own = ["export", "pid", "device"].into_iter().chain(sums).map(col);
     let mut rows = vec![sites.select(own.collect::<Vec<_>>()).collect()?];
-    let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile).collect();
+    let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile.index()).collect();
     for (at, profile) in report.profiles.iter().enumerate() {
         if let Some(table) = kernels.get(at).filter(|table| table.height() > 0) {
             rows.push(table.clone().lazy().select(zeros(at)).collect()?);

@@ -6,7 +6,7 @@ use super::sheet::Sheet;
 use super::style::{Style, Tone};
 use crate::replay::bench::Bench;
 use crate::replay::error::cuda_version;
-use crate::replay::measured::{ReplayGpu, Spread};
+use crate::replay::measured::{ReplayGpu, Spread, Way};
 use crate::text::{self, escape_terminal};
 use std::io::{self, Write};
 
@@ -95,7 +95,7 @@ fn ranged(spread: &Spread) -> String {
 
 fn synchronised(bench: &Bench) -> Sheet {
     let rows = bench.products.iter().filter_map(|product| {
-        let way = product.with.iter().find(|way| way.name == "stream synchronised")?;
+        let way = product.with.iter().find(|way| way.name == Way::Stream)?;
         let (without, added) = (product.without.median_ns, way.added.median_ns);
         Some(vec![
             product.size.to_string(),
@@ -115,14 +115,14 @@ fn synchronised(bench: &Bench) -> Sheet {
 }
 
 fn other_waits(bench: &Bench) -> Sheet {
-    const WAYS: [(&str, &str); 7] = [
-        ("stream synchronised", "stream"),
-        ("context synchronised", "context"),
-        ("event synchronised", "event"),
-        ("event synchronised, sleeping", "event, sleeping"),
-        ("one value read", "value read"),
-        ("one value read into pinned memory", "value, pinned"),
-        ("CUDA graph", "CUDA graph"),
+    const WAYS: [(Way, &str); 7] = [
+        (Way::Stream, "stream"),
+        (Way::Context, "context"),
+        (Way::Event, "event"),
+        (Way::BlockingEvent, "event, sleeping"),
+        (Way::Value, "value read"),
+        (Way::PinnedValue, "value, pinned"),
+        (Way::Graph, "CUDA graph"),
     ];
     let rows = bench.products.iter().map(|product| {
         let without = text::duration(product.without.median_ns);
@@ -144,7 +144,7 @@ fn signed(ns: i64) -> String {
 
 fn calls(bench: &Bench) -> Sheet {
     let rows = bench.calls.iter().map(|call| {
-        let (name, pending) = (call.name.to_owned(), call.pending.to_owned());
+        let (name, pending) = (call.name.to_string(), call.pending.to_string());
         vec![name, pending, text::duration(call.host.median_ns), ranged(&call.host)]
     });
     let titles = ["call", "the GPU has to do", "host time", "rounds"];
@@ -155,7 +155,7 @@ fn copies(bench: &Bench) -> Sheet {
     let rows = bench.copies.iter().map(|copy| {
         let [returned, done] = [&copy.returned, &copy.done].map(|time| text::duration(time.median_ns));
         let speed = format!("{:.1} GB/s", copy.bytes_per_ns);
-        vec![copy.name.to_owned(), text::bytes(copy.bytes), returned, done, speed]
+        vec![copy.name.to_string(), text::bytes(copy.bytes), returned, done, speed]
     });
     let titles = ["copy", "size", "call returns after", "data is there after", "speed"];
     Sheet::new("Large copies", &titles, 1, rows)
@@ -204,15 +204,17 @@ fn constants(bench: &Bench) -> Sheet {
 mod tests {
     use super::*;
     use crate::model::sample::printed;
-    use crate::replay::bench::{BENCH_VERSION, CallCost, CopyCost, LoopCost, ProductCost, WayCost};
+    use crate::replay::bench::{
+        BENCH_VERSION, Call, CallCost, CopyCost, CopyWay, LoopCost, Pending, ProductCost, WayCost,
+    };
     use crate::replay::constants::Constants;
 
     fn spread(median_ns: i64) -> Spread {
         Spread { median_ns, low_ns: median_ns * 9 / 10, high_ns: median_ns * 12 / 10, runs: 10 }
     }
 
-    fn way(name: &str, wall: i64, added: i64) -> WayCost {
-        WayCost { name: name.to_owned(), wall: spread(wall), added: spread(added) }
+    fn way(name: Way, wall: i64, added: i64) -> WayCost {
+        WayCost { name, wall: spread(wall), added: spread(added) }
     }
 
     /// Times as on an H200; the graph of the large product could not be captured.
@@ -225,12 +227,12 @@ mod tests {
             cublas: 130_100,
         };
         let small = vec![
-            way("stream synchronised", 14_595, 7_883),
-            way("event synchronised, sleeping", 26_857, 20_089),
-            way("one value read", 23_508, 16_902),
-            way("CUDA graph", 4_229, -2_474),
+            way(Way::Stream, 14_595, 7_883),
+            way(Way::BlockingEvent, 26_857, 20_089),
+            way(Way::Value, 23_508, 16_902),
+            way(Way::Graph, 4_229, -2_474),
         ];
-        let large = vec![way("stream synchronised", 1_706_457, 16_259)];
+        let large = vec![way(Way::Stream, 1_706_457, 16_259)];
         Bench {
             bench_version: BENCH_VERSION,
             gpu: gpu.clone(),
@@ -239,9 +241,9 @@ mod tests {
                 ProductCost { size: 8192, type_name: "fp16", without: spread(1_693_983), with: large },
                 ProductCost { size: 512, type_name: "fp16", without: spread(6_702), with: small },
             ],
-            calls: vec![CallCost { name: "read one value", pending: "nothing", host: spread(6_701) }],
+            calls: vec![CallCost { name: Call::Value, pending: Pending::Nothing, host: spread(6_701) }],
             copies: vec![CopyCost {
-                name: "upload, pinned, asynchronous",
+                name: CopyWay::PinnedUploadAsync,
                 bytes: 64 << 20,
                 returned: spread(2_497),
                 done: spread(1_218_095),

@@ -1,13 +1,13 @@
 //! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
 
 use super::style::{Style, Tone};
-use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
+use crate::catalogue::{self, Category, Outcome, Pattern, Run, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::weak::{FALSE, TRUE};
 use crate::rules::{self, Lean, Role, Rule, calibration};
 use crate::text::{self, counted};
-use crate::vocabulary::{Class, RuleId};
+use crate::vocabulary::{Class, RuleId, Strategy};
 
 /// Columns of prose in a pipe.
 const PIPED_WIDTH: usize = 100;
@@ -141,7 +141,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.gap();
     page.field("fix", p.fix.title);
     if p.fix.strategy != Strategy::Leave {
-        page.field("strategy", p.fix.strategy.help());
+        page.field("strategy", p.fix.strategy.as_str());
     }
     if !p.fix.before.is_empty() {
         page.gap();

@@ -2,10 +2,10 @@
 //! documentation, whose pages of them are made from it.
 
 use super::explain::{self, Entries};
-use crate::catalogue::{self, Category, Run, Strategy};
+use crate::catalogue::{self, Category, Run};
 use crate::model::Code;
 use crate::rules::{self, Role};
-use crate::vocabulary::{Class, Kind, RuleId};
+use crate::vocabulary::{Class, Kind, RuleId, Strategy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -89,8 +89,8 @@ pub struct Frame {
 /// How to get rid of a wait.
 #[derive(Serialize, JsonSchema)]
 pub struct Fix {
-    /// The way, in words.
-    pub strategy: &'static str,
+    /// Which way it is.
+    pub strategy: Strategy,
     /// Whether the way is to leave it.
     pub leave: bool,
     /// The rest of it, as the catalogue has it.
@@ -169,7 +169,7 @@ fn pattern(p: &'static catalogue::Pattern) -> Pattern {
         versions: p.versions,
         library,
         sources: p.confirmed_by(),
-        fix: Fix { strategy: p.fix.strategy.help(), leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
+        fix: Fix { strategy: p.fix.strategy, leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
         pair: catalogue::run_of(p.id),
     }
 }

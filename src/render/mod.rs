@@ -56,7 +56,11 @@ pub const PAGE_TOP: usize = 200;
 /// The formats of a report.
 pub const REPORT: &[Format<Found>] = &[
     Format::new("table", |found: &Found, with, out| table::answer(&found.report, with, out)),
-    Format::new("json", |found: &Found, _, out| json::write(&found.report, out)).spread().awaited().top(0),
+    Format::new("json", |found: &Found, _, out| json::write(&found.report, out))
+        .spread()
+        .awaited()
+        .brief()
+        .top(0),
     Format::new("csv", |found: &Found, _, out| csv::render(&found.report, out)).top(0),
     Format::new("parquet", |_, _, _| Ok(()))
         .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
@@ -233,6 +237,8 @@ pub struct Format<T> {
     pub spread: bool,
     /// Whether it says what waits waited for.
     pub awaited: bool,
+    /// Whether [`BRIEF`] is a form of it.
+    pub brief: bool,
     /// Whether it draws the captures.
     pub timelines: bool,
     /// Whether it needs the analysed exports, which then stay in memory.
@@ -260,6 +266,7 @@ impl<T> Format<T> {
             top: TOP,
             spread: false,
             awaited: false,
+            brief: false,
             timelines: false,
             captures: false,
             folder: None,
@@ -277,7 +284,7 @@ impl<T> Format<T> {
         self
     }
 
-    asks_for! { spread awaited timelines captures }
+    asks_for! { spread awaited brief timelines captures }
 
     const fn folder(mut self, write: fn(&T, &Path) -> anyhow::Result<()>) -> Self {
         self.folder = Some(write);

@@ -315,7 +315,7 @@ impl Processes {
     pub(crate) fn label(&self, site: &Site) -> String {
         let process = &site.process;
         let name = process.name.as_deref().map_or("pid".into(), escape_terminal);
-        match self.exports.get(process.profile) {
+        match self.exports.get(process.profile.index()) {
             Some(export) if self.exports.len() > 1 && self.crowded => format!("{export} {}", process.pid),
             Some(export) if self.exports.len() > 1 => export.clone(),
             _ => format!("{name} {}", process.pid),

@@ -172,7 +172,7 @@ fn alone(measured: &Measured) -> Sheet {
         let wall = way.wall.median_ns;
         let sign = if wall >= base { "+" } else { "" };
         vec![
-            way.name.clone(),
+            way.name.to_string(),
             text::duration(wall),
             range(&way.wall),
             text::duration(way.gpu.median_ns),

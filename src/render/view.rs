@@ -44,6 +44,8 @@ pub(crate) struct Who {
     pub when: Option<&'static str>,
     /// Where sites are of several threads, of each.
     pub thread: Option<String>,
+    /// Whether that is the main one.
+    pub main: bool,
     pub process: Option<String>,
     pub device: Option<String>,
 }
@@ -52,6 +54,9 @@ pub(crate) struct Who {
 #[derive(Serialize)]
 pub(crate) struct Cells {
     pub waits: String,
+    /// With the noun.
+    #[serde(skip)]
+    pub counted: String,
     pub per_iteration: Option<String>,
     pub saves: Option<String>,
     /// What a replay measured.
@@ -91,12 +96,14 @@ impl<'a> Views<'a> {
                 paths: site.call_paths.len(),
                 when: site.start_up.map(|_| phrase::START_UP),
                 thread: self.threads.then(|| phrase::thread(site)),
+                main: phrase::is_main(site),
                 process: self.processes.as_ref().map(|processes| processes.label(site)),
                 device: site.device.filter(|_| self.devices).map(|device| format!("GPU {device}")),
             },
             advice: site.fix.as_ref().map_or_else(String::new, |fix| escaped(&fix.title)),
             cells: Cells {
                 waits: text::count(site.waits),
+                counted: text::counted(site.waits, "wait"),
                 per_iteration: site.per_iteration.map(text::rate),
                 saves: saving::short(site),
                 measured: site.replayed.as_ref().map(saving::replayed_short),
@@ -124,7 +131,7 @@ impl Who {
 
     /// All of it but that the thread is the main one.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
-        let thread = self.thread.clone().filter(|thread| thread != "main");
+        let thread = self.thread.clone().filter(|_| !self.main);
         let when = self.when.map(str::to_owned);
         self.called().chain([when, thread, self.process.clone(), self.device.clone()].into_iter().flatten())
     }

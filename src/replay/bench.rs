@@ -1,7 +1,8 @@
 //! What waiting costs on one GPU, measured: the result of `sync-report bench`.
 
 use super::constants::Constants;
-use super::measured::{ReplayGpu, Spread};
+use super::measured::{ReplayGpu, Spread, Way};
+use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -52,30 +53,77 @@ pub struct ProductCost {
 /// A loop of products with one kind of wait after each.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WayCost {
-    /// `stream synchronised`, `one value read`, …, and `CUDA graph`, which does not wait.
-    pub name: String,
+    /// What kind.
+    pub name: Way,
     /// Host time of one product and its wait.
     pub wall: Spread,
     /// What it adds to `without`, measured round by round.
     pub added: Spread,
 }
 
-/// One call, or a few that belong together.
+words! {
+    /// A call, or a few that belong together.
+    #[allow(missing_docs)]
+    Call {
+        Stream = "synchronise the stream",
+        Event = "synchronise an event",
+        SleepingEvent = "synchronise an event, sleeping",
+        Context = "synchronise the context",
+        Value = "read one value",
+        PinnedValue = "read one value, pinned",
+        Values = "read 1,000 values",
+        Print = "12 reads of 3 values (a print)",
+        Launch = "launch a kernel",
+        Product = "launch a product",
+        Upload = "enqueue a 4 KB upload, pinned",
+        Record = "record an event",
+        Start = "launched, until its write is seen",
+        Seen = "launch, poll what it writes",
+    }
+}
+
+words! {
+    /// What the GPU has to do when a call is made.
+    #[allow(missing_docs)]
+    Pending {
+        Nothing = "nothing",
+        Short = "a 20 µs kernel",
+        Long = "a 1 ms kernel",
+        Beside = "10 µs here, 200 µs beside",
+    }
+}
+
+/// What a call takes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallCost {
-    /// `synchronise the stream`.
-    pub name: &'static str,
-    /// What the GPU has to do when it is called.
-    pub pending: &'static str,
+    /// Which call.
+    pub name: Call,
+    /// What the GPU has to do meanwhile.
+    pub pending: Pending,
     /// Host time of the call.
     pub host: Spread,
+}
+
+words! {
+    /// From where to where a large copy goes, and how.
+    #[allow(missing_docs)]
+    CopyWay {
+        PageableUpload = "upload, pageable",
+        PageableUploadAsync = "upload, pageable, asynchronous",
+        PinnedUpload = "upload, pinned",
+        PinnedUploadAsync = "upload, pinned, asynchronous",
+        PageableRead = "read, pageable",
+        PinnedRead = "read, pinned",
+        PinnedReadAsync = "read, pinned, asynchronous",
+        Inside = "device to device",
+    }
 }
 
 /// One large copy.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CopyCost {
-    /// `upload, pageable`.
-    pub name: &'static str,
+    /// Which.
+    pub name: CopyWay,
     /// How much was copied.
     pub bytes: u64,
     /// Until the call returned.

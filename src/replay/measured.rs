@@ -76,8 +76,8 @@ words! {
 /// One way to run the sequence of GEMMs alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredAlone {
-    /// That of the [`Way`].
-    pub name: String,
+    /// Which way.
+    pub name: Way,
     /// Host time of the sequence once.
     pub wall: Spread,
     /// GPU time of the sequence once.

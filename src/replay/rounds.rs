@@ -12,7 +12,7 @@
 use super::error::ReplayError;
 use super::interrupt;
 use super::measured::Spread;
-use crate::cost::statistics::quartiles;
+use crate::cost::statistics::{QUARTILES_APART, quartiles};
 use std::time::{Duration, Instant};
 
 /// Times of one run, in ns.
@@ -151,11 +151,11 @@ pub fn paired(
 }
 
 /// Standard error of a median of values that scatter normally but for some that something disturbed: 1.2533 × their
-/// standard deviation / √n, that being what is between their quartiles / 1.349.
+/// standard deviation / √n, by what is between their quartiles.
 fn error_of_median(values: Vec<i64>) -> f64 {
     let count = values.len().max(1) as f64;
     let [low, _, high] = quartiles(values);
-    1.2533 / 1.349 * high.saturating_sub(low) as f64 / count.sqrt()
+    1.2533 / QUARTILES_APART * high.saturating_sub(low) as f64 / count.sqrt()
 }
 
 /// Median and the middle eight tenths; of ten and fewer, all.

@@ -35,7 +35,7 @@ pub struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
-        let report = Report { schema_version: 1, ..Report::default() };
+        let report = Report { schema_version: SCHEMA_VERSION, ..Report::default() };
         let (known, collectives, moves, together) = Default::default();
         Self { options, scenario, report, known, collectives, moves, together, exports }
     }

@@ -191,7 +191,7 @@ impl<'a> Look<'a> {
 /// A process of an export.
 pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: i64) -> Process {
     let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
-    Process { pid: pid_of(pid), name, profile: number.index() }
+    Process { pid: pid_of(pid), name, profile: number }
 }
 
 /// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.

@@ -1,11 +1,10 @@
 //! Edits of sites, and how they are held against each other.
 
-use crate::catalogue::Strategy;
 use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement};
 use crate::model::{Frame, Site};
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Class, Kind};
+use crate::vocabulary::{Attribution, Class, Kind, Strategy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
@@ -66,8 +65,8 @@ pub fn settle(sites: &mut [Site]) {
     let beside = |site: &Site| site.user_frame.as_ref().is_some_and(|frame| needed.contains(frame));
     for site in sites.iter_mut().filter(|site| site.class == Class::False && bare(site) && beside(site)) {
         if let Some(fix) = &mut site.fix
-            && fix.strategy == Strategy::Remove.help()
-            && !fix.title.starts_with(UNLESS_NEEDED)
+            && fix.strategy == Strategy::Remove
+            && !std::mem::replace(&mut fix.hedged, true)
         {
             fix.title.insert_str(0, UNLESS_NEEDED);
         }

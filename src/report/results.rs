@@ -4,7 +4,6 @@ use super::awaited::{self, Look};
 use super::{edits, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
-use crate::catalogue::Strategy;
 use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
@@ -21,7 +20,7 @@ use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
-    Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, ThreadRole,
+    Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, Strategy, ThreadRole,
 };
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
@@ -216,7 +215,7 @@ impl<'a> Sites<'a> {
     /// The advice for the site's pattern, with the site's own expression.
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
-        let Advice { entry, strategy, title, outside } = advice;
+        let Advice { entry, strategy, title, by_entry, outside } = advice;
         // What is left as it is is not looked for again.
         let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
@@ -230,10 +229,8 @@ impl<'a> Sites<'a> {
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         let forward = operator && strategy != Strategy::Leave;
         // The catalogue's code, and its other ways, are ways to the catalogue's own end.
-        let alternatives = if title == entry.fix.title { entry.fix.alternatives } else { &[] };
-        let same_code = title == entry.fix.title
-            || strategy == Strategy::NonBlocking
-            || site.verdict.kind == Kind::Timing;
+        let alternatives = if by_entry { entry.fix.alternatives } else { &[] };
+        let same_code = by_entry || strategy == Strategy::NonBlocking || site.verdict.kind == Kind::Timing;
         let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
         // The line shown may go another way than its entry.
         let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
@@ -424,7 +421,7 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
 
 /// A fix of which only the way is known.
 fn by(strategy: Strategy) -> Fix {
-    Fix { order: strategy as u8 + 1, strategy: strategy.help().to_owned(), ..Fix::default() }
+    Fix { order: strategy as u8 + 1, strategy, ..Fix::default() }
 }
 
 fn said_of_start_up(at: &StartUp) -> Evidence {

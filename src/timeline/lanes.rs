@@ -38,7 +38,7 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     waits::add_bins(found, &places, &site_of, &mut classes);
     let lanes = sources.iter().zip(classes).map(|(&source, classes)| drawing.lane(source, classes));
     Timeline {
-        profile: wanted.profile.index(),
+        profile: wanted.profile,
         start_ns: from,
         span_ns: to - from,
         bins,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 /// Streams of a process that are asked one by one. Of more, only those are that worked meanwhile.
-pub(super) const FEW_STREAMS: usize = 16;
+pub const FEW_STREAMS: usize = 16;
 
 /// Ops by stream, for look-ups in time order.
 pub struct Streams<'a> {

@@ -31,8 +31,10 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
         left += text.section(&open, &same, "\n</details>\n");
     }
     let per = report.run.per;
-    let tail =
-        format!("\n<sub>Waits, blocked and drain per {per} and rank; {}.</sub>\n", words::counts(report));
+    let tail = format!(
+        "\n<sub>Waits, blocked and drain per {per} and rank; {}.</sub>\n",
+        words::counts(report, "sites: ")
+    );
     let sites = text::counted(left as u64, "more site");
     let more = (left > 0)
         .then(|| format!("\n{sites} not listed: a GitHub comment holds no more. `--format json` has all.\n"));

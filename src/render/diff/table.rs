@@ -125,7 +125,7 @@ fn tone(status: Status) -> Tone {
 }
 
 fn notes(report: &DiffReport, all: bool, style: &Style) -> String {
-    let mut notes = vec![words::counts(report)];
+    let mut notes = vec![words::counts(report, "sites: ")];
     let same = report.counts.unchanged;
     let left = text::counted(same as u64, "unchanged site");
     notes.extend((!all && same > 0).then(|| format!("{left} not listed; --all lists them.")));

@@ -42,7 +42,7 @@ pub fn places(state: &SiteState, files: &FileNames<'_>) -> [String; 2] {
 }
 
 /// "3 sites new, 1 gone, 2 changed, …", what there is none of left out.
-pub fn counts(report: &DiffReport) -> String {
+pub fn counts(report: &DiffReport, lead: &str) -> String {
     let c = &report.counts;
     let all = [
         (c.new, "new"),
@@ -53,7 +53,7 @@ pub fn counts(report: &DiffReport) -> String {
     ];
     match &*numbered(&all) {
         "" => "no waits on either side".to_owned(),
-        parts => format!("sites: {parts}"),
+        parts => format!("{lead}{parts}"),
     }
 }
 
@@ -64,6 +64,11 @@ fn numbered(all: &[(usize, &str)]) -> String {
 
 /// The answer in one sentence.
 pub fn headline(report: &DiffReport) -> String {
+    answer(report).join("; ")
+}
+
+/// The answer: what became of the sites, and of the time.
+pub fn answer(report: &DiffReport) -> [String; 2] {
     let c = &report.counts;
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
@@ -79,7 +84,7 @@ pub fn headline(report: &DiffReport) -> String {
         0 => "No site changed".to_owned(),
         _ => format!("{} new, {} gone, {} changed", c.new, c.gone, c.changed),
     };
-    format!("{sites}; {span}{change}.")
+    [sites, format!("{span}{change}.")]
 }
 
 /// What became of the avoidable waits, and of what was predicted, in two sentences.

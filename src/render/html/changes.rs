@@ -43,12 +43,10 @@ pub(super) struct ChangeView {
 pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
     let files = words::files(report);
     let per = report.run.per.as_str();
-    let headline = words::headline(report);
-    let (lead, rest) = headline.split_once("; ").unwrap_or((&headline, ""));
     let facts = [
         ("before", Some(table::capture(&report.before))),
         ("after", Some(table::capture(&report.after))),
-        ("sites", Some(words::counts(report).trim_start_matches("sites: ").to_owned())),
+        ("sites", Some(words::counts(report, ""))),
         ("fixes", words::fates(report)),
     ];
     let facts = facts.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?)));
@@ -62,7 +60,7 @@ pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) 
         kind: "diff",
         title: "before and after · sync-report".to_owned(),
         version: report.tool.version.clone(),
-        headline: (lead.to_owned(), rest.to_owned()),
+        headline: words::answer(report).into(),
         facts: facts.collect(),
         body: Changes {
             per,

@@ -160,6 +160,6 @@ fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView
 
 /// The drawings of one side, under these names of its exports.
 pub(super) fn drawn<'a>(timelines: &'a [Timeline], side: usize, names: &[String]) -> Vec<TimelineView<'a>> {
-    let name = |timeline: &Timeline| names.get(timeline.profile).cloned().unwrap_or_default();
+    let name = |timeline: &Timeline| names.get(timeline.profile.index()).cloned().unwrap_or_default();
     timelines.iter().map(|timeline| TimelineView { label: name(timeline), side, timeline }).collect()
 }

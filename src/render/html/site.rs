@@ -4,7 +4,7 @@ use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
 use crate::render::view::{self, FrameView, SiteView, Views, escaped};
 use crate::render::{awaited, details, phrase};
 use crate::text::{self, escape_terminal, shorten_symbol};
-use crate::vocabulary::RuleId;
+use crate::vocabulary::{ProfileIx, RuleId, Strategy};
 use serde::Serialize;
 
 /// Frames shown: a recursive program has thousands.
@@ -41,7 +41,7 @@ pub(super) struct PageSite {
     pub fix: Option<FixView>,
     pub examples: Vec<ExampleView>,
     /// Index of the export, and so of the drawing.
-    pub profile: usize,
+    pub profile: ProfileIx,
 }
 
 /// A row's numbers.
@@ -58,7 +58,7 @@ pub(super) struct SortBy {
 #[derive(Serialize)]
 pub(super) struct FixView {
     pub title: String,
-    pub strategy: String,
+    pub strategy: Strategy,
     pub why: String,
     pub before: String,
     pub after: String,
@@ -140,7 +140,7 @@ fn stack(site: &Site) -> (Vec<FrameView>, usize) {
 fn fix(fix: &Fix) -> FixView {
     FixView {
         title: escaped(&fix.title),
-        strategy: escaped(&fix.strategy),
+        strategy: fix.strategy,
         why: escaped(&fix.why),
         before: code(&fix.before),
         after: code(&fix.after),

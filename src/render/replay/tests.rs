@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::sample::printed;
-use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu};
+use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu, Way};
 use crate::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
@@ -78,9 +78,9 @@ fn sample() -> (Plan, Measured) {
         saving: saving.map(|s| spread(s, 3_000)),
         predicted_saving_ns: plan.variants[i].predicted_saving_ns,
     };
-    let way = |name: &str, wall| MeasuredAlone {
+    let way = |name, wall| MeasuredAlone {
         added: None,
-        name: name.into(),
+        name,
         wall: spread(wall, 500),
         gpu: spread(wall - 200, 500),
     };
@@ -106,7 +106,7 @@ fn sample() -> (Plan, Measured) {
             cublas: 130_002,
         },
         sites: plan.sites.iter().map(|s| (s.key.clone(), s.id.clone())).collect(),
-        alone: vec![way("async", 281_000), way("stream synchronised", 289_400), way("CUDA graph", 270_100)],
+        alone: vec![way(Way::Async, 281_000), way(Way::Stream, 289_400), way(Way::Graph, 270_100)],
         variants: vec![
             measured_variant(0, 4_620_000, None),
             measured_variant(1, 4_560_000, Some(58_200)),

@@ -209,8 +209,7 @@ fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
     let inner = |inner: &Place| format!("{INNER}{}", inner.fit(width.saturating_sub(INNER.len())));
     lines.extend(row.place.inner().map(inner));
     let counted = matches!(layout, Layout::Below(WITHOUT_WAITS..));
-    let plural = if row.cells.waits == "1" { "" } else { "s" };
-    let waits = counted.then(|| format!("{} wait{plural}", row.cells.waits));
+    let waits = counted.then(|| row.cells.counted.clone());
     let notes = packed(std::iter::once(row.call.clone()).chain(waits).chain(row.who.words()), width);
     lines.extend(notes.iter().map(|note| faint(&text::shorten_end(note, width))));
     if layout != Layout::Beside && !row.advice.is_empty() {

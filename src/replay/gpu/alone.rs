@@ -128,7 +128,7 @@ pub fn measure(
     let effort = if once * passes > LONG_RUN_NS { effort.halved() } else { effort };
     let (base, pairs) = rounds::paired(ways.len(), &effort, 1, |way| sequence.run(ways[way], passes))?;
     let measured = |way: Way, samples: &[Sample], added| MeasuredAlone {
-        name: way.to_string(),
+        name: way,
         wall: rounds::wall(samples),
         gpu: rounds::gpu(samples),
         added,

@@ -8,7 +8,10 @@
 //!                                                                          the return costs    ^^^^
 //! ```
 
-use crate::replay::bench::CallCost;
+use crate::replay::bench::{
+    Call, CallCost,
+    Pending::{self, *},
+};
 use crate::replay::gpu::cuda::{Event, EventKind, Result, Stream};
 use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
@@ -18,23 +21,8 @@ use crate::replay::product::{FP16, Shape};
 use crate::replay::rounds::{self, Sample};
 use std::time::Instant;
 
-pub const NOTHING: &str = "nothing";
-const SHORT: &str = "a 20 µs kernel";
-const LONG: &str = "a 1 ms kernel";
 const SHORT_NS: i64 = 20_000;
 const LONG_NS: i64 = 1_000_000;
-const BESIDE: &str = "10 µs here, 200 µs beside";
-
-pub const STREAM: &str = "synchronise the stream";
-pub const EVENT: &str = "synchronise an event";
-const SLEEPING: &str = "synchronise an event, sleeping";
-pub const CONTEXT: &str = "synchronise the context";
-pub const VALUE: &str = "read one value";
-pub const LAUNCH: &str = "launch a kernel";
-pub const PRODUCT: &str = "launch a product";
-pub const ENQUEUE: &str = "enqueue a 4 KB upload, pinned";
-pub const START: &str = "launched, until its write is seen";
-const SEEN: &str = "launch, poll what it writes";
 
 pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
     let start = Instant::now();
@@ -58,7 +46,7 @@ struct Tools<'g> {
     _memory: (DeviceMemory, HostBuffer, HostBuffer),
 }
 
-type Call<'a> = (&'static str, &'static str, Box<dyn Fn() -> Result<i64> + 'a>);
+type Timed<'a> = (Call, Pending, Box<dyn Fn() -> Result<i64> + 'a>);
 
 impl<'g> Tools<'g> {
     fn new(gpu: &'g Gpu) -> Result<Self> {
@@ -96,18 +84,18 @@ impl<'g> Tools<'g> {
     }
 
     /// Host time of `call` while the GPU has something to do, or nothing.
-    fn time(&self, pending: &str, call: impl Fn() -> Result<()>) -> Result<i64> {
+    fn time(&self, pending: Pending, call: impl Fn() -> Result<()>) -> Result<i64> {
         self.gpu.context.synchronize()?;
         match pending {
-            LONG => self.spin(LONG_NS)?,
-            BESIDE => {
+            Long => self.spin(LONG_NS)?,
+            Beside => {
                 self.gpu.spin.launch(&self.other, self.gpu.spin.kernel(200_000))?;
                 self.spin(10_000)?;
             }
             _ => {}
         }
         // A short kernel's launch counts, as it does in `flagged`.
-        let short = pending == SHORT;
+        let short = pending == Short;
         let took = timed(|| {
             if short {
                 self.spin(SHORT_NS)?;
@@ -136,18 +124,11 @@ impl<'g> Tools<'g> {
         Ok(start.elapsed().as_nanos() as i64)
     }
 
-    fn call<'a>(
-        &'a self,
-        name: &'static str,
-        pending: &'static str,
-        call: impl Fn() -> Result<()> + 'a,
-    ) -> Call<'a> {
+    fn call<'a>(&'a self, name: Call, pending: Pending, call: impl Fn() -> Result<()> + 'a) -> Timed<'a> {
         (name, pending, Box::new(move || self.time(pending, &call)))
     }
 
-    fn calls(&self) -> Vec<Call<'_>> {
-        const PINNED: &str = "read one value, pinned";
-        const PRINT: &str = "12 reads of 3 values (a print)";
+    fn calls(&self) -> Vec<Timed<'_>> {
         let (on, gpu) = (&self.gpu.stream, self.gpu);
         let by_event = |event: &Event| event.record(on).and_then(|()| event.synchronize());
         let (event, sleeping) = (move || by_event(&self.event), move || by_event(&self.sleeping));
@@ -155,28 +136,28 @@ impl<'g> Tools<'g> {
         let value = || self.read(&self.value);
         let print = || (0..12).try_for_each(|_| self.read(&self.three));
         vec![
-            self.call(STREAM, NOTHING, stream),
-            self.call(EVENT, NOTHING, event),
-            self.call(SLEEPING, NOTHING, sleeping),
-            self.call(CONTEXT, NOTHING, context),
-            (SEEN, SHORT, Box::new(|| self.flagged(SHORT_NS, true))),
-            self.call(STREAM, SHORT, stream),
-            self.call(EVENT, SHORT, event),
-            self.call(SLEEPING, SHORT, sleeping),
-            self.call(CONTEXT, SHORT, context),
-            self.call(STREAM, BESIDE, stream),
-            self.call(CONTEXT, BESIDE, context),
-            self.call(VALUE, NOTHING, value),
-            self.call(PINNED, NOTHING, || self.read(&self.pinned_value)),
-            self.call("read 1,000 values", NOTHING, || self.read(&self.thousand)),
-            self.call(PRINT, NOTHING, print),
-            self.call(VALUE, LONG, value),
-            self.call(PRINT, LONG, print),
-            self.call(LAUNCH, NOTHING, || self.spin(0)),
-            self.call(PRODUCT, NOTHING, || gpu.blas.launch(&self.product.product)),
-            self.call(ENQUEUE, NOTHING, || self.upload.upload_async(on)),
-            self.call("record an event", NOTHING, || self.event.record(on)),
-            (START, NOTHING, Box::new(|| self.flagged(0, false))),
+            self.call(Call::Stream, Nothing, stream),
+            self.call(Call::Event, Nothing, event),
+            self.call(Call::SleepingEvent, Nothing, sleeping),
+            self.call(Call::Context, Nothing, context),
+            (Call::Seen, Short, Box::new(|| self.flagged(SHORT_NS, true))),
+            self.call(Call::Stream, Short, stream),
+            self.call(Call::Event, Short, event),
+            self.call(Call::SleepingEvent, Short, sleeping),
+            self.call(Call::Context, Short, context),
+            self.call(Call::Stream, Beside, stream),
+            self.call(Call::Context, Beside, context),
+            self.call(Call::Value, Nothing, value),
+            self.call(Call::PinnedValue, Nothing, || self.read(&self.pinned_value)),
+            self.call(Call::Values, Nothing, || self.read(&self.thousand)),
+            self.call(Call::Print, Nothing, print),
+            self.call(Call::Value, Long, value),
+            self.call(Call::Print, Long, print),
+            self.call(Call::Launch, Nothing, || self.spin(0)),
+            self.call(Call::Product, Nothing, || gpu.blas.launch(&self.product.product)),
+            self.call(Call::Upload, Nothing, || self.upload.upload_async(on)),
+            self.call(Call::Record, Nothing, || self.event.record(on)),
+            (Call::Start, Nothing, Box::new(|| self.flagged(0, false))),
         ]
     }
 }
@@ -192,16 +173,16 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, [i64; 3])> {
         let times = (0..CALLS).map(|_| calls[i].2()).collect::<Result<Vec<i64>>>()?;
         Ok(Sample { wall: rounds::spread(times).median_ns, gpu: 0 })
     })?;
-    let of = |name: &str| calls.iter().position(|c| c.0 == name && c.1 == SHORT).map(|i| &samples[i]);
-    let back = |name: &str| match (of(SEEN), of(name)) {
+    let of = |name| calls.iter().position(|c| c.0 == name && c.1 == Short).map(|i| &samples[i]);
+    let back = |name| match (of(Call::Seen), of(name)) {
         // Not below 0: seeing the flag takes its way over the bus.
         (Some(seen), Some(waited)) => rounds::savings(waited, seen).median_ns.max(0),
         _ => 0,
     };
-    let costs = calls.iter().zip(&samples).map(|((name, pending, _), samples)| CallCost {
+    let costs = calls.iter().zip(&samples).map(|(&(name, pending, _), samples)| CallCost {
         name,
         pending,
         host: rounds::wall(samples),
     });
-    Ok((costs.collect(), [STREAM, EVENT, CONTEXT].map(back)))
+    Ok((costs.collect(), [Call::Stream, Call::Event, Call::Context].map(back)))
 }

@@ -2,6 +2,7 @@
 
 use super::calls::timed;
 use crate::replay::bench::CopyCost;
+use crate::replay::bench::CopyWay::{self, *};
 use crate::replay::error::ReplayError;
 use crate::replay::gpu::cuda::Result;
 use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
@@ -12,11 +13,6 @@ use crate::replay::rounds::{self, Sample};
 /// Larger than the caches of most hosts, and long enough (a few ms) for its start not to count.
 const BYTES: usize = 64 << 20;
 
-pub const PAGEABLE_UPLOAD: &str = "upload, pageable";
-pub const PINNED_UPLOAD: &str = "upload, pinned, asynchronous";
-pub const PAGEABLE_READ: &str = "read, pageable";
-pub const PINNED_READ: &str = "read, pinned, asynchronous";
-
 pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
     let context = &gpu.context;
     let device = DeviceMemory::new(context, 2 * BYTES, "large copies")?;
@@ -25,16 +21,16 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
     let fast = PreparedCopy::host(&device, 0, &pinned, 0, BYTES)?;
     let inside = PreparedCopy::inside(&device, BYTES, &device, 0, BYTES)?;
     let stream = &gpu.stream;
-    type Kind<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
+    type Kind<'a> = (CopyWay, Box<dyn Fn() -> Result<()> + 'a>);
     let kinds: [Kind<'_>; 8] = [
-        (PAGEABLE_UPLOAD, Box::new(|| slow.upload())),
-        ("upload, pageable, asynchronous", Box::new(|| slow.upload_async(stream))),
-        ("upload, pinned", Box::new(|| fast.upload())),
-        (PINNED_UPLOAD, Box::new(|| fast.upload_async(stream))),
-        (PAGEABLE_READ, Box::new(|| slow.read())),
-        ("read, pinned", Box::new(|| fast.read())),
-        (PINNED_READ, Box::new(|| fast.read_async(stream))),
-        ("device to device", Box::new(|| inside.move_async(stream))),
+        (PageableUpload, Box::new(|| slow.upload())),
+        (PageableUploadAsync, Box::new(|| slow.upload_async(stream))),
+        (PinnedUpload, Box::new(|| fast.upload())),
+        (PinnedUploadAsync, Box::new(|| fast.upload_async(stream))),
+        (PageableRead, Box::new(|| slow.read())),
+        (PinnedRead, Box::new(|| fast.read())),
+        (PinnedReadAsync, Box::new(|| fast.read_async(stream))),
+        (Inside, Box::new(|| inside.move_async(stream))),
     ];
     // The second time is until all is there, not the GPU's.
     let samples = rounds::interleaved(kinds.len(), rounds, |i| {
@@ -45,7 +41,7 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
         })?;
         Ok(Sample { wall: returned, gpu: done })
     })?;
-    let costs = kinds.iter().zip(&samples).map(|((name, _), samples)| {
+    let costs = kinds.iter().zip(&samples).map(|(&(name, _), samples)| {
         let done = rounds::gpu(samples);
         CopyCost {
             name,

@@ -9,7 +9,7 @@ use super::cuda::{self, Event, EventKind, Result, Stream};
 use super::open::{self, Gpu};
 use super::operands::Checked;
 use super::{Options, spin};
-use crate::replay::bench::{BENCH_VERSION, Bench};
+use crate::replay::bench::{BENCH_VERSION, Bench, Call, CopyWay, Pending};
 use crate::replay::constants::{CONSTANTS_VERSION, Constants};
 use crate::replay::occupancy::StandIn;
 use crate::replay::product::Types;
@@ -40,31 +40,31 @@ pub fn bench(options: &Options, work: &Work, announce: &dyn Fn(&str)) -> Result<
     announce("streams and GPUs");
     cuda::doing("measuring loops");
     let loops = loops::measure(&gpu, work.rounds, &mut checked)?;
-    let host = |name: &str| {
-        calls.iter().find(|c| c.name == name && c.pending == calls::NOTHING).map_or(0, |c| c.host.median_ns)
+    let host = |name| {
+        calls.iter().find(|c| c.name == name && c.pending == Pending::Nothing).map_or(0, |c| c.host.median_ns)
     };
-    let speed = |name: &str| copies.iter().find(|c| c.name == name).map_or(0.0, |c| c.bytes_per_ns);
+    let speed = |name| copies.iter().find(|c| c.name == name).map_or(0.0, |c| c.bytes_per_ns);
     let constants = Constants {
         constants_version: CONSTANTS_VERSION,
         gpu: gpu.info.clone(),
         // The kernel has run for as long as an empty one does when its write is seen.
-        after_call_ns: (host(calls::START) - spin::EMPTY_NS).max(0),
+        after_call_ns: (host(Call::Start) - spin::EMPTY_NS).max(0),
         after_previous_ns: gpu.spin.gap_ns,
         stream_return_ns,
         event_return_ns,
         context_return_ns,
-        stream_floor_ns: host(calls::STREAM),
-        event_floor_ns: host(calls::EVENT),
-        context_floor_ns: host(calls::CONTEXT),
-        launch_call_ns: host(calls::LAUNCH),
-        product_call_ns: host(calls::PRODUCT),
-        async_copy_call_ns: host(calls::ENQUEUE),
-        value_read_ns: host(calls::VALUE),
+        stream_floor_ns: host(Call::Stream),
+        event_floor_ns: host(Call::Event),
+        context_floor_ns: host(Call::Context),
+        launch_call_ns: host(Call::Launch),
+        product_call_ns: host(Call::Product),
+        async_copy_call_ns: host(Call::Upload),
+        value_read_ns: host(Call::Value),
         copy_overhead_ns: copies::overhead(&gpu)?,
-        pinned_upload: speed(copies::PINNED_UPLOAD),
-        pinned_read: speed(copies::PINNED_READ),
-        pageable_upload: speed(copies::PAGEABLE_UPLOAD),
-        pageable_read: speed(copies::PAGEABLE_READ),
+        pinned_upload: speed(CopyWay::PinnedUploadAsync),
+        pinned_read: speed(CopyWay::PinnedReadAsync),
+        pageable_upload: speed(CopyWay::PageableUpload),
+        pageable_read: speed(CopyWay::PageableRead),
         queue_depth: queue_depth(&gpu)?,
     };
     Ok(Bench {
