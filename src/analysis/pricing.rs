@@ -11,7 +11,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx, Strategy};
+use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
