@@ -72,7 +72,10 @@ class Model:
         words = [option["const"] for option in self.defs[name].get("oneOf", [])]
         words += self.defs[name].get("enum", [])
         literal = ", ".join(json.dumps(word) for word in words)
-        lines = textwrap.wrap(f"{name} = Literal[{literal}]", 112, subsequent_indent="    ", break_on_hyphens=False)
+        # A word may hold spaces: only those between words are places to break.
+        text = f"{name} = Literal[{literal}]".replace(" ", "\0").replace('",\0"', '", "')
+        lines = textwrap.wrap(text, 112, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
+        lines = [line.replace("\0", " ") for line in lines]
         doc = docstring(self.defs[name].get("description", ""), "")
         return "\n".join(lines) + "\n" + doc
 

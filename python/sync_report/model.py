@@ -87,9 +87,9 @@ Sample = Literal["iteration", "wait"]
 """What a sample of a site's costs is."""
 
 
-Strategy = Literal["remove it", "make the copy asynchronous", "use a form that does not wait", "fill it on the
-    GPU", "wait later or less often", "join several waits into one", "move the work elsewhere", "keep it out of
-    the measured region", "leave it"]
+Strategy = Literal["remove it", "make the copy asynchronous", "use a form that does not wait",
+    "fill it on the GPU", "wait later or less often", "join several waits into one", "move the work elsewhere",
+    "keep it out of the measured region", "leave it"]
 """Ways to get rid of a wait, in the order in which to try them."""
 
 
