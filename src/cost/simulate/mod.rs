@@ -22,7 +22,7 @@
 //!
 //! `step` and `model` hold the list (`packed`), `issue` orders it, `build` fills it, `learn` takes latencies and
 //! floors from the capture, [`follow`] finds what followed what across streams and threads, `legacy` is the default
-//! stream's rule, [`sample`] says what of a long loop is simulated, `run` is the pass, [`fixes`] are the changes that can be simulated.
+//! stream's rule, [`sample`] says what of a long loop is simulated, `run` is the pass over the changes that can be simulated ([`crate::vocabulary::Change`]).
 
 pub mod beside;
 mod build;
