@@ -66,8 +66,9 @@ pub fn settle(sites: &mut [Site]) {
     for site in sites.iter_mut().filter(|site| site.class == Class::False && bare(site) && beside(site)) {
         if let Some(fix) = &mut site.fix
             && fix.strategy == Strategy::Remove
-            && !std::mem::replace(&mut fix.hedged, true)
+            && !fix.hedged
         {
+            fix.hedged = true;
             fix.title.insert_str(0, UNLESS_NEEDED);
         }
     }

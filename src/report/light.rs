@@ -82,7 +82,7 @@ impl Timed {
                 Err(e) => return Err(e),
             }
         }
-        if let Some(unused) = unused.filter(|_| !self.stands) {
+        if let Some(unused) = unused {
             found.warnings = Some(std::iter::once(unused).chain(limits(found)).collect());
         }
         Ok(())

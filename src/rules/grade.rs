@@ -3,7 +3,7 @@
 //!
 //! A rule may be surer in one case than in another; each case is a [`Grade`] with a name. The figures are the authors'
 //! priors, lowered where reviews and labelled programs showed errors. What labelled captures say of them stands beside, in
-//! `calibration.csv`; they were not fitted to it, but a test holds each rule that was counted often to what its counts allow.
+//! `calibration.csv`; they were not fitted to it, but by a test no rule that was counted often is surer than its counts allow.
 
 use crate::vocabulary::RuleId;
 
