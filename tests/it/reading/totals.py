@@ -48,6 +48,14 @@ def f(pred, gold, mask):
 def f(pred, gold, mask):
     return F.mse_loss(pred[mask], gold[mask])  #! get-mask: round-trip; says adds nothing to the sum, divided by
 
+# --- of what a mask selects that is broadcast
+def f(pred, gold, mask):
+    return F.l1_loss(pred.masked_select(mask), gold.masked_select(mask))  #! count masked_select: round-trip; says `a.masked_fill(~mask, 0)` of each operand; silent a[~mask]
+
+# --- no such loss
+def f(pred, gold, mask):
+    return F.l1_loss(pred[mask], gold[mask], reduction='any')  #! get-mask: dynamic-shape; > 0.9
+
 # --- a loss for each; a loss of another mask; weights; rows of another form are counted
 def f(pred, gold, mask, keep):
     each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape; > 0.9

@@ -193,7 +193,8 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
                 return None;
             }
             let stores = scope::reaching(path, name);
-            let further = assigned(path, name).and_then(|(value, place)| values(&place, value, steps + 1));
+            let further =
+                scope::assigned(path, name).and_then(|(value, place)| values(&place, value, steps + 1));
             further.or_else(|| {
                 let stores = stores.iter().map(|store| nodes::range(store)).collect();
                 Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores })
@@ -212,7 +213,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
     match expr {
         _ if steps > MAX_STEPS => None,
         Expr::Name(name) => {
-            let (value, place) = assigned(path, name)?;
+            let (value, place) = scope::assigned(path, name)?;
             total(&place, value, steps + 1)
         }
         Expr::Call(call) => match nodes::name(&call.func) {
@@ -225,7 +226,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
         },
         Expr::Subscript(ast) if is_last(&ast.slice) => {
             let (cumulated, at) = match &*ast.value {
-                Expr::Name(name) => assigned(path, name)?,
+                Expr::Name(name) => scope::assigned(path, name)?,
                 value => (value, path.to_vec()),
             };
             let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
@@ -298,16 +299,10 @@ fn terms(size: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The only value that a name has where it is read, with the place.
-fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
-    // A parameter is the function itself, which is given nothing.
-    scope::value(nodes::only(scope::reaching(path, name))?)
-}
-
 /// A tensor, and the names that it was added up from: `losses = sum(parts.values())`, `loss = a + b`.
 fn with_terms<'a>(path: &[Node<'a>], tensor: &'a ExprName) -> Vec<(&'a ExprName, Path<'a>)> {
     let mut found = vec![(tensor, path.to_vec())];
-    if let Some((value, place)) = assigned(path, tensor) {
+    if let Some((value, place)) = scope::assigned(path, tensor) {
         let sums = match value {
             Expr::Call(call) => nodes::name(&call.func) == "sum",
             Expr::BinOp(ast) => ast.op == Operator::Add,

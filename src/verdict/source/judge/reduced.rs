@@ -23,7 +23,6 @@ const TESTS: Names =
     Names("eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite");
 /// What makes one number of all elements.
 const TOTALS: Names = Names("sum any all count_nonzero mean");
-
 /// Functions of two tensors that make one number of the distances of their elements, of which equal ones add nothing.
 const DISTANCES: Names = Names("l1_loss smooth_l1_loss mse_loss huber_loss");
 /// Methods that only give a tensor another form: all of its elements make the same total.
@@ -76,8 +75,8 @@ impl<'a> Case<'_, 'a> {
     /// The verdict on a selection of which only totals and figures are made, in place of one that says that its size is needed.
     ///
     /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `any`, `all`, `mean` over all
-    /// of them, to a loss that adds up distances, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes
-    /// agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers it is less sure: what is
+    /// of them, to a loss that adds up distances, or to a count that Python only shows. Other operands are numbers, or selections by
+    /// the same mask: their sizes agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers it is less sure: what is
     /// filled in for the others must do no harm. To gradients it does none that the selection does not: either gives the others zeros.
     ///
     /// ```text
@@ -100,16 +99,13 @@ impl<'a> Case<'_, 'a> {
                 (Some(self.here.text(&*ast.slice)), B02, "`mask.sum()`")
             }
             // `where` gives a tuple: its length is no count.
-            (SyncExpr::Shape(pattern @ B01), _) if self.callee() != "where" => {
+            (SyncExpr::Shape(pattern @ B01), _) if nodes::callee(path) != "where" => {
                 (None, pattern, "`count_nonzero()`")
             }
             (SyncExpr::Shape(pattern @ B07), _) => {
-                let sorted = "a sum over the changes in the sorted values";
-                (
-                    None,
-                    pattern,
-                    if self.callee() == "unique" { sorted } else { "a sum over the changes in the values" },
-                )
+                let sorted = nodes::callee(path) == "unique";
+                let values = if sorted { "the sorted values" } else { "the values" };
+                (None, pattern, &*format!("a sum over the changes in {values}"))
             }
             _ => return None,
         };
@@ -142,8 +138,12 @@ impl<'a> Case<'_, 'a> {
             _ => format!("`a[~mask] = {value}` in a copy `a` of all of it, and `a.sum()`"),
         };
         let (grade, text) = if let Some(distance) = asked.distance {
+            let set = match self.sync {
+                SyncExpr::Shape(_) => "`a.masked_fill(~mask, 0)`",
+                _ => "`a[~mask] = 0` in a copy `a`",
+            };
             let text = format!(
-                "only `{distance}` of what `{what}` selects is used: `a[~mask] = 0` in copies of both of its operands adds nothing to the sum{of_mean} and does not wait"
+                "only `{distance}` of what `{what}` selects is used: {set} of each operand adds nothing to the sum{of_mean} and does not wait"
             );
             (grade::S11_NUMBERS, text)
         } else if asked.numbers {
@@ -283,11 +283,9 @@ impl<'a> Case<'_, 'a> {
                 nodes::receiver(call).is_some_and(|other| self.fits(other, path, asked))
             }
             Expr::Subscript(ast) if same(&ast.slice) => true,
-            Expr::Name(name) => nodes::only(scope::reaching(path, name)).and_then(scope::value).is_some_and(
-                |(value, place)| {
-                    matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
-                },
-            ),
+            Expr::Name(name) => scope::assigned(path, name).is_some_and(|(value, place)| {
+                matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
+            }),
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }
@@ -330,7 +328,9 @@ fn reduction(call: &ExprCall) -> Option<&str> {
     keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| scales(name))).then_some(())?;
     match call.arguments.find_keyword("reduction").map(|keyword| &keyword.value) {
         None => Some("mean"),
-        Some(Expr::StringLiteral(text)) => Some(text.value.to_str()).filter(|text| TOTALS.has(text)),
+        Some(Expr::StringLiteral(text)) => {
+            Some(text.value.to_str()).filter(|text| matches!(*text, "sum" | "mean"))
+        }
         Some(_) => None,
     }
 }

@@ -22,7 +22,7 @@ impl<'a> Case<'_, 'a> {
                 return self.only_totals().unwrap_or_else(|| self.shape(pattern));
             }
             SyncExpr::Check(pattern) => {
-                let text = format!("`{}` waits only to see whether it failed", self.callee());
+                let text = format!("`{}` waits only to see whether it failed", nodes::callee(self.here.path));
                 return says(grade::R11_LINE, Kind::ErrorCheck, pattern, text);
             }
             SyncExpr::ClipGrad => {
@@ -185,16 +185,11 @@ impl<'a> Case<'_, 'a> {
                 && !self.site.observed.method.is_some_and(fit::makes_number)
     }
 
-    /// The last name of what the expression calls.
-    pub(super) fn callee(self) -> &'a str {
-        nodes::call(self.here.path).map_or("", |call| nodes::name(&call.func))
-    }
-
     fn shape(self, pattern: PatternId) -> Verdict {
         if fit::downward(self.site.observed) == Some(false) {
             return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
         }
-        let op = self.callee();
+        let op = nodes::callee(self.here.path);
         let known = operators::called(op);
         let why = known.and_then(|known| known.spared).map_or("", |(.., how)| how);
         let text = format!("the output size of `{op}` depends on values{why}");

@@ -71,7 +71,7 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evide
 pub fn listed<'a>(here: Here<'_, 'a>, parts: &'a [Expr]) -> Option<Evidence> {
     let is_list = |part: &&'a Expr| {
         let value = match part {
-            Expr::Name(name) => nodes::only(scope::reaching(here.path, name)).and_then(scope::value),
+            Expr::Name(name) => scope::assigned(here.path, name),
             part => Some((*part, Vec::new())),
         };
         value.is_some_and(|(value, _)| value.is_list_expr() || value.is_list_comp_expr())

@@ -104,6 +104,11 @@ pub fn call<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
     if let Node::ExprCall(call) = last(path)? { Some(call) } else { None }
 }
 
+/// The last name of what the call that a path ends at calls; empty where it ends at none.
+pub fn callee<'a>(path: &[Node<'a>]) -> &'a str {
+    call(path).map_or("", |call| name(&call.func))
+}
+
 /// The attribute that a path ends at.
 pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
     if let Node::ExprAttribute(ast) = last(path)? { Some(ast) } else { None }

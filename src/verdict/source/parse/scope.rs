@@ -440,6 +440,12 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr
     value(only.path).filter(|_| assigned)
 }
 
+/// The only value that a name has where it is read, with the place.
+pub fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    // A parameter is the function itself, which is given nothing.
+    value(nodes::only(reaching(path, name))?)
+}
+
 /// The value that an element of a tuple of targets gets from a tuple of values: `y, n = f(x), 0`.
 fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a Expr> {
     let (targets, values) = (&target.as_tuple_expr()?.elts, &value.as_tuple_expr()?.elts);
