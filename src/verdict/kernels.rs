@@ -56,6 +56,10 @@ impl Near<'_> {
 /// `_tensor_str.py` does first with a tensor of floats. A loop over `x[mask]` has neither (it was once taken for one).
 const FINITE_NONZERO: &[&str] = &["AbsFunctor", "MulFunctor<bool", "BitwiseAndFunctor<bool"];
 const EXTREMES: &[&str] = &["MinNanFunctor<double", "MaxNanFunctor<double"];
+/// The kernels of a selection, `x[mask]` or `nonzero()`, in their order: some count, some select, one takes what was selected.
+pub const COUNTING: &str = "DeviceReduce";
+pub const SELECTING: &str = "DeviceCompactInit|DeviceSelect|write_indices";
+pub const TAKING: &str = "index_elementwise_kernel";
 /// The smallest or the largest value was asked for.
 const EXTREME: &str = "MinNanFunctor|MaxNanFunctor";
 
@@ -81,7 +85,7 @@ pub const FORMATTED: Signature = Signature {
     bytes: Some(&[4]),
     grade: grade::R16,
     fits: |n| {
-        n.before("DeviceReduce", 2)
+        n.before(COUNTING, 2)
             && FINITE_NONZERO.iter().all(|k| n.before(k, 8))
             && EXTREMES.iter().all(|k| n.after(k, 8))
     },
@@ -96,10 +100,7 @@ pub const ROUNDED: Signature = Signature {
 pub const SELECTED: Signature = Signature {
     bytes: Some(&[4]),
     grade: grade::R08,
-    fits: |n| {
-        n.before("DeviceReduce", 2)
-            && n.after("DeviceSelect|DeviceCompactInit|write_indices|index_elementwise_kernel", 3)
-    },
+    fits: |n| n.before(COUNTING, 2) && (n.after(SELECTING, 3) || n.after(TAKING, 3)),
     because: "a count is reduced before it and a selection launched after it: nonzero or a mask index",
 };
 pub const SORTED: Signature = Signature {
@@ -137,7 +138,12 @@ pub const REDUCED: Signature = Signature {
     because: "it waits for an all-reduce of a tensor just filled with a constant: dist.barrier()",
 };
 
-/// Whether one of the nearest names has one of these parts, with `|` between them.
+/// Whether one of the nearest names has one of these parts.
 fn has(names: &[Arc<str>], parts: &str, within: usize) -> bool {
-    names.iter().take(within).any(|name| parts.split('|').any(|part| name.contains(part)))
+    names.iter().take(within).any(|name| has_part(name, parts))
+}
+
+/// Whether the name of a kernel has one of these parts, with `|` between them.
+pub fn has_part(name: &str, parts: &str) -> bool {
+    parts.split('|').any(|part| name.contains(part))
 }

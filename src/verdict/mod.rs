@@ -6,7 +6,7 @@
 //! `unknown`. [`source`] reads the Python line where it is at hand.
 
 pub(crate) mod combine;
-mod kernels;
+pub(crate) mod kernels;
 pub(crate) mod library;
 mod operators;
 pub(crate) mod recount;

@@ -31,6 +31,7 @@ use super::model::Program;
 use super::step::{Role, Step, StepIx};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
+use crate::verdict::kernels::{COUNTING, SELECTING, TAKING, has_part};
 use crate::vocabulary::{Change, Direction, HostMemory, RuleId, SiteIx};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -48,23 +49,16 @@ pub enum Part {
     Test,
 }
 
-/// Parts of names of PyTorch's kernels.
-const PARTS: [(&str, Part); 15] = [
-    ("DeviceReduce", Part::Count),
-    ("DeviceCompactInit", Part::Select),
-    ("DeviceSelect", Part::Select),
-    ("write_indices", Part::Select),
-    ("index_elementwise_kernel", Part::Index),
-    ("CompareEqFunctor", Part::Test),
-    ("CompareFunctor", Part::Test),
-    ("compare_scalar_kernel", Part::Test),
-    ("BitwiseAndFunctor<bool", Part::Test),
-    ("BitwiseOrFunctor<bool", Part::Test),
-    ("logical_and_kernel", Part::Test),
-    ("logical_or_kernel", Part::Test),
-    ("logical_not_kernel", Part::Test),
-    ("::and_kernel_cuda", Part::Test),
-    ("::or_kernel_cuda", Part::Test),
+/// Parts of names of PyTorch's kernels, by what each kernel is.
+const PARTS: [(&str, Part); 4] = [
+    (COUNTING, Part::Count),
+    (SELECTING, Part::Select),
+    (TAKING, Part::Index),
+    (
+        "CompareEqFunctor|CompareFunctor|compare_scalar_kernel|BitwiseAndFunctor<bool|BitwiseOrFunctor<bool|logical_and_kernel\
+         |logical_or_kernel|logical_not_kernel|::and_kernel_cuda|::or_kernel_cuda",
+        Part::Test,
+    ),
 ];
 /// Calls looked at on either side: two launches count and three select, getters and allocations between them.
 const NEAR: usize = 8;
@@ -93,7 +87,7 @@ pub fn making(rule: RuleId) -> Option<f64> {
 
 /// The kernels of `PARTS` by the id of their name.
 pub fn kernels(names: &[(u32, Arc<str>)]) -> FxHashMap<u32, Part> {
-    let part = |name: &str| PARTS.iter().find(|(sign, _)| name.contains(sign)).map(|(_, part)| *part);
+    let part = |name: &str| PARTS.iter().find(|(parts, _)| has_part(name, parts)).map(|(_, part)| *part);
     names.iter().filter_map(|(id, name)| Some((*id, part(name)?))).collect()
 }
 
