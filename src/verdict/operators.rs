@@ -119,6 +119,14 @@ const fn converts(
     Operation { below: Names(below), ..row }
 }
 
+/// Operators below the named ones: each stands in chains and ranges of many rows, and tells only how the wait comes about.
+/// They hand over a number,
+pub const READS: Names = Names("_local_scalar_dense item");
+/// copy a tensor,
+pub const COPIES: Names = Names("copy_ _to_copy to to_device to_dtype to_dtype_layout to_other");
+/// or select by a mask, and count for it.
+pub const SELECTS: Names = Names("nonzero index masked_select");
+
 const COMPARED: &str = "Python gets the outcome of a comparison";
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.

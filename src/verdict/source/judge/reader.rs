@@ -162,7 +162,7 @@ impl<'c, 'a> Case<'c, 'a> {
     /// `torch.as_tensor(mask, device=cpu)`.
     fn copies_whole(self) -> bool {
         match self.site.observed.operator {
-            Some(operator) => fit::is_copy(operator),
+            Some(operator) => operators::COPIES.has(operator),
             None => {
                 let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
                 data.is_some_and(|data| !matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_)))

@@ -3,7 +3,7 @@
 use super::reader::Case;
 use super::surroundings;
 use crate::rules::{grade, says};
-use crate::verdict::operators;
+use crate::verdict::operators::{self, READS, SELECTS};
 use crate::verdict::source::infer::{Placement, sinks};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
@@ -171,7 +171,7 @@ impl<'a> Case<'_, 'a> {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
         let site = self.site.observed;
         matches!(site.method, Some("getitem" | "setitem"))
-            && site.operator.is_some_and(fit::is_read)
+            && site.operator.is_some_and(|operator| READS.has(operator))
             && site.copy.is_some_and(|copy| copy.bytes > 1)
             && self.parts().iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())
             && self.here.find(&ast.value) != Placement::Host
@@ -179,7 +179,7 @@ impl<'a> Case<'_, 'a> {
 
     /// Whether the trace says that elements of a mask were counted, and not that Python asked for a number.
     fn counts(self) -> bool {
-        let counting = |operator| matches!(operator, "nonzero" | "index" | "index_put_");
+        let counting = |operator| SELECTS.has(operator) || operator == "index_put_";
         self.site.observed.operator.is_some_and(counting)
             || self.site.observed.copy.is_some_and(|copy| copy.bytes == 4)
                 && !self.site.observed.method.is_some_and(fit::makes_number)
@@ -213,7 +213,7 @@ impl<'a> Case<'_, 'a> {
             if let Some(path) = asked.and_then(|_| converted(self.here)) {
                 return self.at(&path).value(A02, false);
             }
-            let number = observed.operator.is_some_and(fit::is_read);
+            let number = observed.operator.is_some_and(|operator| READS.has(operator));
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
                 let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";

@@ -2,7 +2,7 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
-use crate::verdict::operators;
+use crate::verdict::operators::{self, COPIES, READS, SELECTS};
 use crate::verdict::source::infer::{Placement, sinks};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES, PatternId, PatternId::*};
 use crate::waits::api::Blocking;
@@ -215,28 +215,15 @@ pub fn makes_number(method: &str) -> bool {
     matches!(copied(method, Direction::DeviceToHost), Some(A02 | A08))
 }
 
-/// Whether an operator reads a number.
-pub fn is_read(operator: &str) -> bool {
-    matches!(operator, "_local_scalar_dense" | "item")
-}
-
-/// Whether an operator copies a tensor.
-pub fn is_copy(operator: &str) -> bool {
-    matches!(
-        operator,
-        "copy_" | "_to_copy" | "to" | "to_device" | "to_dtype" | "to_dtype_layout" | "to_other"
-    )
-}
-
 fn by_operator(sync: SyncExpr, name: &str, operator: &str) -> Fit {
-    let reads = is_read(operator) || operator == "is_nonzero";
-    let copies = is_copy(operator);
-    let counts = matches!(operator, "nonzero" | "index" | "masked_select");
+    let is_read = READS.has(operator);
+    let reads = is_read || operator == "is_nonzero";
+    let (copies, counts) = (COPIES.has(operator), SELECTS.has(operator));
     let is_called = || plain(operator) == name || name == "to_sparse" && plain(operator) == "coalesce";
     let fits = match sync {
         Truth | Bool | Order => reads,
         Item | Convert(_) | Contains | ClipGrad | ScalerStep | GetScale | SchedulerStep | SizeArgument
-        | Elements => is_read(operator),
+        | Elements => is_read,
         Format => reads || counts || copies,
         Same(op) => reads || operator == op,
         ToList | Download(_) | Move(..) | Create(_) | Save => copies,
