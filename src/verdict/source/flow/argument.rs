@@ -8,12 +8,12 @@ use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::text::package;
 use crate::verdict::source::infer::{
-    Names, Objects, makes_tensor,
+    NUMPY, Names, Objects, makes_tensor,
     roles::{self, Role},
     sinks,
 };
 use crate::verdict::source::parse::{
-    Node, Path, dotted, full_callee, nodes, scope, split_callee, string, within,
+    Node, Path, Source, dotted, full_callee, nodes, scope, split_callee, string, within,
 };
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -196,7 +196,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
             Role::Text => value.becomes_text(),
-            Role::Through => through(call, node.range(), value),
+            Role::Through => through(self.file, call, node.range(), value),
         }
         Next::Up(path.len() - 1 - at)
     }
@@ -280,7 +280,7 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
 const MEANS: Names = Names("average median std var nanmean nansum fmean pstdev stdev fsum");
 
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
-fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
+fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
     // What the containers say of it, before they are gone.
     value.figure = value.is_figure();
     let callee = dotted(&call.func);
@@ -319,7 +319,7 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
         }
     }
     value.joined |= value.bulk && joins(name, call);
-    let array = base.contains("np") || base.contains("numpy") || makes_tensor(name);
+    let array = NUMPY.has(nodes::root(&full_callee(file, call))) || makes_tensor(name);
     value.arrays |= array;
     // NumPy's numbers have the methods of arrays, and tables those of tables.
     value.number &= !array && !matches!(base, "pd" | "pandas");

@@ -4,7 +4,7 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, What, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::{ARRAYS, Names, Placement, joins_arrays, sinks};
+use crate::verdict::source::infer::{ARRAYS, NUMPY, Names, Placement, function_of, joins_arrays, sinks};
 use crate::verdict::source::parse::{
     Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
 };
@@ -172,11 +172,9 @@ impl<'a> Tracer<'a, '_> {
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
                 let made = self.objects.values_of(&ast.value, place);
                 for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
-                    let callee = dotted(&call.func);
-                    let library = split_callee(&callee).0;
-                    value.arrays |= ARRAYS.has(library);
+                    value.arrays |= function_of(call, ARRAYS).is_some();
                     // NumPy gathers it, where the device could not.
-                    value.tensor &= !matches!(library, "np" | "numpy");
+                    value.tensor &= function_of(call, NUMPY).is_none();
                 }
                 self.store(&path, &ast.value, value.held(step));
             }

@@ -1,5 +1,8 @@
 //! What programs call the modules that compute on the host, and the functions that make tensors.
 
+use crate::verdict::source::parse::nodes;
+use ruff_python_ast::ExprCall;
+
 pub use crate::text::Names;
 
 /// Modules that compute host values from host values.
@@ -19,8 +22,8 @@ const GENERIC: Names = Names("functools operator");
 
 /// Modules of functions of tensors, as programs name them.
 pub const TORCH: Names = Names("torch F torch.functional torch.nn.functional nn.functional torch.autograd");
-/// Those of [`TORCH`] whose functions work on their first argument; of torch itself, many make a tensor of sizes.
-pub const TORCH_OF_INPUT: Names = Names("F torch.nn.functional nn.functional torch.autograd");
+/// NumPy, as programs name it.
+pub const NUMPY: Names = Names("np numpy");
 /// Modules of arrays, whose `zeros` makes one and whose `save` writes one.
 pub const ARRAYS: Names = Names("torch np numpy");
 /// Modules that compute with numbers, and hold their types and constants.
@@ -33,6 +36,11 @@ pub const TENSOR_TYPES: Names = Names(
 );
 /// Methods that put something into a container.
 pub const FILLS: Names = Names("append extend insert appendleft setdefault add put push");
+
+/// The function of one of these modules that is called: `cat` of `torch.cat(parts)`.
+pub fn function_of(call: &ExprCall, modules: Names) -> Option<&str> {
+    modules.has(&nodes::dotted(nodes::receiver(call)?)).then(|| nodes::name(&call.func))
+}
 
 /// Whether what the functions of a module give lives on the host.
 pub fn gives_host_values(module: &str) -> bool {

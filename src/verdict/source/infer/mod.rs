@@ -10,8 +10,8 @@ pub mod sinks;
 
 pub use changes::changes;
 pub use libraries::{
-    ARRAYS, FILLS, JOINS, NUMERIC, Names, SETTINGS, TENSOR_TYPES, TORCH, WELL_NAMED, joins_arrays,
-    makes_tensor,
+    ARRAYS, FILLS, JOINS, NUMERIC, NUMPY, Names, SETTINGS, TENSOR_TYPES, TORCH, WELL_NAMED, function_of,
+    joins_arrays, makes_tensor,
 };
 pub use objects::{Objects, Whose};
 pub use placement::{

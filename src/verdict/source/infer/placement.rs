@@ -1,8 +1,6 @@
 //! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
 
-use super::libraries::{
-    JOINS, Names, SETTINGS, TENSOR_TYPES, TORCH_OF_INPUT, gives_host_values, makes_tensor,
-};
+use super::libraries::*;
 use super::objects::Objects;
 use crate::verdict::source::parse::{Given, Node, Source, dotted, nodes, scope, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprGenerator, ExprListComp, ExprName, Operator, UnaryOp};
@@ -117,7 +115,7 @@ const FORMING: Names = Names(
 pub fn is_filled(expr: &Expr) -> bool {
     let placed = Names("device out pin_memory generator");
     expr.as_call_expr().is_some_and(|call| {
-        matches!(split_callee(&dotted(&call.func)), ("torch", name) if FACTORIES.has(name))
+        function_of(call, TORCH).is_some_and(|name| FACTORIES.has(name))
             && placed.iter().all(|name| call.arguments.find_keyword(name).is_none())
     })
 }
@@ -196,8 +194,7 @@ pub fn sends(call: &ExprCall, name: &str) -> bool {
 
 fn fills_in_words(call: &ExprCall) -> bool {
     let array = |data: &Expr| {
-        let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();
-        matches!(split_callee(&callee), ("np" | "numpy", name) if FACTORIES.has(name))
+        data.as_call_expr().and_then(|data| function_of(data, NUMPY)).is_some_and(|name| FACTORIES.has(name))
     };
     match (nodes::name(&call.func), &*call.arguments.args) {
         (name, values) if FILLING.has(name) => {
@@ -288,7 +285,7 @@ impl<'a> Placements<'a> {
     fn call(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Placement {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
-        let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+        let root = nodes::root(&callee);
         let device = || self.device_argument(call, around);
         let receiver = || nodes::receiver(call).map_or(Unknown, |expr| self.guess(expr, around, depth + 1));
         if base.is_empty() && HOST_BUILTINS.has(name) || HOST_METHODS.has(name) || FORM_METHODS.has(name) {
@@ -298,6 +295,7 @@ impl<'a> Placements<'a> {
             let values = call.arguments.args.iter().map(|argument| self.guess(argument, around, depth + 1));
             values.reduce(operands).unwrap_or(Unknown)
         };
+        let method = !base.is_empty() && !TORCH.has(base);
         match name {
             "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => {
                 return arguments();
@@ -305,28 +303,26 @@ impl<'a> Placements<'a> {
             "cuda" => return Device,
             "to" => return device().unwrap_or_else(receiver),
             "from_numpy" => return Host,
-            method if TENSOR_GIVING.has(method) && !matches!(base, "" | "torch" | "F") => {
+            _ if method && TENSOR_GIVING.has(name) => {
                 return match device().unwrap_or_else(receiver) {
                     Unknown => Device,
                     known => known,
                 };
             }
-            method if SAME_PLACE.has(method) && !matches!(base, "" | "torch" | "F" | "np" | "numpy") => {
-                return receiver();
-            }
+            _ if method && SAME_PLACE.has(name) && !NUMPY.has(base) => return receiver(),
             _ => {}
         }
         match root {
             "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
-            "torch" | "F" if NO_TENSORS.has(name) => Host,
+            root if TORCH.has(root) && NO_TENSORS.has(name) => Host,
             "torch" if makes_tensor(name) || FACTORIES.has(name) || TENSOR_TYPES.has(name) => {
                 let text = self.file.whole();
                 let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
                 device().unwrap_or(if moved { Unknown } else { Host })
             }
             "torch" if JOINS.has(name) => self.gathered(call, around, depth),
-            "torch" | "F" if arguments() != Host => Device,
+            root if TORCH.has(root) && arguments() != Host => Device,
             root if gives_host_values(root) => Host,
             _ => Unknown,
         }
@@ -475,11 +471,12 @@ fn used_as_tensor(path: &[Node<'_>]) -> bool {
     is_input(path)
 }
 
-/// Whether the last node is what a function of torch.nn.functional or torch.autograd works on: its first argument.
+/// Whether the last node is what a function of a module of torch works on: its first argument. Those of torch itself take sizes too.
 fn is_input(path: &[Node<'_>]) -> bool {
     nodes::argument_of(path).is_some_and(|call| {
         let first = call.arguments.args.first().map(Ranged::range);
-        TORCH_OF_INPUT.has(split_callee(&dotted(&call.func)).0) && first == Some(nodes::range(path))
+        let module = nodes::receiver(call).map(dotted).unwrap_or_default();
+        module != "torch" && TORCH.has(&module) && first == Some(nodes::range(path))
     })
 }
 

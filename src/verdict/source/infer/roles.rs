@@ -1,6 +1,6 @@
 //! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
 
-use super::libraries::{ARRAYS, FILLS, HOST_THROUGH, Names, computes_on_host, makes_tensor};
+use super::libraries::*;
 use super::sinks::*;
 use crate::verdict::source::parse::{Node, argument, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
@@ -102,7 +102,7 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
     let dropped = nodes::is_dropped(path);
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+    let root = nodes::root(&callee);
     let lower = callee.to_ascii_lowercase();
     if let Some(role) = named(call, at, (bulk, dropped), (base, name, root)) {
         return role;
@@ -123,7 +123,7 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
     if matches!(base, "" | "datetime") && THROUGH.has(name) || computes_on_host(root) {
         return Role::Through;
     }
-    let torch = matches!(root, "torch" | "F") || base.ends_with("functional");
+    let torch = TORCH.has(root) || base.ends_with("functional");
     if base.is_empty() && matches!(name, "range" | "slice" | "islice") {
         return Role::Size;
     }
@@ -196,7 +196,7 @@ fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &st
     Some(match name {
         _ if bulk
             && (matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
-                || matches!(base, "np.random" | "numpy.random"))
+                || NUMPY.has(root) && base.ends_with(".random"))
             && !writes_by(base, name) =>
         {
             Role::Compute
@@ -214,7 +214,7 @@ fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &st
 /// its name; `data` for whole arrays and lists on the host, `text` for text, `dropped` where nothing uses what it gives.
 pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> Role {
     let (module, name) = split_callee(full);
-    let root = full.split(['.', '(', '[']).next().unwrap_or("");
+    let root = nodes::root(full);
     match () {
         _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
         _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
@@ -272,7 +272,7 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
         "linspace" => is("start", 0) || is("end", 1),
         "pad" => is("value", 3),
         // The weights are data.
-        "multinomial" => is("input", 0) && dotted(&call.func) == "torch.multinomial",
+        "multinomial" => is("input", 0) && function_of(call, TORCH).is_some(),
         _ => false,
     }
 }
@@ -299,7 +299,7 @@ fn writes_by(base: &str, name: &str) -> bool {
     const WRITERS: Names = Names(
         "imwrite save_image imsave writerow writerows to_csv savez savez_compressed savetxt write writelines",
     );
-    let root = base.split(['.', '(', '[']).next().unwrap_or("");
+    let root = nodes::root(base);
     WRITERS.has(name)
         || name == "save" && ARRAYS.has(root)
         || name == "dump" && matches!(root, "json" | "pickle" | "yaml")

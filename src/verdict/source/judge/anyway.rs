@@ -7,7 +7,7 @@ use super::rules::GUARD;
 use crate::model::Frame;
 use crate::rules::grade;
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value, conditions::is_about_nan};
-use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, changes};
+use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, TORCH, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
@@ -230,7 +230,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
                 value => (value, path.to_vec()),
             };
             let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
-            let torch = dotted(&call.func) == "torch.cumsum";
+            let torch = function_of(call, TORCH).is_some();
             let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
             values(&at, input, steps + 1)
         }

@@ -1,11 +1,9 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
 use super::reader::Case;
-use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes};
+use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes, function_of};
 use crate::verdict::source::locate::{SyncExpr, tested};
-use crate::verdict::source::parse::{
-    Given, Node, Path, dotted, last, nodes, scope, split_callee, split_root,
-};
+use crate::verdict::source::parse::{Given, Node, Path, dotted, last, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 
 /// Names followed to what they are given.
@@ -90,11 +88,10 @@ impl Case<'_, '_> {
                     || steps < MAX_STEPS && given().is_some_and(|all| all.iter().all(tensor))
             }
             Expr::Call(call) => {
-                let callee = dotted(&call.func);
-                let (base, name) = split_callee(&callee);
+                let (name, torch) = (nodes::name(&call.func), function_of(call, TORCH).is_some());
                 !LISTS.has(name)
                     && !SEVERAL.has(name)
-                    && (TORCH.has(base) || TENSORS.has(name) && !base.is_empty())
+                    && (torch || TENSORS.has(name) && nodes::receiver(call).is_some())
             }
             Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
             Expr::Subscript(ast) => match &*ast.value {
@@ -163,7 +160,7 @@ fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// Whether the loop at the end of a path gives the device nothing to do by functions of torch: it only looks at what was
 /// computed before. Between other work, how soon each turn needs its number is not told.
 fn is_idle(turn: &[Node<'_>]) -> bool {
-    let torch = |call: &ExprCall| matches!(split_root(&dotted(&call.func)).0, "torch" | "F");
+    let torch = |call: &ExprCall| TORCH.has(nodes::root(&dotted(&call.func)));
     !nodes::any_call(turn, &torch)
 }
 

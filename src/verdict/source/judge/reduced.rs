@@ -3,9 +3,9 @@
 use super::reader::Case;
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::{Step, constant_step};
-use crate::verdict::source::infer::{Names, Placement, TORCH, changes};
+use crate::verdict::source::infer::{Names, Placement, TORCH, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope};
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
 use ruff_text_size::Ranged;
@@ -198,16 +198,14 @@ impl<'a> Case<'_, 'a> {
                 asked.count(path)
             }
             (Node::Arguments(_), Some(Node::ExprCall(call))) => {
-                let callee = dotted(&call.func);
-                let base = split_callee(&callee).0;
-                if callee == "len" {
+                if dotted(&call.func) == "len" {
                     return asked.count(path);
                 }
                 // Of a method, the receiver is another operand.
-                let (torch, receiver) = (TORCH.has(base), nodes::receiver(call));
+                let (torch, receiver) = (function_of(call, TORCH).is_some(), nodes::receiver(call));
                 let fits = torch || receiver.is_none_or(|other| self.fits(other, path, asked));
                 let onward = self.called(call, usize::from(torch), path, asked, tested);
-                onward.filter(|_| fits && !base.is_empty())
+                onward.filter(|_| fits && receiver.is_some())
             }
             (Node::ExprBinOp(ast), _) => {
                 let other = if nodes::within(node, &*ast.left) { &*ast.right } else { &*ast.left };

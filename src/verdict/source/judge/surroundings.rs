@@ -1,9 +1,9 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{Here, JOINS, counts, draws, fills};
+use crate::verdict::source::infer::{Here, JOINS, TORCH, counts, draws, fills, function_of};
 use crate::verdict::source::mend::neighbours::{reads, run};
-use crate::verdict::source::parse::{dotted, nodes, scope, split_callee};
+use crate::verdict::source::parse::{nodes, scope};
 use crate::vocabulary::{Evidence, RuleId};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -48,8 +48,8 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evide
         }
         made => made,
     };
-    let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
-    let joins = matches!(split_callee(&callee), ("torch", name) if JOINS.has(name));
+    let joins =
+        made.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name));
     let (rule, what) = match made {
         _ if joins && bytes >= WORTH_JOINING => (
             RuleId::S22,

@@ -124,7 +124,7 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
     );
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+    let root = nodes::root(&callee);
     let own = || {
         let functions = scope::functions(file.module(), name);
         let known = matches!(base, "" | "self")

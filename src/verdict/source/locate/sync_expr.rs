@@ -3,7 +3,7 @@
 use crate::catalogue;
 use crate::verdict::operators::{self, By};
 use crate::verdict::source::infer::{
-    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles, sinks,
+    Here, NUMPY, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles, sinks,
 };
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
@@ -160,12 +160,10 @@ impl<'c, 'a> Called<'c, 'a> {
             _ if builtin(Names("float int complex")) => Some((SyncExpr::Convert(name), 2)),
             _ if builtin(Names("bool")) => Some((SyncExpr::Bool, 2)),
             "is_nonzero" => Some((SyncExpr::Bool, 3)),
-            "equal" | "allclose" if !matches!(base, "np" | "numpy" | "jnp") => {
-                Some((SyncExpr::Same(name), 3))
-            }
+            "equal" | "allclose" if !NUMPY.has(base) && base != "jnp" => Some((SyncExpr::Same(name), 3)),
             _ if builtin(Names("max min sorted any all")) => Some((SyncExpr::Order, 2)),
             _ if builtin(Names("round")) => Some((SyncExpr::Convert("round"), 1)),
-            _ if matches!(base, "math" | "np" | "numpy") && self.takes_tensors() => {
+            _ if (base == "math" || NUMPY.has(base)) && self.takes_tensors() => {
                 Some((SyncExpr::Convert("math"), 1))
             }
             _ if builtin(Names("range")) => Some((SyncExpr::SizeArgument, 1)),
@@ -263,7 +261,7 @@ impl<'c, 'a> Called<'c, 'a> {
             fits && known.spared.is_none_or(|(argument, place, _)| given(argument, place).is_none())
         });
         match found {
-            _ if matches!(base, "np" | "numpy" | "pd") => None,
+            _ if NUMPY.has(base) || base == "pd" => None,
             Some(known) if catalogue::entry(known.pattern).kind == Some(Kind::DynamicShape) => {
                 Some((SyncExpr::Shape(known.pattern), known.call.2))
             }

@@ -4,7 +4,7 @@ use super::sums::item_as;
 use super::text::insert;
 use super::{METER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Objects, SETTINGS, sinks};
+use crate::verdict::source::infer::{Objects, SETTINGS, TORCH, function_of, sinks};
 use crate::verdict::source::parse::{Import, Node, Path, Source, dotted, last, nodes, scope, string, within};
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Operator, Stmt, StmtFunctionDef,
@@ -243,7 +243,7 @@ fn is_number_of(path: &[Node<'_>]) -> bool {
         [.., Node::ExprCall(call), Node::Arguments(_), _]
         | [.., Node::ExprCall(call), Node::Arguments(_), Node::Keyword(_), _] => named(call),
         [.., Node::ExprCall(call), Node::Arguments(_), Node::ExprList(_), _] => {
-            dotted(&call.func) == "torch.tensor"
+            function_of(call, TORCH) == Some("tensor")
         }
         _ => false,
     }

@@ -4,7 +4,7 @@ use super::index::only_value;
 use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::infer::{Names, Placement, TORCH};
 use crate::verdict::source::parse::{Node, Source, full_callee, full_name, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Stmt, StmtWith};
 use ruff_text_size::Ranged;
@@ -112,7 +112,7 @@ fn is_tensor(expr: &Expr) -> bool {
     match expr {
         Expr::BinOp(_) => true,
         Expr::Call(call) => match nodes::receiver(call) {
-            Some(Expr::Name(name)) if matches!(&*name.id, "torch" | "F") => ONE.has(nodes::name(&call.func)),
+            Some(Expr::Name(name)) if TORCH.has(&name.id) => ONE.has(nodes::name(&call.func)),
             Some(value) => KEEPS.has(nodes::name(&call.func)) && is_tensor(value),
             None => false,
         },

@@ -4,9 +4,9 @@ use super::index::only_value;
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{JOINS, Names, Placement, filled as filled_by};
+use crate::verdict::source::infer::{JOINS, Names, Placement, TORCH, filled as filled_by, function_of};
 use crate::verdict::source::locate::SyncExpr;
-use crate::verdict::source::parse::{Node, Source, dotted, last, nodes};
+use crate::verdict::source::parse::{Node, Source, last, nodes};
 use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
@@ -58,7 +58,8 @@ pub fn is_joined(s: Subject<'_, '_>) -> bool {
     };
     value
         .and_then(Expr::as_call_expr)
-        .is_some_and(|call| dotted(&call.func).starts_with("torch.") && JOINS.has(nodes::name(&call.func)))
+        .and_then(|call| function_of(call, TORCH))
+        .is_some_and(|name| JOINS.has(name))
 }
 
 /// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.
@@ -205,7 +206,7 @@ pub fn is_constant(expr: &Expr) -> bool {
 
 /// Whether a call makes a tensor of one number that stands there.
 fn is_literal(call: &ExprCall) -> bool {
-    dotted(&call.func) == "torch.tensor" && call.arguments.args.len() == 1 && number(call).is_some()
+    function_of(call, TORCH) == Some("tensor") && call.arguments.args.len() == 1 && number(call).is_some()
 }
 
 /// The number, and whether it stands in a list.

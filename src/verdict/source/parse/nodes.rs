@@ -291,6 +291,11 @@ pub fn split_callee(dotted: &str) -> (&str, &str) {
     dotted.rsplit_once('.').unwrap_or(("", dotted))
 }
 
+/// What a dotted callee begins with: `np` of `np.array().sum`.
+pub fn root(dotted: &str) -> &str {
+    dotted.split(['.', '(', '[']).next().unwrap_or("")
+}
+
 /// The last name of a callee: `item` of `loss.mean().item`; empty for what has none.
 pub fn name(callee: &Expr) -> &str {
     match callee {
