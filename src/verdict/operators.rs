@@ -283,7 +283,7 @@ pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S
 
 /// What needs the number that a Python method, or a function below it, makes of a tensor; of what only reads it, nothing.
 pub fn converting<S: AsRef<str>>(method: Option<&str>, chain: &[S]) -> Option<&'static Operation> {
-    CONVERSIONS.iter().find(|row| row.is_made(method, chain)).filter(|row| !row.because.is_empty())
+    CONVERSIONS.iter().find(|row| row.is_made(method, chain)).filter(|row| row.pattern != A01)
 }
 
 /// The operation that Python calls by that name, where it waits to learn a size or whether it failed.

@@ -243,7 +243,7 @@ impl<'c, 'a> Case<'c, 'a> {
     /// Text made from a tensor.
     fn format(self) -> Verdict {
         // `%d` and `%f` ask for one number.
-        let number = matches!(self.site.observed.method, Some("integral_scalar" | "float_scalar"));
+        let number = self.site.observed.method.is_some_and(fit::makes_number);
         let repr = !number
             && self.site.observed.through.is_none_or(|(file, function)| {
                 file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
