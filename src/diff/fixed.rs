@@ -12,30 +12,31 @@ use super::comparable::Comparable;
 use super::matching::Pair;
 use super::noise;
 use super::snapshot::Snapshot;
-use super::units::SiteGroup;
+use super::units::{SiteGroup, UnitIx};
 use crate::analysis::pricing::counts;
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
 use crate::model::{Recoverable, Site};
 use crate::vocabulary::{Backtraces, Change, Per};
 use rustc_hash::{FxHashMap, FxHashSet};
+use typed_index_collections::TiSlice;
 
 /// Share of what a wait blocked that another has to take over.
 const MOST: f64 = 0.5;
 
 /// What the fates of waits rest on.
 pub(super) struct Fixed<'a> {
-    pub before: (&'a Snapshot, &'a [SiteGroup<'a>]),
-    pub after: (&'a Snapshot, &'a [SiteGroup<'a>]),
+    pub before: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
+    pub after: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     /// Of each unit, the one of the other side.
-    after_of: FxHashMap<usize, &'a SiteGroup<'a>>,
-    before_of: FxHashMap<usize, &'a SiteGroup<'a>>,
+    after_of: FxHashMap<UnitIx, &'a SiteGroup<'a>>,
+    before_of: FxHashMap<UnitIx, &'a SiteGroup<'a>>,
     pub comparable: &'a Comparable,
 }
 
 impl<'a> Fixed<'a> {
     pub fn new(
-        before: (&'a Snapshot, &'a [SiteGroup<'a>]),
-        after: (&'a Snapshot, &'a [SiteGroup<'a>]),
+        before: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
+        after: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
         pairs: &[Pair],
         comparable: &'a Comparable,
     ) -> Self {
@@ -45,19 +46,19 @@ impl<'a> Fixed<'a> {
     }
 
     /// What became of each avoidable wait of BEFORE, by its unit.
-    pub fn fates(&self) -> FxHashMap<usize, Fate> {
-        let avoidable = |(_, unit): &(usize, &SiteGroup)| is_avoidable(unit.site);
-        let units = || self.before.1.iter().enumerate().filter(avoidable);
-        let became: FxHashMap<usize, Became> = units().map(|(i, unit)| (i, self.became(i, unit))).collect();
+    pub fn fates(&self) -> FxHashMap<UnitIx, Fate> {
+        let avoidable = |(_, unit): &(UnitIx, &SiteGroup)| is_avoidable(unit.site);
+        let units = || self.before.1.iter_enumerated().filter(avoidable);
+        let became: FxHashMap<UnitIx, Became> = units().map(|(i, unit)| (i, self.became(i, unit))).collect();
         let mut moved = self.moved(|i| became.get(&i).is_some_and(|became| *became != Became::Still));
-        let fate = |(i, became): (usize, Became)| {
+        let fate = |(i, became): (UnitIx, Became)| {
             let moved_to = moved.remove(&i);
             (i, Fate { became: if moved_to.is_some() { Became::Moved } else { became }, moved_to })
         };
         became.into_iter().map(fate).collect()
     }
 
-    fn became(&self, i: usize, unit: &SiteGroup) -> Became {
+    fn became(&self, i: UnitIx, unit: &SiteGroup) -> Became {
         match self.after_of.get(&i) {
             None => Became::Gone,
             // Out of the loop, behind it.
@@ -72,18 +73,18 @@ impl<'a> Fixed<'a> {
     }
 
     /// Which wait took over what each of some gave up. What a wait has grown by is given out once, to the nearest first.
-    fn moved(&self, some: impl Fn(usize) -> bool) -> FxHashMap<usize, MovedTo> {
-        let given_up = |i: usize| {
+    fn moved(&self, some: impl Fn(UnitIx) -> bool) -> FxHashMap<UnitIx, MovedTo> {
+        let given_up = |i: UnitIx| {
             let unit = &self.before.1[i];
             let left = self.after_of.get(&i).filter(|after| after.per == unit.per);
             unit.blocked.ns - left.map_or(0.0, |after| after.blocked.ns)
         };
-        let mut growths: FxHashMap<usize, f64> = FxHashMap::default();
-        let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
-        for to in (0..self.after.1.len()).filter(|_| self.comparable.costs) {
+        let mut growths: FxHashMap<UnitIx, f64> = FxHashMap::default();
+        let mut pairs: Vec<(f64, UnitIx, UnitIx)> = Vec::new();
+        for to in self.after.1.keys().filter(|_| self.comparable.costs) {
             let Some(growth) = self.growth(to) else { continue };
             growths.insert(to, growth);
-            let from = (0..self.before.1.len()).filter(|&i| some(i) && given_up(i) > 0.0);
+            let from = self.before.1.keys().filter(|&i| some(i) && given_up(i) > 0.0);
             pairs.extend(from.filter_map(|i| Some((self.behind(i, to)?, i, to))));
         }
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -99,7 +100,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// By how much a wait of AFTER has grown, where that is more than jitter.
-    fn growth(&self, to: usize) -> Option<f64> {
+    fn growth(&self, to: UnitIx) -> Option<f64> {
         let after = &self.after.1[to];
         let was = self.before_of.get(&to).filter(|was| was.per == after.per);
         let (was, samples) =
@@ -109,7 +110,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// How far behind a wait of BEFORE one of AFTER is, in iterations below 1; `None` where they are of different threads.
-    fn behind(&self, from: usize, to: usize) -> Option<f64> {
+    fn behind(&self, from: UnitIx, to: UnitIx) -> Option<f64> {
         let (before, after) = (&self.before.1[from], &self.after.1[to]);
         let thread = |unit: &SiteGroup| (unit.site.thread.role, unit.site.thread.main, unit.per);
         let was = self.before_of.get(&to);
@@ -119,7 +120,7 @@ impl<'a> Fixed<'a> {
         (thread(before) == thread(after)).then_some(distance)
     }
 
-    fn moved_to(&self, to: usize) -> MovedTo {
+    fn moved_to(&self, to: UnitIx) -> MovedTo {
         let unit = &self.after.1[to];
         MovedTo {
             ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),

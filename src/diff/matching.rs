@@ -16,26 +16,28 @@
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
 use super::Snapshot;
-use super::units::{KindGroup, SiteGroup};
-use crate::frame::sites::joined;
-use crate::model::diff::MatchedBy;
+use super::units::{KindGroup, SiteGroup, UnitIx, identity};
+use crate::frame::sites;
+use crate::model::diff::{Granularity, MatchedBy};
 use crate::model::{Frame, Site};
 use crate::text::path_end;
+use crate::vocabulary::{DriverApi, ThreadRole};
 use polars::prelude::PolarsResult;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Units of one function and API up to which all distances are looked at.
 const MANY: usize = 200;
 /// Lines that a wait may move without its text or a neighbour moving along.
 const TOLERANCE: i64 = 25;
 
-/// A pair of units, by index.
+/// A pair of units.
 pub struct Pair {
-    pub before: usize,
-    pub after: usize,
+    pub before: UnitIx,
+    pub after: UnitIx,
     pub how: MatchedBy,
 }
 
@@ -96,16 +98,16 @@ fn components(path: &str) -> Vec<&str> {
 /// All that the stages look at.
 pub struct Matcher<'a> {
     /// Units of BEFORE and AFTER; so in all pairs here.
-    units: [&'a [SiteGroup<'a>]; 2],
+    units: [&'a TiSlice<UnitIx, SiteGroup<'a>>; 2],
     /// File of each unit, as AFTER names it.
-    files: [Vec<Cow<'a, str>>; 2],
+    files: [TiVec<UnitIx, Cow<'a, str>>; 2],
     /// Whether the texts of lines may be compared.
     texts: bool,
     /// By file: how many lines of frames lie each distance apart.
     votes: FxHashMap<String, FxHashMap<i64, usize>>,
     /// Functions by file, on each side.
     functions: [FxHashSet<(String, String)>; 2],
-    free: [Vec<bool>; 2],
+    free: [TiVec<UnitIx, bool>; 2],
     pairs: Vec<Pair>,
     /// By file and function: lines before and after of those that are paired by line.
     known: FxHashMap<(String, String), Vec<(u32, u32)>>,
@@ -118,12 +120,61 @@ struct At<'a> {
     file: &'a str,
 }
 
-type Key = fn(&At) -> Option<String>;
+/// What of a unit a stage looks at.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Sign<'a> {
+    File(&'a str),
+    Function(&'a str),
+    Text(String),
+    Call(&'a str, DriverApi, ThreadRole),
+    Detail { kind: KindGroup, operation: Option<String>, library: Option<(&'a str, &'a str)>, once: bool },
+    Name(String),
+    Range(KindGroup, Option<&'a String>),
+}
 
-/// The text of a line without what formatters change.
-fn text(at: &At) -> Option<String> {
+/// A sign of a unit, where it has it.
+type SignOf = for<'a> fn(&At<'a>) -> Option<Sign<'a>>;
+
+fn file<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    at.unit.location().map(|_| Sign::File(at.file))
+}
+
+/// The name of its file, in whichever folder.
+fn file_name<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    at.unit.location().map(|_| Sign::File(path_end(at.file, 1)))
+}
+
+fn function<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    at.unit.location().map(|f| Sign::Function(&f.function))
+}
+
+/// The text of its line without what formatters change.
+fn text<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     let plain: String = code(at)?.chars().filter(|c| !c.is_whitespace()).collect();
-    (!plain.is_empty()).then_some(plain)
+    (!plain.is_empty()).then_some(Sign::Text(plain))
+}
+
+fn call<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    let site = at.unit.site;
+    Some(Sign::Call(&site.api, site.driver_api, site.thread.role))
+}
+
+fn detail<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    let site = at.unit.site;
+    let library = site.library_frame.as_ref().map(|f| (path_end(&f.file, 1), &*f.function));
+    let (kind, operation) = (KindGroup::of(site), site.native_method());
+    Some(Sign::Detail { kind, operation, library, once: site.once })
+}
+
+/// The innermost name of a unit without frames.
+fn name<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    at.unit.location().is_none().then(|| Sign::Name(at.unit.site.name()))
+}
+
+/// The range around it, with what kind of wait it is.
+fn range<'a>(at: &At<'a>) -> Option<Sign<'a>> {
+    let site = at.unit.site;
+    Some(Sign::Range(KindGroup::of(site), site.nvtx.last()))
 }
 
 /// A line up to its comment.
@@ -147,53 +198,24 @@ fn alike(one: &BTreeSet<&str>, other: &BTreeSet<&str>) -> usize {
     1000 * one.intersection(other).count() / one.union(other).count().max(1)
 }
 
-fn call(at: &At) -> String {
-    format!("{}|{}|{}", at.unit.site.api, at.unit.site.driver_api, at.unit.site.thread.role)
-}
-
-fn function<'a>(at: &At<'a>) -> Option<&'a str> {
-    at.unit.location().map(|f| f.function.as_str())
-}
-
 fn place(at: &At) -> (String, String) {
-    (at.file.to_owned(), function(at).unwrap_or_default().to_owned())
-}
-
-fn detail(at: &At) -> String {
-    let site = at.unit.site;
-    let library = site.library_frame.as_ref().map(|f| (path_end(&f.file, 1), &f.function));
-    let operation = site.native_method().unwrap_or_default();
-    format!("{:?}|{operation}|{library:?}|{}", KindGroup::of(site), site.once)
-}
-
-/// The innermost name of a unit without frames.
-fn unframed(at: &At) -> Option<String> {
-    at.unit.location().is_none().then(|| format!("{}|{}", call(at), at.unit.site.name()))
+    let function = at.unit.location().map_or("", |f| &f.function);
+    (at.file.to_owned(), function.to_owned())
 }
 
 /// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.
-const STAGES: &[(MatchedBy, By, Key)] = &[
-    (MatchedBy::Text, By::Text, |a| {
-        Some(format!("{}|{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a), detail(a)))
-    }),
-    (MatchedBy::Text, By::Text, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a)))),
-    (MatchedBy::Line, By::Line, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a)))),
-    (MatchedBy::Line, By::SameLine, |a| Some(format!("{}|{}|{}", a.file, function(a)?, call(a)))),
-    (MatchedBy::FunctionRenamed, By::Text, |a| Some(format!("{}|{}|{}", a.file, text(a)?, call(a)))),
-    (MatchedBy::FunctionRenamed, By::OtherFunction, |a| {
-        function(a)?;
-        Some(format!("{}|{}|{}", a.file, call(a), detail(a)))
-    }),
-    (MatchedBy::FileMoved, By::Text, |a| Some(format!("{}|{}|{}", function(a)?, text(a)?, call(a)))),
-    (MatchedBy::FileMoved, By::OtherFile, |a| {
-        Some(format!("{}|{}|{}|{}", path_end(a.file, 1), function(a)?, call(a), detail(a)))
-    }),
-    (MatchedBy::FileMoved, By::OtherFile, |a| Some(format!("{}|{}|{}", function(a)?, call(a), detail(a)))),
-    (MatchedBy::Name, By::Name, |a| {
-        let at = unframed(a)?;
-        Some(format!("{at}|{:?}|{:?}", KindGroup::of(a.unit.site), a.unit.site.nvtx.last()))
-    }),
-    (MatchedBy::Name, By::Name, |a| unframed(a)),
+const STAGES: &[(MatchedBy, By, &[SignOf])] = &[
+    (MatchedBy::Text, By::Text, &[file, function, text, call, detail]),
+    (MatchedBy::Text, By::Text, &[file, function, text, call]),
+    (MatchedBy::Line, By::Line, &[file, function, call, detail]),
+    (MatchedBy::Line, By::SameLine, &[file, function, call]),
+    (MatchedBy::FunctionRenamed, By::Text, &[file, text, call]),
+    (MatchedBy::FunctionRenamed, By::OtherFunction, &[file, call, detail]),
+    (MatchedBy::FileMoved, By::Text, &[function, text, call]),
+    (MatchedBy::FileMoved, By::OtherFile, &[file_name, function, call, detail]),
+    (MatchedBy::FileMoved, By::OtherFile, &[function, call, detail]),
+    (MatchedBy::Name, By::Name, &[call, name, range]),
+    (MatchedBy::Name, By::Name, &[call, name]),
 ];
 
 /// What makes a pair of units that share a stage's key believable.
@@ -213,8 +235,8 @@ enum By {
 
 /// Pairs the units of two sides.
 pub fn pairs<'a>(
-    before: (&Snapshot, &'a [SiteGroup<'a>]),
-    after: (&Snapshot, &'a [SiteGroup<'a>]),
+    before: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
+    after: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     roots: &Roots,
 ) -> PolarsResult<Vec<Pair>> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
@@ -228,28 +250,44 @@ pub fn pairs<'a>(
         texts,
         votes: votes(&b, &a),
         functions: [b, a].map(|lines| lines.into_keys().collect()),
-        free: sides.map(|(side, _)| vec![true; side.1.len()]),
+        free: sides.map(|(side, _)| side.1.iter().map(|_| true).collect()),
         pairs: Vec::new(),
         known: FxHashMap::default(),
     };
-    for &(how, by, key) in STAGES {
+    for &(how, by, signs) in STAGES {
         if by != By::Text || texts {
-            matcher.stage(how, by, key)?;
+            matcher.stage(how, by, signs)?;
         }
     }
     Ok(matcher.pairs)
 }
 
 /// Pairs units of a coarse grain: by what each was made from.
-pub fn pairs_by_call(before: &[SiteGroup], after: &[SiteGroup]) -> PolarsResult<Vec<Pair>> {
-    let call = |u: &SiteGroup| {
-        Some(format!("{}|{}|{:?}", u.site.api, u.site.driver_api, u.site.copy.map(|c| c.direction)))
-    };
-    let [before, after] = [before, after].map(|units| units.iter().map(call).collect::<Vec<_>>());
+pub fn pairs_by_call(
+    before: &TiSlice<UnitIx, SiteGroup>,
+    after: &TiSlice<UnitIx, SiteGroup>,
+) -> PolarsResult<Vec<Pair>> {
+    let calls = [before, after]
+        .map(|units| units.iter_enumerated().map(|(i, unit)| (identity(unit.site, Granularity::Call), i)));
     // Each side has one unit of a call.
     let pair =
-        |[before, after]: [Vec<usize>; 2]| Pair { before: before[0], after: after[0], how: MatchedBy::Name };
-    Ok(joined(&before, &after)?.into_iter().map(pair).collect())
+        |[before, after]: [Vec<UnitIx>; 2]| Pair { before: before[0], after: after[0], how: MatchedBy::Name };
+    Ok(joined(calls)?.into_iter().map(pair).collect())
+}
+
+/// Of each key that both sides have, ascending, the units of either side, ascending too.
+fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> PolarsResult<Vec<[Vec<UnitIx>; 2]>> {
+    let [before, after] = sides.map(Vec::from_iter);
+    let mut keys: Vec<&K> = before.iter().chain(&after).map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let numbers = |side: &[(K, UnitIx)]| -> Vec<u32> {
+        side.iter().map(|(key, _)| keys.partition_point(|other| *other < key) as u32).collect()
+    };
+    let units =
+        |side: &[(K, UnitIx)], places: Vec<u32>| places.iter().map(|&at| side[at as usize].1).collect();
+    let both = sites::joined(&numbers(&before), &numbers(&after))?.into_iter();
+    Ok(both.map(|[b, a]| [units(&before, b), units(&after, a)]).collect())
 }
 
 /// Lines of the user's frames, by file and function.
@@ -281,22 +319,25 @@ fn distance(before: u32, after: u32) -> i64 {
 }
 
 impl Matcher<'_> {
-    fn stage(&mut self, how: MatchedBy, by: By, key: Key) -> PolarsResult<()> {
-        let keys = [0, 1].map(|side| {
-            let free = self.free[side].iter().enumerate();
-            free.map(|(i, free)| key(&self.at(side, i)).filter(|_| *free)).collect::<Vec<_>>()
-        });
-        for [before, after] in joined(&keys[0], &keys[1])? {
+    fn stage(&mut self, how: MatchedBy, by: By, signs: &[SignOf]) -> PolarsResult<()> {
+        for [before, after] in joined([0, 1].map(|side| self.keys(side, signs)))? {
             self.align(how, by, before, after);
         }
         Ok(())
     }
 
-    fn at(&self, side: usize, i: usize) -> At<'_> {
+    /// The units of one side that are free and have all of some signs, by these.
+    fn keys(&self, side: usize, signs: &[SignOf]) -> impl Iterator<Item = (Vec<Sign<'_>>, UnitIx)> {
+        let free = self.units[side].keys().filter(move |&i| self.free[side][i]);
+        let key = move |i| signs.iter().map(|sign| sign(&self.at(side, i))).collect::<Option<_>>();
+        free.filter_map(move |i| Some((key(i)?, i)))
+    }
+
+    fn at(&self, side: usize, i: UnitIx) -> At<'_> {
         At { unit: &self.units[side][i], file: &self.files[side][i] }
     }
 
-    fn line(&self, side: usize, i: usize) -> u32 {
+    fn line(&self, side: usize, i: UnitIx) -> u32 {
         self.units[side][i].location().map_or(0, |f| f.line)
     }
 
@@ -306,13 +347,13 @@ impl Matcher<'_> {
     }
 
     /// Pairs the units of one group: by the names of their lines, then distance by distance.
-    fn align(&mut self, how: MatchedBy, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
+    fn align(&mut self, how: MatchedBy, by: By, mut before: Vec<UnitIx>, mut after: Vec<UnitIx>) {
         let alone = before.len() == 1 && after.len() == 1;
         if self.texts && matches!(by, By::Line | By::SameLine) && before.len().max(after.len()) <= MANY {
             self.align_names(how, &mut before, &mut after);
         }
         while let Some(distance) = self.commonest(&before, &after) {
-            let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();
+            let mut at_line: FxHashMap<i64, VecDeque<UnitIx>> = FxHashMap::default();
             for &a in &after {
                 at_line.entry(i64::from(self.line(1, a))).or_default().push_back(a);
             }
@@ -332,7 +373,7 @@ impl Matcher<'_> {
         }
     }
 
-    fn pair(&mut self, how: MatchedBy, b: usize, a: usize) {
+    fn pair(&mut self, how: MatchedBy, b: UnitIx, a: UnitIx) {
         (self.free[0][b], self.free[1][a]) = (false, false);
         self.pairs.push(Pair { before: b, after: a, how });
         if how == MatchedBy::Line {
@@ -342,17 +383,17 @@ impl Matcher<'_> {
     }
 
     /// Whether a pair would change places with one that is known by its line in the same function.
-    fn crosses(&self, b: usize, a: usize) -> bool {
+    fn crosses(&self, b: UnitIx, a: UnitIx) -> bool {
         let (old, new) = (self.line(0, b), self.line(1, a));
         let mut known = self.known.get(&place(&self.at(0, b))).into_iter().flatten();
         known.any(|&(before, after)| old != before && old.cmp(&before) == after.cmp(&new))
     }
 
     /// Pairs units whose lines are near each other and name the same, the likest first.
-    fn align_names(&mut self, how: MatchedBy, before: &mut Vec<usize>, after: &mut Vec<usize>) {
+    fn align_names(&mut self, how: MatchedBy, before: &mut Vec<UnitIx>, after: &mut Vec<UnitIx>) {
         let [b, a] = [(0, &*before), (1, &*after)]
             .map(|(side, units)| units.iter().map(|&i| (i, names(&self.at(side, i)))).collect::<Vec<_>>());
-        let mut likest: Vec<(Reverse<usize>, i64, usize, usize)> = Vec::new();
+        let mut likest: Vec<(Reverse<usize>, i64, UnitIx, UnitIx)> = Vec::new();
         for (b, old) in &b {
             for (a, new) in &a {
                 let apart = distance(self.line(0, *b), self.line(1, *a)).abs();
@@ -373,7 +414,7 @@ impl Matcher<'_> {
     }
 
     /// The distance that most units of a group are apart; ties go to what the file's frames say, then to the smallest.
-    fn commonest(&self, before: &[usize], after: &[usize]) -> Option<i64> {
+    fn commonest(&self, before: &[UnitIx], after: &[UnitIx]) -> Option<i64> {
         if before.is_empty() || after.is_empty() {
             return None;
         }
@@ -391,7 +432,7 @@ impl Matcher<'_> {
         counts.into_iter().max_by_key(|&(d, n)| (n, vote(d), -d.abs(), d)).map(|(d, _)| d)
     }
 
-    fn believable(&self, by: By, b: usize, a: usize, distance: i64, alone: bool) -> bool {
+    fn believable(&self, by: By, b: UnitIx, a: UnitIx, distance: i64, alone: bool) -> bool {
         let (before, after) = (self.at(0, b), self.at(1, a));
         let voted = self.voted(before.file, distance);
         let near = distance.abs() <= TOLERANCE;

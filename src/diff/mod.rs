@@ -22,7 +22,8 @@ use fixed::Fixed;
 use matching::{Pair, Roots};
 use polars::prelude::PolarsResult;
 use rustc_hash::FxHashMap;
-use units::{Cost, KindGroup, SiteGroup};
+use typed_index_collections::TiVec;
+use units::{Cost, KindGroup, SiteGroup, UnitIx};
 
 /// Compares two reports. Pure: the same two give the same result.
 ///
@@ -91,7 +92,7 @@ fn name_callers(sites: &mut [SiteChange], side: impl Fn(&mut SiteChange) -> Opti
 
 fn changes(pairs: &[Pair], fixed: &Fixed, roots: &Roots) -> Vec<SiteChange> {
     let sides = [fixed.before, fixed.after];
-    let mut paired = sides.map(|(_, units)| vec![false; units.len()]);
+    let mut paired = sides.map(|(_, units)| units.iter().map(|_| false).collect::<TiVec<UnitIx, _>>());
     let mut out = Vec::new();
     let mut fates = fixed.fates();
     for pair in pairs {
@@ -101,7 +102,7 @@ fn changes(pairs: &[Pair], fixed: &Fixed, roots: &Roots) -> Vec<SiteChange> {
     }
     let left = |side: usize| {
         let (report, units) = sides[side];
-        let free = units.iter().enumerate().zip(&paired[side]).filter(|(_, paired)| !**paired);
+        let free = units.iter_enumerated().zip(&paired[side]).filter(|(_, paired)| !**paired);
         let lines = fixed.comparable.lines;
         free.map(move |((i, unit), _)| (i, unit.per, Some(state(unit, unit.per, report, lines))))
     };

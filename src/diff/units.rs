@@ -8,8 +8,11 @@ use super::snapshot::{Snapshot, ranks};
 use crate::cost::statistics::QUARTILES_APART;
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
-use crate::vocabulary::{Attribution, Kind, Per, Sample};
+use crate::vocabulary::{Attribution, Direction, DriverApi, Kind, Per, Sample, ThreadRole, index};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use typed_index_collections::TiVec;
 
 impl Granularity {
     /// As fine as both sides can tell.
@@ -85,66 +88,76 @@ impl SiteGroup<'_> {
 /// Around a loop, programs warm up until they have settled: by so much of their waits two runs may differ, on each side.
 const OUTSIDE: f64 = 0.075;
 
-/// The units of a side, those with most waits first.
-pub fn units(side: &Snapshot, grain: Granularity) -> Vec<SiteGroup<'_>> {
-    let mut groups: FxHashMap<String, Vec<&Site>> = FxHashMap::default();
+index! {
+    /// A unit of one side: its place among [`units`].
+    UnitIx
+}
+
+/// What the sites of a unit share: the call, whose thread waits, and where.
+pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, Place<'a>);
+
+/// Where the sites of a unit wait, as far as the grain tells.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place<'a> {
+    Anywhere(Option<Direction>),
+    Line { kind: KindGroup, operation: Option<String>, once: bool, at: &'a Frame, library: Option<&'a Frame> },
+    Function { file: &'a str, function: &'a str, copy: Option<Direction> },
+    Unframed { kind: KindGroup, native: &'a [String], nvtx: &'a [String], copy: Option<Direction> },
+}
+
+/// The units of a side, those with most waits first; of equals, by what they are.
+pub fn units(side: &Snapshot, grain: Granularity) -> TiVec<UnitIx, SiteGroup<'_>> {
+    let mut groups: BTreeMap<Identity, Vec<&Site>> = BTreeMap::new();
     for site in &side.sites {
         groups.entry(identity(site, grain)).or_default().push(site);
     }
     absorb_start_up(&mut groups, grain);
-    let mut units: Vec<(String, SiteGroup)> =
-        groups.into_iter().map(|(identity, sites)| (identity, unit(side, sites))).collect();
-    units.sort_by(|a, b| b.1.site.waits.cmp(&a.1.site.waits).then_with(|| a.0.cmp(&b.0)));
-    units.into_iter().map(|(_, unit)| unit).collect()
+    let mut units: Vec<SiteGroup> = groups.into_values().map(|sites| unit(side, sites)).collect();
+    units.sort_by_key(|unit| Reverse(unit.site.waits));
+    units.into()
 }
 
-fn identity(site: &Site, grain: Granularity) -> String {
+pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
     let copy = site.copy.map(|c| c.direction);
-    if grain == Granularity::Call {
-        return format!("{}|{}|{copy:?}", site.api, site.driver_api);
-    }
-    let mut text = format!("{}|{}|{}", site.api, site.driver_api, site.thread.role);
-    match (site.location(), grain) {
-        (Some(at), Granularity::Line) => {
+    let kind = KindGroup::of(site);
+    let place = match (grain, site.location()) {
+        (Granularity::Call, _) => Place::Anywhere(copy),
+        (Granularity::Line, Some(at)) => {
             // What is paid once is compared by the run.
-            let operation = site.native_method().unwrap_or_default();
-            text += &format!("|{:?}|{operation}|{}", KindGroup::of(site), site.once);
-            for f in std::iter::once(at).chain(&site.library_frame) {
-                text += &format!("|{}:{}:{}", f.file, f.function, f.line);
-            }
+            let (operation, library) = (site.native_method(), site.library_frame.as_ref());
+            Place::Line { kind, operation, once: site.once, at, library }
         }
         // Which verdict a sampled site has depends on its line.
-        (Some(at), _) => text += &format!("|{}:{}|{copy:?}", at.file, at.function),
-        (None, _) => {
-            let group = KindGroup::of(site);
-            text += &format!("|{group:?}|{}|{}|{copy:?}", site.native.join("|"), site.nvtx.join("|"));
+        (Granularity::Function, Some(Frame { file, function, .. })) => {
+            Place::Function { file, function, copy }
         }
-    }
-    text
+        (_, None) => Place::Unframed { kind, native: &site.native, nvtx: &site.nvtx, copy },
+    };
+    let role = (grain != Granularity::Call).then_some(site.thread.role);
+    (&site.api, site.driver_api, role, place)
 }
 
 /// Without frames, the first waits of a loop may look like another site than the rest: nothing ran before them that
 /// would tell what they are. They join the sites that only their verdict parts them from.
-fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Granularity) {
+fn absorb_start_up<'a>(groups: &mut BTreeMap<Identity<'a>, Vec<&'a Site>>, grain: Granularity) {
     let early = |sites: &[&Site]| sites.iter().all(|s| s.start_up.is_some() && s.location().is_none());
     // Not by the copy, which nsys may have lost.
-    let loose = |site: &Site| format!("{}|{}|{:?}{:?}", site.thread.role, site.api, site.native, site.nvtx);
+    let loose = |site: &'a Site| (site.thread.role, &site.api, &site.native, &site.nvtx);
     if grain == Granularity::Call {
         return;
     }
-    let mut rest: FxHashMap<String, (u64, String)> = FxHashMap::default();
+    let mut rest: FxHashMap<_, (u64, &Identity)> = FxHashMap::default();
     let unframed = groups.iter().filter(|(_, sites)| sites[0].location().is_none());
     for (identity, sites) in unframed.filter(|(_, sites)| !early(sites)) {
-        let waits = sites.iter().map(|s| s.waits).sum();
-        let best = rest.entry(loose(sites[0])).or_default();
-        *best = (waits, identity.clone()).max(std::mem::take(best));
+        let own = (sites.iter().map(|s| s.waits).sum(), identity);
+        let most = rest.entry(loose(sites[0])).or_insert(own);
+        *most = own.max(*most);
     }
-    let join = |(identity, sites): (&String, &Vec<&Site>)| {
+    let join = |(identity, sites): (&Identity<'a>, &Vec<&'a Site>)| {
         let rest = rest.get(&loose(sites[0])).filter(|_| early(sites))?;
         Some((identity.clone(), rest.1.clone()))
     };
-    let mut joins: Vec<(String, String)> = groups.iter().filter_map(join).collect();
-    joins.sort();
+    let joins: Vec<(Identity, Identity)> = groups.iter().filter_map(join).collect();
     for (early, rest) in joins {
         let sites = groups.remove(&early).unwrap_or_default();
         groups.entry(rest).or_default().extend(sites);
