@@ -51,23 +51,40 @@ pub fn width(text: &str) -> usize {
 
 /// A duration to three significant digits: "412 ns", "3.21 µs", "12.4 ms", "1.83 s", "2 min 03 s", "1 h 05 min".
 pub fn duration(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    let ns = ns.unsigned_abs();
-    if ns < 1_000 {
-        return format!("{sign}{ns} ns");
+    if let Some((number, unit)) = in_one_unit(ns) {
+        return format!("{number} {unit}");
     }
-    // Whole seconds end at the minute, the other units at the next one.
-    for (unit, name, end) in [(1_000, "µs", 1_000), (1_000_000, "ms", 1_000), (1_000_000_000, "s", 60)] {
-        if let Some(number) = three_digits(ns, unit, end) {
-            return format!("{sign}{number} {name}");
-        }
-    }
+    let (sign, ns) = (sign(ns), ns.unsigned_abs());
     let seconds = rounded(ns, 1_000_000_000);
     if seconds < 3_600 {
         return format!("{sign}{} min {:02} s", seconds / 60, seconds % 60);
     }
     let minutes = rounded(ns, 60_000_000_000);
     format!("{sign}{} h {:02} min", count(minutes / 60), minutes % 60)
+}
+
+/// From one duration to another: "4.58 to 4.66 ms", "970 µs to 1.02 ms".
+pub fn durations(low: i64, high: i64) -> String {
+    match [low, high].map(in_one_unit) {
+        [Some((low, unit)), Some((high, other))] if unit == other => format!("{low} to {high} {unit}"),
+        _ => format!("{} to {}", duration(low), duration(high)),
+    }
+}
+
+/// A duration below a minute: its number and unit.
+fn in_one_unit(ns: i64) -> Option<(String, &'static str)> {
+    let (sign, ns) = (sign(ns), ns.unsigned_abs());
+    if ns < 1_000 {
+        return Some((format!("{sign}{ns}"), "ns"));
+    }
+    // Whole seconds end at the minute, the other units at the next one.
+    let units = [(1_000, "µs", 1_000), (1_000_000, "ms", 1_000), (1_000_000_000, "s", 60)];
+    let number = |(unit, name, end)| Some((format!("{sign}{}", three_digits(ns, unit, end)?), name));
+    units.into_iter().find_map(number)
+}
+
+fn sign(ns: i64) -> &'static str {
+    if ns < 0 { "-" } else { "" }
 }
 
 /// `value / unit` with three significant digits, unless that rounds up to `end`.

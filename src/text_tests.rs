@@ -18,6 +18,18 @@ fn hostile_text_is_shown_not_obeyed() {
 }
 
 #[test]
+fn two_durations_share_their_unit() {
+    for (low, high, text) in [
+        (4_580_000, 4_660_000, "4.58 to 4.66 ms"),
+        (970_000, 1_020_000, "970 µs to 1.02 ms"),
+        (-5, 7, "-5 to 7 ns"),
+        (123_000_000_000, 183_000_000_000, "2 min 03 s to 3 min 03 s"),
+    ] {
+        assert_eq!(durations(low, high), text);
+    }
+}
+
+#[test]
 fn durations_have_three_digits() {
     for (ns, text) in [
         (0, "0 ns"),

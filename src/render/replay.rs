@@ -111,13 +111,8 @@ fn blas_version(version: i32) -> String {
     format!("{}.{}.{}", version / unit, version % unit / 100, version % 100)
 }
 
-/// `4.58 to 4.66 ms`, `970 µs to 1.02 ms`.
 fn range(spread: &Spread) -> String {
-    let [low, high] = [spread.low_ns, spread.high_ns].map(text::duration);
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
+    text::durations(spread.low_ns, spread.high_ns)
 }
 
 /// The variants, and how far the first one is from the capture.
