@@ -61,8 +61,7 @@ pub fn price(
     let fixes = TiVec::from(vec![Change::Keep; subjects.len()]);
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
     let mut known = divided(2, terms.threads, |i| run(program, &replayed[i]));
-    let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
-    let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
+    let [error, usual_error] = [0, 1].map(|i| Some((known[i].end - recorded).abs() as f64 / recorded as f64));
     let sites: TiVec<SiteIx, Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
     let low = low_of(subjects, &sites).min(high);
@@ -71,7 +70,7 @@ pub fn price(
         error,
         usual_error,
         recorded,
-        simulated: plain,
+        simulated: known[0].end,
         sites,
         run: bounds_only,
         captured: bounds_only,
@@ -91,27 +90,15 @@ pub fn price(
         let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
-        let (beside, work) = divided(subjects.len(), terms.threads, |i| {
-            let subject = &subjects.raw[i];
-            let gone = subject.waits.iter().map(|&w| (w, subject.fix));
-            (
-                bounds::beside(capture, program, gone),
-                HostWork::of(capture, program, subjects, SiteIx::from(i)),
-            )
-        })
-        .into_iter()
-        .unzip::<_, _, TiVec<SiteIx, i64>, TiVec<_, _>>();
-        let settling = Settling { program, subjects, outcomes: &outcomes, work, clock, margin, terms };
-        settling.settle(&plan, &beside, &mut prices);
+        let (beside, work) = beside_of(capture, program, subjects, terms.threads);
+        let settling =
+            Settling { program, subjects, outcomes: &outcomes, beside, work, clock, margin, terms };
+        settling.settle(&plan, &mut prices);
         let fixed = |sites: &[SiteIx]| run(program, &plan.with(sites, subjects));
-        let runs = plan.room.min(together::RUNS);
-        prices.together = together::find(&settling, &plan, &beside, runs, fixed);
+        prices.together = together::find(&settling, &plan, plan.room.min(together::RUNS), fixed);
     }
     if margin.limited {
-        // At the power limit kernels may slow down by all that idle time was given up.
-        let savings = prices.iteration.iter_mut().chain([&mut prices.run]);
-        savings.for_each(|s| s.low = 0);
-        prices.sites.iter_mut().for_each(|p| p.low = 0);
+        prices.promise_nothing();
     }
     prices
 }
@@ -164,6 +151,21 @@ fn bounds_of(
     bounds.reverse();
     let whole = bounds.pop().unwrap_or_default();
     (bounds.into(), whole)
+}
+
+/// Of each subject, what it saves at most besides waiting, and what the host does beside its waits.
+fn beside_of(
+    capture: &Waits,
+    program: &Program,
+    subjects: &TiSlice<SiteIx, Subject>,
+    threads: usize,
+) -> (TiVec<SiteIx, i64>, TiVec<SiteIx, HostWork>) {
+    let of = |i: usize| {
+        let subject = &subjects.raw[i];
+        let gone = subject.waits.iter().map(|&w| (w, subject.fix));
+        (bounds::beside(capture, program, gone), HostWork::of(capture, program, subjects, i.into()))
+    };
+    divided(subjects.len(), threads, of).into_iter().unzip()
 }
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give; one

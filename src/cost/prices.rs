@@ -174,10 +174,17 @@ impl Prices {
         }
     }
 
+    /// Lets all ranges begin at nothing: at the power limit kernels may slow down by all that idle time was given up.
+    pub fn promise_nothing(&mut self) {
+        self.iteration.iter_mut().chain([&mut self.run]).for_each(|saving| saving.low = 0);
+        self.sites.iter_mut().for_each(|price| price.low = 0);
+    }
+
     /// Whether nothing was priced.
     pub fn is_empty(&self) -> bool {
         self.recorded == 0
     }
+
     /// Whether the simulated run is close enough to the recorded one ([`TOLERANCE`]) to price with.
     pub fn usable(&self) -> bool {
         self.error.is_some_and(|error| error <= TOLERANCE)

@@ -25,6 +25,8 @@ pub(super) struct Settling<'a> {
     pub subjects: &'a TiSlice<SiteIx, Subject>,
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
+    /// Of each subject, what it saves at most besides waiting.
+    pub beside: TiVec<SiteIx, i64>,
     /// Of each subject, what the host does beside its waits.
     pub work: TiVec<SiteIx, HostWork>,
     pub clock: Clock,
@@ -33,10 +35,9 @@ pub(super) struct Settling<'a> {
 }
 
 impl Settling<'_> {
-    /// `beside`: what each subject saves at most besides waiting.
-    pub fn settle(&self, plan: &Plan, beside: &TiSlice<SiteIx, i64>, prices: &mut Prices) {
+    pub fn settle(&self, plan: &Plan, prices: &mut Prices) {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
-        let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
+        let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(self.beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
         let bound = bound_by(joint);
         prices.bound_by = Some(bound);
@@ -63,7 +64,7 @@ impl Settling<'_> {
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
-        let reach = bounded(self.reach(beside), prices.run.high);
+        let reach = bounded(self.reach(), prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
@@ -97,14 +98,14 @@ impl Settling<'_> {
 
     /// What all counted waits block at most in the runs that a range is of, and what goes with their calls. Under backtraces
     /// waits look empty: there it says nothing.
-    fn reach(&self, beside: &TiSlice<SiteIx, i64>) -> i64 {
+    fn reach(&self) -> i64 {
         if self.program.backtraces {
             return i64::MAX;
         }
         let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
         let blocked = |i: SiteIx| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
         let counted = self.subjects.keys().filter(|&i| self.subjects[i].counted);
-        counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(beside[i]))
+        counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(self.beside[i]))
     }
 
     /// Length of an iteration of a run.

@@ -17,7 +17,6 @@ use super::settle::Settling;
 use super::simulate::Outcome;
 use crate::vocabulary::SiteIx;
 use rustc_hash::FxHashMap;
-use typed_index_collections::TiSlice;
 
 /// Runs for all sets of a capture.
 pub(super) const RUNS: usize = 12;
@@ -37,11 +36,10 @@ const ENOUGH: i64 = 90;
 pub(super) fn find(
     settling: &Settling,
     plan: &Plan,
-    beside: &TiSlice<SiteIx, i64>,
     runs: usize,
     simulate: impl FnMut(&[SiteIx]) -> Outcome,
 ) -> Vec<Together> {
-    let mut search = Search { settling, beside, left: runs, simulate };
+    let mut search = Search { settling, left: runs, simulate };
     let base = &settling.outcomes[0];
     let worth = (search.length(base) / WORTH).max(1);
     let alone = |single: usize| search.saved(&settling.outcomes[single]);
@@ -70,7 +68,6 @@ fn is_more(saved: i64, alone: i64) -> bool {
 
 struct Search<'a, F> {
     settling: &'a Settling<'a>,
-    beside: &'a TiSlice<SiteIx, i64>,
     /// Runs that may still be run.
     left: usize,
     simulate: F,
@@ -144,7 +141,7 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
     fn range(&self, set: &[SiteIx], fixed: &Outcome) -> Saving {
         let Settling { outcomes, clock, margin, .. } = self.settling;
         let laps = self.laps(fixed);
-        let most = set.iter().map(|&i| outcomes[0].waited[i].saturating_add(self.beside[i]));
+        let most = set.iter().map(|&i| outcomes[0].waited[i].saturating_add(self.settling.beside[i]));
         let most = most.fold(0, i64::saturating_add) / laps;
         let whole = self.saved(fixed).min(most);
         let saved = clock.keeps(whole);
