@@ -44,6 +44,17 @@ pub struct ResolvedScenario {
     pub ranks: FxHashMap<SiteId, usize>,
 }
 
+/// How a site is paid once, however long the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaidOnce {
+    /// Before its process' first kernel or after its last.
+    OutsideWork,
+    /// In the loop's first iterations, or before.
+    AtLoopStart,
+    /// Before the loop or after it.
+    OutsideLoop,
+}
+
 impl CaptureAnalysis {
     /// Prices every site: the change that its verdict advises, or the one that is wished for.
     ///
@@ -132,30 +143,31 @@ impl CaptureAnalysis {
         single || self.paid_once(site).is_some()
     }
 
-    /// As [`Self::is_once`]: outside all work, at the start of the loop, or around the loop. Sites of one answer together
-    /// still give it.
-    pub fn paid_once(&self, site: &Site) -> Option<u8> {
+    /// In which way a site is paid once, if it is. Sites of one answer together still give it.
+    pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
         let outside = |(from, to): (i64, i64)| {
             site.bundle.waits.iter().map(|&w| &self.waits[w]).all(|w| w.end <= from || w.start >= to)
         };
         let &work = self.devices.work.get(&site.bundle.pid)?;
         let iterations = self.loop_of(site);
         let last_wait = site.bundle.waits.last().map_or(0, |&w| self.waits[w].start);
-        let signs = [
-            outside(work),
-            iterations.is_some_and(|i| i.only_at_start(last_wait)),
-            iterations.and_then(|i| i.whole()).is_some_and(outside),
-        ];
-        (0..).zip(signs).find(|(_, holds)| *holds).map(|(sign, _)| sign)
+        match () {
+            () if outside(work) => Some(PaidOnce::OutsideWork),
+            () if iterations.is_some_and(|i| i.only_at_start(last_wait)) => Some(PaidOnce::AtLoopStart),
+            () if iterations.and_then(|i| i.whole()).is_some_and(outside) => Some(PaidOnce::OutsideLoop),
+            () => None,
+        }
     }
 
     /// Whether a program pays for a site once, and before its loop or, without one, its work.
     pub fn is_before_loop(&self, site: &Site) -> bool {
         let last = site.bundle.waits.last().map(|&w| self.waits[w].end);
         let from = match self.paid_once(site) {
-            Some(0) => self.devices.work.get(&site.bundle.pid).map(|work| work.0),
-            Some(1) => return true,
-            Some(_) => self.iterations.as_ref().and_then(|i| i.whole()).map(|whole| whole.0),
+            Some(PaidOnce::OutsideWork) => self.devices.work.get(&site.bundle.pid).map(|work| work.0),
+            Some(PaidOnce::AtLoopStart) => return true,
+            Some(PaidOnce::OutsideLoop) => {
+                self.iterations.as_ref().and_then(|i| i.whole()).map(|whole| whole.0)
+            }
             None => None,
         };
         last.zip(from).is_some_and(|(end, from)| end <= from)

@@ -59,6 +59,11 @@ impl Site {
         self.bundle.frames.get(self.inside?.frame)
     }
 
+    /// That line, unless the user's line names it too.
+    pub fn unnamed_library_frame(&self) -> Option<&PyFrame> {
+        self.library_frame().filter(|_| self.inside.is_some_and(|inside| !inside.called))
+    }
+
     /// An edit stays only where all that joins the site has the same.
     fn refuse_edit_of(&mut self, other: Option<Reading>) {
         let Some(own) = &mut self.reading else { return };
@@ -115,7 +120,7 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 /// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
 /// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays, and
 /// whether a capture holds it does not change the key of what does.
-pub fn join(judged: Vec<Site>, when: impl Fn(&Site) -> Option<u8>) -> Vec<Site> {
+pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> Option<W>) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
         (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
