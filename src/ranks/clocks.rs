@@ -14,10 +14,12 @@
 //!
 //! For each export some 65 shifts over at most 512 collectives, as often as exports come to be known that it may share them with.
 
-use super::numbers::Party;
+use super::numbers::{Party, PartyIx};
 use crate::model::ranks::Clocks;
+use crate::vocabulary::index;
 use polars::prelude::DataFrame;
 use std::collections::BTreeMap;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// By so many collectives one capture may have begun before another.
 const SHIFTS: isize = 32;
@@ -60,31 +62,32 @@ pub struct Group {
 #[derive(Default)]
 pub struct Aligned {
     /// By group, then by rank, in the order of the list; in the order of their start.
-    pub kernels: BTreeMap<Group, Vec<Vec<Kernel>>>,
+    pub kernels: BTreeMap<Group, TiVec<PartyIx, Vec<Kernel>>>,
     /// Keys of the sites of waits.
     pub keys: Vec<String>,
     /// What was added to each rank's times.
-    pub offsets: Vec<Option<i64>>,
+    pub offsets: TiVec<PartyIx, Option<i64>>,
     /// How clocks were put together.
     pub clocks: Option<Clocks>,
 }
 
 /// Reads the rows of collectives and puts them on the clock of the first rank that has any.
-pub fn align(rows: DataFrame, parties: &[Party]) -> Aligned {
+pub fn align(rows: DataFrame, parties: &TiSlice<PartyIx, Party>) -> Aligned {
     let mut out = read(&rows, parties.len()).unwrap_or_default();
     let first = parties.first().map(|p| p.capture.as_str());
     let one_capture = parties.iter().all(|p| Some(p.capture.as_str()) == first);
-    let has = |party: usize| out.kernels.values().any(|by| !by[party].is_empty());
-    let reference = (0..parties.len()).find(|&party| has(party)).unwrap_or(0);
+    let has = |party: PartyIx| out.kernels.values().any(|by| !by[party].is_empty());
+    let reference = parties.keys().find(|&party| has(party)).unwrap_or_default();
     let captures = Captures::of(parties);
-    let rough = |of: usize| {
+    let rough = |of: CaptureIx| {
         let own = captures.started[of].zip(captures.started[*captures.of.get(reference)?]);
         own.map(|(own, zero)| own.saturating_sub(zero))
     };
-    let zero = captures.of.get(reference).copied().unwrap_or(0);
+    let zero = captures.of.get(reference).copied().unwrap_or_default();
     let set = by_collectives(&out, &captures, zero, &rough);
-    let known: Vec<Option<i64>> = (0..set.len()).map(|of| set[of].map(|set| set.0).or(rough(of))).collect();
-    let others = set.iter().enumerate().filter(|(of, _)| *of != zero);
+    let known: TiVec<CaptureIx, Option<i64>> =
+        set.iter_enumerated().map(|(of, set)| set.map(|set| set.0).or(rough(of))).collect();
+    let others = set.iter_enumerated().filter(|(of, _)| *of != zero);
     let strays: Vec<i64> = others.filter_map(|(_, set)| Some((*set)?.1)).collect();
     let by_start = known.iter().zip(&set).filter(|(known, set)| known.is_some() && set.is_none()).count();
     out.clocks = (!one_capture).then_some(Clocks {
@@ -107,23 +110,28 @@ pub fn align(rows: DataFrame, parties: &[Party]) -> Aligned {
     out
 }
 
+index! {
+    /// An export of some ranks: its place in [`Captures::started`].
+    CaptureIx
+}
+
 /// The exports of all ranks: each has one clock.
+#[derive(Default)]
 struct Captures {
     /// Of each rank.
-    of: Vec<usize>,
+    of: TiVec<PartyIx, CaptureIx>,
     /// When each began, by its machine's clock.
-    started: Vec<Option<i64>>,
+    started: TiVec<CaptureIx, Option<i64>>,
 }
 
 impl Captures {
-    fn of(parties: &[Party]) -> Self {
-        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut found = Self { of: Vec::new(), started: Vec::new() };
+    fn of(parties: &TiSlice<PartyIx, Party>) -> Self {
+        let mut known: BTreeMap<&str, CaptureIx> = BTreeMap::new();
+        let mut found = Self::default();
         for party in parties {
-            let of = *known.entry(&party.capture).or_insert_with(|| {
-                found.started.push(party.profile.started_utc_ns);
-                found.started.len() - 1
-            });
+            let of = *known
+                .entry(&party.capture)
+                .or_insert_with(|| found.started.push_and_get_key(party.profile.started_utc_ns));
             found.of.push(of);
         }
         found
@@ -135,26 +143,26 @@ impl Captures {
 fn by_collectives(
     found: &Aligned,
     captures: &Captures,
-    reference: usize,
-    rough: &impl Fn(usize) -> Option<i64>,
-) -> Vec<Option<(i64, i64)>> {
-    let mut set: Vec<Option<(i64, i64)>> = vec![None; captures.started.len()];
+    reference: CaptureIx,
+    rough: &impl Fn(CaptureIx) -> Option<i64>,
+) -> TiVec<CaptureIx, Option<(i64, i64)>> {
+    let mut set: TiVec<CaptureIx, Option<(i64, i64)>> = captures.started.iter().map(|_| None).collect();
     set.get_mut(reference).into_iter().for_each(|zero| *zero = Some((0, 0)));
     // Groups whose collectives are known by an export that is set: by one of its ranks.
-    let mut next: Vec<usize> = vec![reference];
-    let mut known: BTreeMap<&Group, usize> = BTreeMap::new();
+    let mut next: Vec<CaptureIx> = vec![reference];
+    let mut known: BTreeMap<&Group, PartyIx> = BTreeMap::new();
     while !next.is_empty() {
         for (group, by) in &found.kernels {
-            let is_set = |&party: &usize| !by[party].is_empty() && set[captures.of[party]].is_some();
+            let is_set = |&party: &PartyIx| !by[party].is_empty() && set[captures.of[party]].is_some();
             if !known.contains_key(group) {
-                known.extend((0..by.len()).find(is_set).map(|party| (group, party)));
+                known.extend(by.keys().find(is_set).map(|party| (group, party)));
             }
         }
         next.clear();
-        let mut best: BTreeMap<usize, (usize, &Group, usize)> = BTreeMap::new();
+        let mut best: BTreeMap<CaptureIx, (usize, &Group, PartyIx)> = BTreeMap::new();
         for (&group, &zero) in &known {
             let by = &found.kernels[group];
-            for party in (0..by.len()).filter(|&party| set[captures.of[party]].is_none()) {
+            for party in by.keys().filter(|&party| set[captures.of[party]].is_none()) {
                 let both = by[party].len().min(by[zero].len());
                 let best = best.entry(captures.of[party]).or_insert((0, group, party));
                 *best = (*best).max((both, group, party));
@@ -250,8 +258,8 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
             name: name.to_owned(),
             communicator: communicators.as_ref().and_then(|c| c.get(i)).map(str::to_owned),
         };
-        let by = out.kernels.entry(group).or_insert_with(|| vec![Vec::new(); ranks]);
-        if let Some(of) = by.get_mut(party as usize) {
+        let by = out.kernels.entry(group).or_insert_with(|| vec![Vec::new(); ranks].into());
+        if let Some(of) = by.get_mut(PartyIx::from(party as usize)) {
             of.push(Kernel { span: (start, end), launched: launched.get(i), wait });
         }
     }

@@ -15,12 +15,13 @@
 //! Linear in the collectives, times the ranks.
 
 use super::clocks::{Aligned, Group, Kernel};
-use super::numbers::Party;
+use super::numbers::{Party, PartyIx};
 use crate::model::ranks::{Late, LateWait, Spent};
 use crate::model::{Code, Warning};
 use crate::text;
 use crate::waits::collectives::{END_APART_NS, Meeting, meetings};
 use std::collections::BTreeMap;
+use typed_index_collections::TiSlice;
 
 /// Late ranks and collectives that are listed.
 const LISTED: usize = 20;
@@ -51,14 +52,15 @@ struct Sum {
 }
 
 /// Over all kinds of collectives.
-pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
+pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
     let unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
     let mut found = Found { unnamed, ..Found::default() };
     for (group, by_rank) in &aligned.kernels {
         // Of which ranks a communicator is, its kernels tell; without it, all are taken to be in one.
-        let among: Vec<usize> = (0..by_rank.len())
+        let among: Vec<PartyIx> = by_rank
+            .keys()
             .filter(|&rank| group.communicator.is_none() || !by_rank[rank].is_empty())
             .collect();
         let by_rank: Vec<&Vec<Kernel>> = among.iter().map(|&rank| &by_rank[rank]).collect();

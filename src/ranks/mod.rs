@@ -22,6 +22,7 @@ use anyhow::Result;
 use numbers::Party;
 use std::collections::BTreeSet;
 use tables::Tables;
+use typed_index_collections::TiSlice;
 
 /// What is said over ranks, with what limits it; `None` where there are not two.
 ///
@@ -35,8 +36,8 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     }
     let per = if parties.iter().all(|p| p.profile.iterations > 0) { Per::Iteration } else { Per::Run };
     let sites = sites::over(tables, &parties, per)?;
-    let aligned = clocks::align(tables.collectives(&parties)?, &parties);
-    let mut found = late::find(&aligned, &parties);
+    let aligned = clocks::align(tables.collectives(&parties)?, TiSlice::from_ref(&parties));
+    let mut found = late::find(&aligned, TiSlice::from_ref(&parties));
     for wait in found.late.iter_mut().filter_map(|late| late.wait.as_mut()) {
         if let Some(site) = sites.iter().find(|site| site.key == wait.key) {
             (wait.id, wait.place) = (Some(site.id.clone()), site.place.clone());

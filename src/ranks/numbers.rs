@@ -9,8 +9,14 @@
 use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{Code, ProfileInfo, Warning};
 use crate::text;
+use crate::vocabulary::index;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+index! {
+    /// A process of the program: its place in the order of ranks.
+    PartyIx
+}
 
 /// A process of the program.
 #[derive(Clone, Debug)]
