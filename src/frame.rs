@@ -243,7 +243,7 @@ impl Waits {
     }
 
     /// What each site's waits come to, and how they vary where that is asked for.
-    pub fn of_sites(&self, spread: bool) -> PolarsResult<Vec<SiteWaits>> {
+    pub fn of_sites(&self, spread: bool) -> PolarsResult<TiVec<SiteIx, SiteWaits>> {
         let mut spreads = if spread { self.spreads()? } else { Vec::new() }.into_iter();
         let threads = self.distinct("thread")?;
         let places = threads.into_iter().zip(self.distinct("device")?).zip(self.distinct("stream")?);

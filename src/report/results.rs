@@ -20,7 +20,8 @@ use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
-    Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, Strategy, ThreadRole,
+    Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, SiteIx, Strategy,
+    ThreadRole,
 };
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
@@ -57,6 +58,16 @@ impl Spans {
         let thread = threads.map(|s| length(clip(s.start, s.end))).collect();
         Self { thread, device: found.devices.list.iter().map(device).collect() }
     }
+
+    fn of_threads(&self, threads: &[ThreadIx]) -> i64 {
+        sum(threads.iter().map(|&t| self.thread[t]))
+    }
+
+    /// Of all where those that a site waits for are not known.
+    fn of_devices(&self, devices: &[DeviceIx]) -> i64 {
+        let own = |(ix, _): &(DeviceIx, _)| devices.is_empty() || devices.contains(ix);
+        sum(self.device.iter_enumerated().filter(own).map(|(_, length)| length.0))
+    }
 }
 
 /// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole.
@@ -90,31 +101,28 @@ impl<'a> Sites<'a> {
     /// All of them, in the export's order.
     pub fn all(&self) -> anyhow::Result<Vec<Site>> {
         let waits = self.waits.of_sites(!self.options.without_spread)?;
-        Ok(divided(waits.len(), self.options.threads, |number| self.site(number, &waits[number])))
+        let site = |ix: SiteIx| self.site(ix, &waits[ix]);
+        Ok(divided(waits.len(), self.options.threads, |number| site(number.into())))
     }
 
-    fn site(&self, number: usize, waits: &SiteWaits) -> Site {
-        let ix = SiteId { profile: self.number, site: number.into() };
-        let site: &'a FoundSite = &self.found.sites[ix.site];
-        let b = &site.bundle;
-        let v = &site.verdict;
-        let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
-        let SiteWaits { sums, paths, threads, devices, stream, spread } = waits;
-        let (stream, spread) = (*stream, spread.clone());
+    fn site(&self, number: SiteIx, waits: &SiteWaits) -> Site {
+        let found = self.found;
+        let site = &found.sites[number];
+        let (b, v, sums) = (&site.bundle, &site.verdict, &waits.sums);
+        let frame = |f: &PyFrame| self.options.rules.frame(f);
         let copy = b.copy.filter(|_| sums.copies > 0);
-        let (blocked_percent, drain_percent) = self.percents(sums, threads, devices);
-        let iterations = self.found.loop_of(site).map(|i| i.spans.len());
         // What the waits inside iterations come to, per iteration.
-        let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
+        let iterations = found.loop_of(site).map(|i| i.spans.len() as f64);
+        let each = |inside: i64| iterations.map(|count| inside as f64 / count);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
         let start_up = self.start_up(site, sums);
         let behind = self.look.as_ref().and_then(|look| look.behind(site));
         let late = behind.as_ref().and_then(|behind| awaited::latest(behind, sums.blocked_ns));
         let collective = behind.as_ref().and_then(|behind| awaited::said(behind, sums.blocked_ns));
-        let telling = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.called));
         let said = start_up.as_ref().map(said_of_start_up).into_iter().chain(collective);
+        let library = site.unnamed_library_frame();
         Site {
-            ix,
+            ix: SiteId { profile: self.number, site: number },
             id: String::new(),
             key: site.key.clone(),
             api: b.api.to_string(),
@@ -126,62 +134,52 @@ impl<'a> Sites<'a> {
             evidence: v.evidence.iter().cloned().chain(said).collect(),
             attribution: b.attribution,
             attribution_note: b.note.clone(),
-            user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
-            frames,
-            native: native::readable(&b.chain),
-            library: telling.map(|f| package(&f.file).to_owned()),
-            library_frame: telling.map(|f| self.options.rules.frame(f)),
+            frames: b.frames.iter().map(frame).collect(),
+            user_frame: b.user_frame().map(frame),
+            library: library.map(|f| package(&f.file).to_owned()),
+            library_frame: library.map(frame),
             caller: None,
-            call_paths: self.call_paths(site, paths),
+            call_paths: self.call_paths(site, &waits.paths),
             backward: self.backward(site),
+            native: native::readable(&b.chain),
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: site.line_text.clone(),
             snippet: site.snippet.clone(),
-            thread: self.thread(threads, b.role),
-            process: awaited::process(self.found, self.number, b.pid),
-            device: if let &[only] = &devices[..] { Some(self.found.devices.list[only].id) } else { None },
-            stream,
+            thread: self.thread(&waits.threads, b.role),
+            process: awaited::process(found, self.number, b.pid),
+            device: if let [only] = waits.devices[..] { Some(found.devices.list[only].id) } else { None },
+            stream: waits.stream,
             copy: copy.map(|c| Copy { bytes: sums.bytes_min.unsigned_abs(), ..c }),
             copy_bytes_max: copy
-                .and_then(|_| (sums.bytes_max > sums.bytes_min).then(|| sums.bytes_max.unsigned_abs())),
+                .and((sums.bytes_max > sums.bytes_min).then(|| sums.bytes_max.unsigned_abs())),
             waits: sums.waits.unsigned_abs(),
             per_iteration: each(sums.waits_inside),
             blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
             drain_per_iteration_ns: each_ns(sums.drain_inside_ns),
             offset_ns: (sums.waits_inside > 0).then_some(sums.offset_p50_ns),
-            spread,
+            spread: waits.spread.clone(),
             blocked_ns: sums.blocked_ns,
             blocked_p50_ns: sums.blocked_p50_ns,
             blocked_p99_ns: sums.blocked_p99_ns,
             blocked_max_ns: sums.blocked_max_ns,
-            blocked_percent,
+            blocked_percent: percent(sums.blocked_ns, self.spans.of_threads(&waits.threads)),
             drain_ns: sums.drain_ns,
             drain_p50_ns: sums.drain_p50_ns,
             drain_max_ns: sums.drain_max_ns,
-            drain_percent,
+            drain_percent: percent(sums.drain_ns, self.spans.of_devices(&waits.devices)),
             found_idle: sums.found_nothing.unsigned_abs(),
             start_up,
-            once: self.found.is_once(site),
-            after_loop: self.found.is_after_loop(site),
+            once: found.is_once(site),
+            after_loop: found.is_after_loop(site),
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
             fix: advice_on(late, v.class, self.fix(site)),
             proposal: edits::proposal(site),
-            histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
+            histogram: histogram(b.waits.iter().map(|&w| found.waits[w].blocked)),
             awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),
         }
-    }
-
-    /// Blocked time of the time of the threads that wait, and idle time after it of the time of the GPUs that they wait for:
-    /// of all where those are not known.
-    fn percents(&self, sums: &Sums, threads: &[ThreadIx], devices: &[DeviceIx]) -> (f64, f64) {
-        let threads = sum(threads.iter().map(|&t| self.spans.thread[t]));
-        let all: Vec<DeviceIx> = self.spans.device.keys().collect();
-        let devices = if devices.is_empty() { &all } else { devices };
-        let devices = sum(devices.iter().map(|&d| self.spans.device[d].0));
-        (percent(sums.blocked_ns, threads), percent(sums.drain_ns, devices))
     }
 
     /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
