@@ -19,7 +19,6 @@ use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
-use crate::profile::payload::Payloads;
 use crate::profile::wanted::Wanted;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
@@ -283,7 +282,7 @@ impl CaptureAnalysis {
         let sources = judge.sources;
         self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
         if !again {
-            profile.nvtx.payloads = Payloads::default();
+            (profile.nvtx.payloads, profile.nvtx.texts) = Default::default();
         }
         let mut sites = site::join(judged, |site| self.paid_once(site));
         site::doubt(&mut sites, &sources);

@@ -40,6 +40,8 @@ pub struct Nvtx {
     pub sample_marks: Marks,
     /// Payloads of marks of calls that were at hand.
     pub payloads: Payloads,
+    /// Texts of the ranges around waits, as far as they were asked for; `None` of one without.
+    pub texts: FxHashMap<RangeId, Option<Arc<str>>>,
     /// How many ranges each thread opened, by `globalTid`, those not kept included.
     pub opened: FxHashMap<i64, u64>,
     /// Ranges that were pushed and never popped.
@@ -148,6 +150,7 @@ impl Nvtx {
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
             payloads,
+            texts: FxHashMap::default(),
             opened: opened.iter().map(|(&tid, &count)| (tid, count)).collect(),
             unclosed,
             domains,

@@ -157,16 +157,18 @@ pub fn trace_marker(text: &str) -> Option<Vec<PyFrame>> {
     (!frames.is_empty()).then_some(frames)
 }
 
-/// Texts of ranges and of all ranges around them.
+/// Texts of ranges and of all ranges around them; each is read once, however many selections of waits ask for it.
 pub(super) fn texts_outwards(
     profile: &mut Profile,
     innermost: impl Iterator<Item = Option<RangeId>>,
 ) -> Result<FxHashMap<RangeId, Arc<str>>, InputError> {
+    let Profile { db, strings, nvtx, .. } = profile;
     let innermost: BTreeSet<Option<RangeId>> = innermost.collect();
-    let all = innermost.into_iter().flat_map(|r| profile.nvtx.ranges.outwards(r));
-    let all: Vec<RangeId> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
-    Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
+    let all: BTreeSet<RangeId> = innermost.into_iter().flat_map(|r| nvtx.ranges.outwards(r)).collect();
+    let new: Vec<RangeId> = all.iter().copied().filter(|r| !nvtx.texts.contains_key(r)).collect();
+    let texts = nvtx.ranges.texts(db, strings, &new)?;
+    nvtx.texts.extend(new.into_iter().zip(texts));
+    Ok(all.into_iter().filter_map(|r| Some((r, nvtx.texts[&r].clone()?))).collect())
 }
 
 #[cfg(test)]
