@@ -117,6 +117,7 @@ pub fn units(side: &Snapshot, grain: Granularity) -> TiVec<UnitIx, SiteGroup<'_>
     units.into()
 }
 
+/// What a site shares with those of its unit.
 pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
     let copy = site.copy.map(|c| c.direction);
     let kind = KindGroup::of(site);
@@ -221,4 +222,23 @@ fn unit<'a>(side: &Snapshot, mut sites: Vec<&'a Site>) -> SiteGroup<'a> {
 /// What a share of samples with these quartiles costs.
 pub fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
     Cost { ns: median as f64 * share, sigma: (high.saturating_sub(low)) as f64 / QUARTILES_APART * share }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn names_that_join_to_one_text_are_two() {
+        let mut report = sample::single();
+        let mut site = report.sites[0].clone();
+        (site.user_frame, site.frames) = (None, Vec::new());
+        let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let of = |native| Site { native: named(native), ..site.clone() };
+        report.sites = vec![of(&["a|b"]), of(&["a", "b"]), of(&["a", "b"])];
+        let side = Snapshot::of(report, true);
+        let units = units(&side, Granularity::Line);
+        assert_eq!(units.iter().map(|unit| unit.ids.len()).collect::<Vec<_>>(), [2, 1]);
+    }
 }
