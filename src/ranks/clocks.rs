@@ -111,7 +111,7 @@ pub fn align(rows: DataFrame, parties: &TiSlice<PartyIx, Party>) -> Aligned {
 }
 
 index! {
-    /// An export of some ranks: its place in [`Captures::started`].
+    /// An export of some ranks: its place among those of all ranks.
     CaptureIx
 }
 
