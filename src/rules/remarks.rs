@@ -17,8 +17,8 @@ pub(super) const RULES: &[Rule] = &[
         .proves("What it costs is spread over the steps without it.")
         .example("if step % 100 == 0:\n    print(loss.item())"),
     remark(RuleId::S22)
-        .looks_at("The only assignment of a tensor that is moved to the GPU: one that fills it, or joins parts, and that nothing reads in between.")
-        .proves("The GPU can fill or join it: the host is spared that as well, which the saving counts.")
+        .looks_at("The only assignment of a tensor that is moved to the GPU: one that fills it, makes it of sizes and numbers alone, or joins parts, and that nothing reads in between.")
+        .proves("The GPU can do that: the host is spared it as well, which the saving counts.")
         .example("x = torch.cat(views)\nx = x.to(device)"),
     remark(RuleId::S23)
         .looks_at("As S22: random numbers.")

@@ -277,7 +277,7 @@ def contrast(loader, device):
 # --- drawn on the host, then moved; lists that PyTorch makes indices of, and a tensor
 def sampled(x, b, order, device):
     noise = torch.randn(b, 20) * 0.1
-    noise = noise.to(device)  #! to: upload; pattern C15; rules S09 S23
+    noise = noise.to(device)  #! to: upload; pattern C14; rules S09 S23; nofix
     flips = torch.FloatTensor(np.random.rand(b)).to(device)  #! to: upload; pattern C15; rules S09
     steps = torch.randint(0, 10, (b,)).view(-1, 1).to(device)  #! to: upload; pattern C14; rules S09 S23
     kept = [i for i in range(b) if i % 2]
@@ -291,6 +291,23 @@ def targets(scores):
     if torch.cuda.is_available():
         targets = targets.cuda()  #! cuda: upload; rules S09 S22
     return targets
+
+# --- made of sizes and numbers alone, by several names; written to on the way; of data
+def grid(self, shape, device):
+    b, n, m = shape
+    x = torch.tensor(np.linspace(0, 1, n), dtype=torch.float)
+    x = x.reshape(1, n, 1, 1).repeat([b, 1, m, 1])
+    y = 2 * torch.arange(m).float() - 1
+    y = y.reshape(1, 1, m, 1).repeat([b, n, 1, 1])
+    return torch.cat((x, y), dim=-1).to(device)  #! to: upload; pattern C14; rules S09 S22; nofix
+
+def shifted(self, n, device):
+    x = torch.linspace(0, 1, n)
+    x[0] = self.first
+    return torch.stack((x, torch.arange(n))).to(device)  #! to: upload; pattern C15; rules S09
+
+def joined(self, n, rows, device):
+    return torch.cat([torch.zeros(n), rows]).to(device)  #! to: upload; pattern C15; rules S09
 
 # --- filled, then written: not the GPU's to make
 def padded(rows, device):

@@ -15,5 +15,6 @@ pub use libraries::{
 };
 pub use objects::{Objects, Whose};
 pub use placement::{
-    Here, Placement, Placements, counts, device_text, draws, filled, fills, is_kept, sends, tells_form,
+    Here, Placement, Placements, counts, device_text, draws, filled, fills, is_kept, is_of_sizes, sends,
+    tells_form,
 };

@@ -148,6 +148,38 @@ pub fn fills(expr: &Expr) -> bool {
     }
 }
 
+/// Names followed from what is moved to what it is made of.
+const MAX_NAMES: u8 = 6;
+
+/// Whether an expression comes from sizes and numbers alone ([`fills`]), through however many names and tensors: it is the same for
+/// the same sizes, and the device could make it itself.
+///
+/// ```text
+/// x = torch.tensor(np.linspace(0, 1, n)).reshape(1, n, 1).repeat(b, 1, m)
+/// y = …
+/// grid = torch.cat((x, y), dim=-1)
+/// ```
+pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
+    fn of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
+        let same = |part: &'a Expr| of_sizes(path, part, names);
+        match unformed(expr) {
+            _ if fills(expr) => true,
+            // Read elsewhere too, it may be written to there.
+            Expr::Name(name) if names > 0 => scope::assigned(path, name).is_some_and(|(value, place)| {
+                scope::reads(&place, &name.id).len() == 1 && of_sizes(&place, value, names - 1)
+            }),
+            Expr::BinOp(ast) if nodes::is_number(&ast.left) => same(&ast.right),
+            Expr::BinOp(ast) => same(&ast.left) && (nodes::is_number(&ast.right) || same(&ast.right)),
+            Expr::Call(call) if function_of(call, TORCH).is_some_and(|name| JOINS.has(name)) => {
+                let parts = call.arguments.args.first().map(nodes::listed);
+                parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(same))
+            }
+            _ => false,
+        }
+    }
+    of_sizes(path, expr, MAX_NAMES)
+}
+
 /// Whether what fills an expression ([`fills`]) draws random numbers.
 pub fn draws(expr: &Expr) -> bool {
     const DRAWING: Names = Names("rand randn randint randperm normal_ uniform_ random_");

@@ -9,7 +9,7 @@ use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::{Here, Placement, fills, is_kept, sinks};
+use crate::verdict::source::infer::{Here, Placement, is_kept, is_of_sizes, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
@@ -186,7 +186,7 @@ impl<'c, 'a> Case<'c, 'a> {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => C04,
-                    _ if moved.is_some_and(fills) => C14,
+                    _ if moved.is_some_and(|moved| is_of_sizes(self.here.path, moved)) => C14,
                     _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => C19,
                     _ if self.site.loads() => C03,
                     _ => C15,

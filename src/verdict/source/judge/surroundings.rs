@@ -1,7 +1,7 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{Here, JOINS, TORCH, counts, draws, fills, function_of};
+use crate::verdict::source::infer::{Here, JOINS, TORCH, counts, draws, fills, function_of, is_of_sizes};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{nodes, scope};
 use crate::vocabulary::{Evidence, RuleId};
@@ -35,7 +35,7 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
 ///     images = images.to(device)
 /// ```
 pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evidence> {
-    let made = match moved {
+    let (made, place) = match moved {
         Expr::Name(name) => {
             let [store] = &*scope::reaching(here.path, name) else { return None };
             let (value, place) = scope::value(store.clone())?;
@@ -44,23 +44,27 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evide
             let reads = scope::reads(store, &name.id);
             let mut between = reads.iter().map(|read| nodes::range(read).start());
             let used = between.any(|at| (from..name.start()).contains(&at));
-            Some(value).filter(|_| !used && loops.all(|one| one.range().contains(from)))?
+            Some((value, place)).filter(|_| !used && loops.all(|one| one.range().contains(from)))?
         }
-        made => made,
+        made => (made, here.path.to_vec()),
     };
     let joins =
         made.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name));
     let (rule, what) = match made {
-        _ if joins && bytes >= WORTH_JOINING => (
-            RuleId::S22,
-            "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",
-        ),
         _ if draws(made) => (RuleId::S23, "draws it on the CPU: the GPU does so in no time"),
         _ if counts(made) => (
             RuleId::S24,
             "counts on the CPU, number by number: torch.arange(n, device=device) costs it nothing",
         ),
         _ if fills(made) => (RuleId::S22, "fills it on the CPU: made on the GPU, it costs the CPU nothing"),
+        _ if is_of_sizes(&place, made) => (
+            RuleId::S22,
+            "makes it on the CPU of sizes and numbers alone: made on the GPU, or kept there while the sizes stay, it costs the CPU nothing",
+        ),
+        _ if joins && bytes >= WORTH_JOINING => (
+            RuleId::S22,
+            "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",
+        ),
         _ => return None,
     };
     let (text, line) = (here.text(made), here.file().line_of(made.start()));

@@ -16,7 +16,7 @@ pub mod text;
 mod upload;
 mod values;
 
-use super::infer::{Here, fills, is_kept};
+use super::infer::{Here, fills, is_kept, is_of_sizes};
 use super::locate::{Index, Observed, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
@@ -137,8 +137,8 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
                 Some(upload::filled(s, call?))
             }
-            // The module is to keep it.
-            Some(kept) if op != "copy_" && is_kept(s.here, kept) => None,
+            // The module is to keep it; or what it is made of is to be made on the GPU.
+            Some(kept) if op != "copy_" && (is_kept(s.here, kept) || is_of_sizes(s.here.path, kept)) => None,
             _ => Some(upload::moved(s, call?)),
         },
         SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
