@@ -305,12 +305,47 @@ pub fn path_end(path: &str, components: usize) -> &str {
     cut.map_or(path, |(index, _)| &path[index + 1..])
 }
 
-/// The installed package that a file is of: `torchvision` of `…/site-packages/torchvision/ops/boxes.py`.
+/// The package that a file is of: `torchvision` of `…/site-packages/torchvision/ops/boxes.py`; PyTorch's also where it was built from
+/// source.
 pub fn package(path: &str) -> Option<&str> {
     let mut parts = path.split(['/', '\\']);
-    parts.find(|part| matches!(*part, "site-packages" | "dist-packages"))?;
-    parts.next().map(|name| name.strip_suffix(".py").unwrap_or(name))
+    if parts.any(|part| matches!(part, "site-packages" | "dist-packages")) {
+        return parts.next().map(|name| name.strip_suffix(".py").unwrap_or(name));
+    }
+    within(path).find(|(dir, inside)| *dir == "torch" && TORCH_PARTS.has(inside)).map(|(dir, _)| dir)
 }
+
+/// Whether a file is of Python's standard library: `lib/python3.12/…`; on Windows, `Python312\Lib\…`; `python312.zip`.
+pub fn is_of_python(path: &str) -> bool {
+    let versioned = |part: &str| {
+        let version = part.get("python".len()..).filter(|_| part.to_ascii_lowercase().starts_with("python"));
+        version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let zipped = |part: &str| {
+        let version = part.strip_prefix("python").and_then(|part| part.strip_suffix(".zip"));
+        version.is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let library = |dir: &str, inside: &str| {
+        matches!(dir, "lib" | "lib64") && versioned(inside)
+            || versioned(dir) && inside.eq_ignore_ascii_case("lib")
+    };
+    within(path).any(|(dir, inside)| library(dir, inside)) || path.split(['/', '\\']).any(zipped)
+}
+
+/// Each folder of a path, with what of the path is in it.
+fn within(path: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts = || path.split(['/', '\\']);
+    parts().zip(parts().skip(1))
+}
+
+/// What is in PyTorch's own package, for installs from source, where no `site-packages` tells.
+const TORCH_PARTS: Names = Names(
+    "_C _decomp _dynamo _export _functorch _higher_order_ops _inductor _library _numpy _prims _refs \
+     _subclasses accelerator amp ao autograd backends cuda distributed distributions export fft func \
+     futures fx jit linalg masked multiprocessing nested nn onnx optim profiler sparse special testing \
+     utils xpu __init__.py _compile.py _jit_internal.py _linalg_utils.py _lobpcg.py _ops.py _tensor.py \
+     _tensor_str.py _utils.py functional.py hub.py overrides.py random.py serialization.py storage.py",
+);
 
 /// A C++ or Python name cut to `max` columns: first the arguments go, then the leading scopes, then the middle.
 pub fn shorten_symbol(name: &str, max: usize) -> Cow<'_, str> {

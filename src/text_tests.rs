@@ -160,3 +160,21 @@ fn words_survive_the_shell() {
     assert_eq!(shell_quote("a/b-1.sqlite"), "a/b-1.sqlite");
     assert_eq!(shell_quote("my run's.sqlite"), "'my run'\\''s.sqlite'");
 }
+
+/// Whose code a file is, wherever it was installed.
+#[test]
+fn packages_and_the_standard_library_are_told_by_their_folders() {
+    for (path, of_package, of_python) in [
+        ("/venv/lib/python3.12/site-packages/torchvision/ops/boxes.py", Some("torchvision"), true),
+        ("/usr/lib/python3/dist-packages/six.py", Some("six"), true),
+        ("C:\\Python311\\Lib\\site-packages\\torch\\_tensor.py", Some("torch"), true),
+        ("/opt/pytorch/pytorch/torch/nn/modules/module.py", Some("torch"), false),
+        ("/home/me/torch/train.py", None, false),
+        ("/usr/lib/python3.10/threading.py", None, true),
+        ("C:\\Python311\\Lib\\threading.py", None, true),
+        ("/srv/python311.zip/json/encoder.py", None, true),
+        ("/home/me/python/train.py", None, false),
+    ] {
+        assert_eq!((package(path), is_of_python(path)), (of_package, of_python), "{path}");
+    }
+}

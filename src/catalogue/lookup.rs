@@ -244,7 +244,7 @@ fn ends_with_path(file: &str, suffix: &str) -> bool {
 pub fn is_helper(file: &str) -> bool {
     let of_package = match crate::text::package(file) {
         Some(package) => matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"),
-        None => file.contains("/lib/python3"),
+        None => crate::text::is_of_python(file),
     };
     of_package || CONVERTERS.iter().any(|path| file.contains(path)) || file.starts_with('<')
 }

@@ -433,8 +433,7 @@ fn said_of_start_up(at: &StartUp) -> Evidence {
 
 /// The package of a file, in a word.
 fn package(file: &str) -> &str {
-    let folder = || file.split(['/', '\\']).find(|part| *part == "torch");
-    text::package(file).or_else(folder).unwrap_or("the library")
+    text::package(file).unwrap_or("the library")
 }
 
 /// What can be done about a wait in code that is not the user's, and that the catalogue does not know: nothing at its line.

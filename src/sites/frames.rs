@@ -2,7 +2,7 @@
 
 use crate::model::Frame;
 use crate::profile::payload::PyFrame;
-use crate::text::Names;
+use crate::text;
 
 /// Which files are the user's. The longest prefix given on the command line decides; else the built-in rules.
 #[derive(Clone, Debug, Default)]
@@ -12,15 +12,6 @@ pub struct PathRules {
     /// `--library-path`
     pub library: Vec<String>,
 }
-
-/// Directories of PyTorch's own package, for installs from source, where no `site-packages` tells.
-const TORCH_PARTS: Names = Names(
-    "_C _decomp _dynamo _export _functorch _higher_order_ops _inductor _library _numpy _prims _refs \
-     _subclasses accelerator amp ao autograd backends cuda distributed distributions export fft func \
-     futures fx jit linalg masked multiprocessing nested nn onnx optim profiler sparse special testing \
-     utils xpu __init__.py _compile.py _jit_internal.py _linalg_utils.py _lobpcg.py _ops.py _tensor.py \
-     _tensor_str.py _utils.py functional.py hub.py overrides.py random.py serialization.py storage.py",
-);
 
 impl PathRules {
     /// Whether code in `file` is the user's.
@@ -61,28 +52,9 @@ fn is_library(file: &str) -> bool {
     if file.is_empty() || (file.starts_with('<') && !is_interactive) {
         return true; // <frozen importlib._bootstrap>, <string>, <eval_with_key>.3
     }
-    let parts: Vec<&str> = file.split(is_separator).collect();
-    let installed = |p: &&str| matches!(*p, "site-packages" | "dist-packages");
-    parts.iter().any(installed)
-        || parts.windows(2).any(|w| is_standard_library(w[0], w[1]))
-        || parts.windows(2).any(|w| w[0] == "torch" && TORCH_PARTS.has(w[1]))
-        || parts.iter().any(|p| p.starts_with("torchinductor_") || is_zipped_library(p))
-}
-
-/// `lib/python3.12/…` and, on Windows, `Python312\Lib\…`.
-fn is_standard_library(dir: &str, inside: &str) -> bool {
-    let versioned = |s: &str, prefix: &str| {
-        s.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix))
-            && s[prefix.len()..].starts_with(|c: char| c.is_ascii_digit())
-    };
-    (matches!(dir, "lib" | "lib64") && versioned(inside, "python"))
-        || (versioned(dir, "python") && inside.eq_ignore_ascii_case("lib"))
-}
-
-/// `python312.zip`
-fn is_zipped_library(part: &str) -> bool {
-    let version = part.strip_prefix("python").and_then(|p| p.strip_suffix(".zip"));
-    version.is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit()))
+    text::package(file).is_some()
+        || text::is_of_python(file)
+        || file.split(is_separator).any(|part| part.starts_with("torchinductor_"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::catalogue::{self, Known};
 use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
+use crate::text;
 use crate::vocabulary::{Attribution, Direction, Evidence, PatternId, PatternId::*, RuleId, Verdict};
 
 /// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
@@ -109,7 +110,7 @@ pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
 fn by_name(frames: &[PyFrame]) -> bool {
     let named =
         |frame: &PyFrame| frame.function.rsplit('.').next().is_some_and(|name| !name.starts_with("__"));
-    frames.iter().all(|frame| frame.file.replace('\\', "/").contains("/torch/") && named(frame))
+    frames.iter().all(|frame| text::package(&frame.file) == Some("torch") && named(frame))
 }
 
 /// Whether helpers' frames do nothing but carry the user's call on: PyTorch's functions that call the operator of their name,

@@ -2,6 +2,7 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
+use crate::text;
 use crate::verdict::operators::{self, COPIES, READS, SELECTS};
 use crate::verdict::source::infer::{Placement, sinks};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES, PatternId, PatternId::*};
@@ -124,6 +125,7 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
 fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
     let file = file.replace('\\', "/");
     let in_file = |end: &str| file.ends_with(end);
+    let of_torch = || text::package(&file) == Some("torch");
     let named = match sync {
         Format => sinks::formats(&file, function),
         Contains => function == "__contains__",
@@ -138,12 +140,12 @@ fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
         Move("load_state_dict", _) => function.contains("load"),
         // torch/functional.py: unique, unique_consecutive; boolean_dispatch wraps them in torch/_jit_internal.py.
         Shape(_) => {
-            file.contains("/torch/")
+            of_torch()
                 && (function.contains(name)
                     || in_file("torch/_jit_internal.py")
                     || in_file("torch/functional.py"))
         }
-        Check(_) => file.contains("/torch/") && function.contains(name),
+        Check(_) => of_torch() && function.contains(name),
         _ => false,
     };
     match sync {
