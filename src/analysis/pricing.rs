@@ -199,7 +199,9 @@ impl CaptureAnalysis {
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
         let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
         let computes = asked.is_some() && site.verdict.class != Class::False;
-        let kept = asked == Some(Change::Keep) && !assumed;
+        // A needed wait may still be moved or merged.
+        let kept =
+            change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, computes }
     }
 

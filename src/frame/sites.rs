@@ -11,7 +11,7 @@
 use super::figures;
 use crate::model::columns::{COLUMNS, Values};
 use crate::model::{ProfileInfo, Report, Site};
-use crate::vocabulary::{Class, Measure, Per, ProfileIx};
+use crate::vocabulary::{Attribution, Class, Measure, Per, ProfileIx};
 use polars::prelude::*;
 
 figures! {
@@ -67,8 +67,9 @@ impl Sites {
             Values::Float(of) => column(name, rows().map(|s| of(report, s))),
             Values::Flag(of) => column(name, rows().map(|s| of(report, s))),
         };
-        let unread =
-            |s: &Site| s.class == Class::Unknown && s.user_frame.is_some() && s.source.is_none() && !s.once;
+        // The line of a sample is only probable, and never read.
+        let has_line = |s: &Site| s.user_frame.is_some() && s.attribution != Attribution::PythonSample;
+        let unread = |s: &Site| s.class == Class::Unknown && has_line(s) && s.source.is_none() && !s.once;
         let more = [
             column("capture", rows().map(|s| report.profiles.get(s.process.profile.index()).map(capture))),
             column("place", rows().map(Site::place)),
