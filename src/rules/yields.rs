@@ -90,6 +90,9 @@ impl Yields {
         if self.to == To::Nothing && rule.grades().any(|grade| grade.confidence < DECIDED) {
             to += &format!("; in a case below {}, the source, whatever it says", text::confidence(DECIDED));
         }
+        if rule.grades().any(|grade| grade.by_line) {
+            to += ". A case that the line shows gives way as rules of the source do";
+        }
         to
     }
 }
