@@ -222,7 +222,7 @@ impl Waits {
             "pid" => each(waits, |w| pid_of(w.pid)),
             "thread" => each(waits, |w| w.thread.index() as u32),
             "device" => each(waits, device),
-            "stream" => each(waits, |w| w.stream),
+            "stream" => each(waits, |w| w.stream.known()),
             "start_ns" => each(waits, |w| w.start),
             "end_ns" => each(waits, |w| w.end),
             "blocked_ns" => each(waits, |w| w.blocked.min(longest)),

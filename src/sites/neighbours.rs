@@ -53,7 +53,7 @@ pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
 fn only_stream(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<StreamIx> {
     let mut mine = profile.ops.streams.iter_enumerated().filter(|(stream, key)| {
         key.pid == wait.pid
-            && wait.stream.is_none_or(|s| Some(s) == key.stream.known())
+            && wait.stream.may_be(key.stream)
             && wait.device.is_none_or(|d| d == devices.of_stream[*stream])
     });
     let first = mine.next()?.0;

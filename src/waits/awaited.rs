@@ -121,8 +121,8 @@ impl<'a> Queues<'a> {
     pub fn resolve(&self, wait: &mut Wait, earlier: &[Wait]) {
         let row = self.sync_row(wait).copied();
         if let Some(row) = &row {
-            wait.stream = row.stream.known();
-            wait.context = row.context.known();
+            wait.stream = row.stream;
+            wait.context = row.context;
             wait.device = self.device_index(wait.pid, row.device);
         }
         match wait.blocking {
@@ -194,8 +194,8 @@ impl<'a> Queues<'a> {
             // Which event is not recorded: it may concern any stream, but the wait ended with the last awaited op.
             return self.resolve_context(wait);
         };
-        wait.stream = record.stream.known();
-        wait.context = wait.context.or(record.context.known());
+        wait.stream = record.stream;
+        wait.context = wait.context.or(record.context);
         wait.device = wait.device.or_else(|| self.device_index(wait.pid, record.device));
         let Some(stream) = self.stream_index(wait.pid, record.device, record.context, record.stream) else {
             wait.found = if self.has_ops(wait.pid) { Found::Nothing } else { Found::Unknown };
@@ -218,8 +218,8 @@ impl<'a> Queues<'a> {
     fn on_stream(&self, wait: &mut Wait, stream: StreamIx, issued_before: i64) {
         let key = self.profile.ops.streams[stream];
         wait.device = Some(self.devices.of_stream[stream]);
-        wait.stream = key.stream.known();
-        wait.context = wait.context.or(key.context.known());
+        wait.stream = key.stream;
+        wait.context = wait.context.or(key.context);
         wait.covers = Covers::Stream(stream);
         let last = self.streams.last_issued(stream, issued_before, wait.end);
         wait.reaches = last;

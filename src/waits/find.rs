@@ -6,7 +6,7 @@ use super::device::Devices;
 use super::{Covers, Found, Wait, WaitId};
 use crate::profile::Profile;
 use crate::profile::database::MAX_TIME;
-use crate::profile::ids::{CallId, NameIx, OpId, ThreadIx, process};
+use crate::profile::ids::{CallId, ExportId, NameIx, OpId, ThreadIx, process};
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -120,8 +120,8 @@ impl Finder<'_> {
             copy_blocked: 0,
             copy: None,
             device: None,
-            stream: None,
-            context: None,
+            stream: ExportId::NONE,
+            context: ExportId::NONE,
             found: Found::Unknown,
             awaited: None,
             reaches: None,

@@ -10,7 +10,7 @@ mod overlap;
 pub mod streams;
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx, index};
+use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, index};
 use crate::profile::ops::Ops;
 use crate::vocabulary::{Copy, Direction};
 use api::Blocking;
@@ -80,9 +80,9 @@ pub struct Wait {
     /// The GPU waited for; `None` where the export does not tell.
     pub device: Option<DeviceIx>,
     /// CUPTI stream id.
-    pub stream: Option<u32>,
+    pub stream: ExportId,
     /// CUPTI context id.
-    pub context: Option<u32>,
+    pub context: ExportId,
     /// What it found on the GPU.
     pub found: Found,
     /// The awaited op that ended last.
