@@ -111,7 +111,7 @@ grades! {
     S09_LINE: S09 0.75 "only the line says so";
     S09_OPEN: S09 0.5 "which way it copies is not known";
     S10: S10 0.95 "";
-    S11: S11 0.95 "a mask, or an operator whose output size depends on values";
+    S11: S11 0.85 "a mask, or an operator whose output size depends on values";
     S11_TOTAL: S11 0.8 "only a count of what is selected, or true in it, is used: no size depends on it";
     S11_NUMBERS: S11 0.75 "only a total of the numbers that are selected is used";
     S11_REPEATS: S11 0.8 "repeat_interleave, whose total the host may have";

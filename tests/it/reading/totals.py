@@ -54,37 +54,37 @@ def f(pred, gold, mask):
 
 # --- no such loss
 def f(pred, gold, mask):
-    return F.l1_loss(pred[mask], gold[mask], reduction='any')  #! get-mask: dynamic-shape; > 0.9
+    return F.l1_loss(pred[mask], gold[mask], reduction='any')  #! get-mask: dynamic-shape; > 0.8
 
 # --- a loss for each; a loss of another mask; weights; rows of another form are counted
 def f(pred, gold, mask, keep):
-    each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape; > 0.9
-    other = F.l1_loss(pred[mask], gold[keep])  #! get-mask: dynamic-shape; > 0.9
-    weighed = F.huber_loss(pred[mask], gold[mask], weight=w)  #! get-mask: dynamic-shape; > 0.9
-    rows = pred[mask].view(-1, 4)  #! get-mask: dynamic-shape; > 0.9
+    each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape; > 0.8
+    other = F.l1_loss(pred[mask], gold[keep])  #! get-mask: dynamic-shape; > 0.8
+    weighed = F.huber_loss(pred[mask], gold[mask], weight=w)  #! get-mask: dynamic-shape; > 0.8
+    rows = pred[mask].view(-1, 4)  #! get-mask: dynamic-shape; > 0.8
     print(rows.size(0), rows.sum())
     return each, other, weighed
 
 # --- selected by another mask
 def f(pred, gold, mask, keep):
-    return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape; > 0.9
+    return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape; > 0.8
 
 # --- an operand that is not told
 def f(pred, gold, mask):
-    return (pred[mask] == gold).sum()  #! get-mask: dynamic-shape; > 0.9
+    return (pred[mask] == gold).sum()  #! get-mask: dynamic-shape; > 0.8
 
 # --- used besides
 def f(pred, mask):
-    kept = pred[mask] > 0  #! get-mask: dynamic-shape; > 0.9
+    kept = pred[mask] > 0  #! get-mask: dynamic-shape; > 0.8
     return kept.sum(), kept
 
 # --- along a dimension
 def f(pred, mask):
-    return (pred[mask] > 0).sum(0)  #! get-mask: dynamic-shape; > 0.9
+    return (pred[mask] > 0).sum(0)  #! get-mask: dynamic-shape; > 0.8
 
 # --- a name given anew in a loop
 def f(pred, mask):
-    kept = pred[mask]  #! get-mask: dynamic-shape; > 0.9
+    kept = pred[mask]  #! get-mask: dynamic-shape; > 0.8
     while busy():
         kept = kept.abs()
     return kept
@@ -95,7 +95,7 @@ def f(codes, bar):
 
 # --- how many decide
 def f(x, mask):
-    rows = x[mask]  #! get-mask: dynamic-shape; > 0.9
+    rows = x[mask]  #! get-mask: dynamic-shape; > 0.8
     if rows.shape[0] > 4:
         split()
 
