@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::{Options, analyse};
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, run as run_once};
+use sync_report::cost::simulate::{Assumed, Draft, Program, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest, Rows};
 use sync_report::profile::database::{Cells, Database, Reading};
@@ -22,6 +22,7 @@ use sync_report::profile::wanted::{Names, Wanted};
 use sync_report::report::run;
 use sync_report::sites::ranges::stable_name;
 use sync_report::vocabulary::Change;
+use sync_report::waits::Waits;
 use sync_report::waits::api::classify;
 use sync_report::waits::device::Devices;
 use sync_report::waits::find::find;
@@ -125,12 +126,16 @@ fn simulate(bencher: Bencher, times: u32) {
     let profile = profile(times);
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
-    let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
+    let mut program = program(&profile, &devices, &waits);
     program.mark(&TiVec::from(vec![waits.iter().map(|w| (w.call, w.copy_call)).collect()]));
     let variant = Variant { fixes: vec![Change::NonBlocking].into(), ..Variant::default() };
     bencher
         .counter(ItemsCount::new(program.steps.len() + program.ops.len()))
         .bench_local(|| black_box(run_once(&program, &variant)).end);
+}
+
+fn program(profile: &Profile, devices: &Devices, waits: &Waits) -> Program {
+    Draft::new(profile, devices, waits, &Assumed::default()).place(profile, devices, waits, None)
 }
 
 /// Calls and GPU operations made ready for simulation.
@@ -141,7 +146,7 @@ fn build_program(bencher: Bencher, times: u32) {
     let waits = find(&profile, &devices);
     bencher
         .counter(ItemsCount::new(profile.calls.len() + profile.ops.len()))
-        .bench(|| black_box(Program::new(&profile, &devices, &waits, &Assumed::default())).steps.len());
+        .bench(|| black_box(program(&profile, &devices, &waits)).steps.len());
 }
 
 /// Everything, per wait: reading, attribution, verdicts, cost.

@@ -1,6 +1,7 @@
 //! Which waits a report is about: by time, process, thread, device, NVTX range.
 
 use crate::error::InputError;
+use crate::iterations::Iterations;
 use crate::model::{Code, Warning};
 use crate::profile::Profile;
 use crate::profile::ids::{pid_of, process, tid_of};
@@ -72,6 +73,16 @@ impl Filter {
         let ended = profile.ops.end(op);
         let (from, to) = self.clip(ended, ended + drain);
         to - from
+    }
+
+    /// The iterations of a loop that the time filter leaves whole.
+    pub fn whole(&self, mut found: Iterations) -> Option<Iterations> {
+        let first = found.spans.first().copied();
+        found.spans.retain(|&(from, to)| self.clip(from, to) == (from, to));
+        if found.spans.first().copied() != first {
+            found.start_up = 0;
+        }
+        Some(found).filter(|found| !found.spans.is_empty())
     }
 
     /// The part of `from..to` that the time filter leaves.

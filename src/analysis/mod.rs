@@ -9,7 +9,8 @@ pub mod races;
 pub mod timing;
 
 use crate::cost::prices::Prices;
-use crate::cost::simulate::{Assumed, Program};
+use crate::cost::simulate::sample::{self, Loop};
+use crate::cost::simulate::{Assumed, Draft, Program};
 use crate::cost::{bounds, drain};
 use crate::error::InputError;
 use crate::iterations::{self, Iterations};
@@ -184,25 +185,32 @@ impl CaptureAnalysis {
             return Err(error.into());
         }
         let mut kernels = Vec::new();
-        let (devices, all, mut program) = profile.with_nvtx(&wanted, |profile| {
+        let (devices, all, mut draft) = profile.with_nvtx(&wanted, |profile| {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
-            let (drains, next, mut program) = std::thread::scope(|scope| {
-                let building = scope.spawn(|| Program::new(profile, &devices, &found, &options.assumed));
+            let (drains, next, draft) = std::thread::scope(|scope| {
+                let drafting = scope.spawn(|| Draft::new(profile, &devices, &found, &options.assumed));
                 let drains = drain::drains(profile, &devices, &found);
                 let next = bounds::following(profile, &devices, &found);
                 kernels = collectives::kernel_names(profile);
-                (drains, next, join(building))
+                (drains, next, join(drafting))
             });
-            program.progress = options.progress.clone();
-            (devices, (found, drains, next), program)
+            (devices, (found, drains, next), draft)
         })?;
         let collectives = collectives::find(&mut profile, &devices, &kernels)?;
-        program.meet(&profile, &collectives);
+        draft.meet(&profile, &collectives);
         let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
+        let iterations = iterations.and_then(|found| options.filter.whole(found));
+        // Without what issued an operation, or what a wait waited for, each saving would be 0.
         let priceable = profile.lacks.iter().all(|lack| !lack.prices);
+        let program = priceable.then(|| {
+            let repeats = iterations.as_ref().map(|found| Loop::new(&profile.calls, found, sample::STEPS));
+            let mut program = draft.place(&profile, &devices, &all.0, repeats.as_ref());
+            program.progress = options.progress.clone();
+            program
+        });
         Ok(Self {
             profile,
             devices,
@@ -218,8 +226,7 @@ impl CaptureAnalysis {
             races: Vec::new(),
             warnings: None,
             next: TiVec::new(),
-            // Without what issued an operation, or what a wait waited for, each saving would be 0.
-            program: priceable.then_some(program),
+            program,
             all,
         })
     }
@@ -242,14 +249,6 @@ impl CaptureAnalysis {
         for (wait, drain) in self.waits.iter().zip(&mut self.drains) {
             *drain = filter.clip_drain(&self.profile, wait, *drain);
         }
-        if let Some(iterations) = &mut self.iterations {
-            let first = iterations.spans.first().copied();
-            iterations.spans.retain(|&span| filter.clip(span.0, span.1) == span);
-            if iterations.spans.first().copied() != first {
-                iterations.start_up = 0;
-            }
-        }
-        self.iterations.take_if(|iterations| iterations.spans.is_empty());
         Ok(())
     }
 

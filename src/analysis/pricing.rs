@@ -5,8 +5,7 @@ use crate::cost::bounds::{Launched, Waits};
 use crate::cost::overhead::Costs;
 use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
-use crate::cost::simulate::Program;
-use crate::cost::simulate::{beside, sample};
+use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
@@ -79,14 +78,9 @@ impl CaptureAnalysis {
         let pace = program.learned.pace;
         let costs = std::thread::scope(|scope| {
             let costs = scope.spawn(|| Costs::new(profile, pace));
-            if let Some(iterations) = iterations {
-                let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
-                program.mark_iterations(&profile.calls, iterations, thread, sample::STEPS);
-            }
             program.mark(&sites.iter().map(calls).collect::<TiVec<_, _>>());
-            for (site, found) in sites.iter_enumerated().filter(|(_, s)| takes(s)) {
-                program.mark_beside(profile, &kernels, site, &calls(found));
-            }
+            let taking = sites.iter_enumerated().filter(|(_, site)| takes(site));
+            program.mark_beside(profile, &kernels, taking.map(|(site, found)| (site, calls(found))));
             self.narrow(&mut program, number, scenario);
             join(costs)
         });

@@ -212,7 +212,7 @@ pub fn of_all(all: &Waits, program: &Program, gone: &[(WaitId, Change)]) -> Boun
 pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
     let of = |(w, fix): (WaitId, Change)| {
         let wait = &all.waits[w];
-        let (spared, shorter) = copy_gain(program, wait, fix);
+        let (spared, shorter) = copy_gain(all, program, wait, fix);
         around(all, program, wait, fix).saturating_add(spared).saturating_add(shorter)
     };
     gone.map(of).fold(0, i64::saturating_add)
@@ -234,7 +234,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
     let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
     for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Change::Keep) {
         let wait = &all.waits[w];
-        let (spared, less) = copy_gain(program, wait, fix);
+        let (spared, less) = copy_gain(all, program, wait, fix);
         let kept = if fix == Change::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
@@ -304,13 +304,13 @@ fn back(all: &Waits, program: &Program, wait: &Wait) -> i64 {
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
-fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
+fn copy_gain(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
     let Some(copy) = wait.copy else { return (0, 0) };
     let call = wait.copy_call.unwrap_or(wait.call);
     // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
-    let length = program.step_of(call).map_or(wait.blocked, |step| {
-        program.steps.get(step).ranks().map(|rank| program.ops.get(rank).duration).sum()
-    });
+    let length = program
+        .step_of(call)
+        .map_or(wait.blocked, |step| program.issue.ops_of(step).map(|op| all.profile.ops.length(op)).sum());
     let shorter = match fix {
         Change::Drop => length + program.beside.get(&wait.call).map_or(0, |beside| beside.1),
         Change::Delete | Change::GpuWait | Change::Narrow | Change::NonBlocking => 0,

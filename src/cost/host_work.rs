@@ -46,10 +46,9 @@ impl HostWork {
             return work;
         }
         let laps = program.laps.map(|laps| laps.first..laps.last);
-        let looked_at =
-            |at: &StepIx| laps.as_ref().is_some_and(|laps| laps.contains(at)) && program.sample.holds(*at);
+        let looked_at = |at: &StepIx| laps.as_ref().is_some_and(|laps| laps.contains(at));
         let past = |at: Option<StepIx>, made: i64| {
-            let step = program.steps.get(at.filter(looked_at)?);
+            let step = program.steps.get(at.filter(looked_at)?)?;
             Some((step.gap - i64::from(step.overhead) - ORDINARY_NS - made).max(0))
         };
         for &w in &subject.waits {

@@ -40,6 +40,7 @@
 
 use super::simulate::Program;
 use super::simulate::run::most_of;
+use super::simulate::sample;
 use super::simulate::step::{HostThread, StepIx, StepKind};
 use crate::profile::Profile;
 use crate::profile::calls::Calls;
@@ -176,16 +177,12 @@ impl Costs {
         // The last step, whether it is a site's, and its call.
         let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
         // The calls stay as they are.
-        let steps = std::mem::take(&mut program.step_of_call);
-        let calls_of_steps = steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?)));
-        let simulated: Vec<_> = program.sample.stretches(steps.len()).collect();
-        let mut stretches = simulated.into_iter().map(|(steps, _)| steps).peekable();
-        for (at, call) in calls_of_steps {
-            while stretches.next_if(|steps| steps.end <= at.index()).is_some() {}
-            if stretches.peek().is_none_or(|steps| at.index() < steps.start) {
-                continue;
-            }
-            let step = program.steps.get(at);
+        let simulated: Vec<_> = program.stretches().into_iter().map(|(steps, _)| steps).collect();
+        let mut is_simulated = sample::inside(&simulated);
+        let steps = std::mem::take(&mut program.issue.steps);
+        let calls_of_steps = steps.calls().enumerate().filter(|(at, _)| is_simulated(*at));
+        for (at, call) in calls_of_steps.map(|(at, call)| (StepIx::from(at), call)) {
+            let Some((call, step)) = call.zip(program.steps.get(at)) else { continue };
             let gap = step.gap.max(0);
             let before = last[step.after];
             let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
@@ -203,7 +200,7 @@ impl Costs {
                 program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
             }
         }
-        program.step_of_call = steps;
+        program.issue.steps = steps;
         program.backtraces = self.has_backtraces();
     }
 }

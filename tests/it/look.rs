@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::Path;
 use sync_report::analysis::pricing::ResolvedScenario;
 use sync_report::analysis::{self, CaptureAnalysis, Options};
-use sync_report::cost::simulate::{Assumed, Program};
+use sync_report::cost::simulate::{Assumed, Draft, Program};
 use sync_report::model::{Report, Site};
 use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;
@@ -60,7 +60,12 @@ impl Deref for Kept {
 
 /// A program with each wait a site of its own.
 pub fn program(found: &CaptureAnalysis) -> Program {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
+    let mut program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(
+        &found.profile,
+        &found.devices,
+        &found.waits,
+        None,
+    );
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
     program.mark(&TiVec::from(sites));
     program

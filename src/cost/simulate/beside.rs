@@ -28,12 +28,12 @@
 //! ```
 
 use super::model::Program;
-use super::step::{Role, Step, StepIx};
+use super::step::{Role, StepIx};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
 use crate::verdict::kernels::{COUNTING, SELECTING, TAKING, has_part};
 use crate::vocabulary::{Change, Direction, HostMemory, RuleId, SiteIx};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What a kernel is to a read before or after it.
@@ -100,36 +100,39 @@ fn part_of(profile: &Profile, kernels: &FxHashMap<u32, Part>, op: OpId) -> Optio
 }
 
 impl Program {
-    /// Marks what goes with the waits of site `site` if they are dropped: calls of the waits, with their copies' calls.
+    /// Marks what goes with the waits of some sites if they are dropped: calls of the waits, with their copies' calls.
     pub fn mark_beside(
         &mut self,
         profile: &Profile,
         kernels: &FxHashMap<u32, Part>,
-        site: SiteIx,
-        waits: &[(CallId, Option<CallId>)],
+        sites: impl Iterator<Item = (SiteIx, Vec<(CallId, Option<CallId>)>)>,
     ) {
-        for &(call, copy) in waits {
+        let mut taken = FxHashSet::default();
+        for (site, (call, copy)) in sites.flat_map(|(site, waits)| waits.into_iter().map(move |w| (site, w)))
+        {
             let own = &profile.calls.by_thread[profile.calls.thread(call)];
             let place = |call: CallId| own.binary_search(&call).ok();
             let Some((first, last)) = place(copy.unwrap_or(call)).zip(place(call)) else { continue };
             let launch = |&c: &CallId| {
                 let at = self.step_of(c)?;
-                let step = self.steps.get(at);
+                let mut ops = self.issue.ops_of(at);
+                let op = ops.next().filter(|_| ops.next().is_none())?;
                 // What another read has taken along ends the run.
-                let part = || part_of(profile, kernels, self.order.op(step.first_op));
-                (step.ops == 1).then(|| (at, step.site.is_none().then(part).flatten()))
+                let is_free = !taken.contains(&at) && self.steps.get(at).is_none_or(|s| s.site.is_none());
+                Some(((at, c, op), is_free.then(|| part_of(profile, kernels, op)).flatten()))
             };
             let before: Vec<_> = own[..first].iter().rev().take(NEAR).filter_map(launch).collect();
             let after: Vec<_> = own[last + 1..].iter().take(NEAR).filter_map(launch).collect();
             let goes = beside(&before, &after);
             let mut cost = (0i64, 0i64);
-            for &(at, role) in &goes {
-                let step = self.steps.get(at);
-                cost.0 += if role == Role::Count { 0 } else { step.gap };
+            for &((at, launch, op), role) in &goes {
+                let (before, inside) = self.host_time(&profile.calls, at, launch);
+                cost.0 += if role == Role::Count { 0 } else { before };
                 if role != Role::Index {
-                    cost.0 += step.length;
-                    cost.1 += step.ranks().map(|rank| self.ops.get(rank).duration).sum::<i64>();
+                    cost.0 += inside;
+                    cost.1 += profile.ops.length(op);
                 }
+                taken.insert(at);
                 self.steps.change(at, |step| (step.site, step.role) = (Some(site), role));
             }
             if !goes.is_empty() {
@@ -141,8 +144,8 @@ impl Program {
     /// Marks how long the host makes what some calls upload, by calls of waits with their copies' calls: `rate` ns for each byte,
     /// no more than lies before the call.
     pub fn mark_made(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)], rate: f64) {
-        self.mark_uploads(profile, waits, |step, bytes, _| {
-            ((bytes as f64 * rate) as i64).min(step.gap - i64::from(step.overhead)).max(0)
+        self.mark_uploads(profile, waits, |before, bytes, _| {
+            ((bytes as f64 * rate) as i64).min(before).max(0)
         });
     }
 
@@ -155,23 +158,23 @@ impl Program {
         });
     }
 
-    /// Marks what `of` says of a step, the bytes that it uploads from pageable memory, and its call.
+    /// Marks what `of` says of the host time before a call, the bytes that it uploads from pageable memory, and the call.
     fn mark_uploads(
         &mut self,
         profile: &Profile,
         waits: &[(CallId, Option<CallId>)],
-        of: impl Fn(&Step, u64, CallId) -> i64,
+        of: impl Fn(i64, u64, CallId) -> i64,
     ) {
         for &(call, copy) in waits {
             let call = copy.unwrap_or(call);
             let Some(at) = self.step_of(call) else { continue };
-            let step = self.steps.get(at);
-            let copy = step.ranks().next().and_then(|rank| profile.ops.copy(self.order.op(rank)));
+            let copy = self.issue.ops_of(at).next().and_then(|op| profile.ops.copy(op));
             let uploaded = copy.filter(|copy| {
                 copy.direction == Direction::HostToDevice && copy.host_memory != HostMemory::Pinned
             });
             if let Some(copy) = uploaded {
-                self.made.insert(at, of(&step, copy.bytes, call));
+                let (before, _) = self.host_time(&profile.calls, at, call);
+                self.made.insert(at, of(before, copy.bytes, call));
             }
         }
     }
@@ -187,17 +190,19 @@ impl Program {
     }
 }
 
+/// A step of one op, its call and the op.
+type Launch = (StepIx, CallId, OpId);
 /// Launches and their parts, from the read outwards.
-type Launches<'a> = &'a [(StepIx, Option<Part>)];
+type Launches<'a> = &'a [(Launch, Option<Part>)];
 
 /// What of the launches before and after a read goes with it.
-fn beside(before: Launches, after: Launches) -> Vec<(StepIx, Role)> {
-    let run = |launches: Launches, part: Part| -> Vec<StepIx> {
+fn beside(before: Launches, after: Launches) -> Vec<(Launch, Role)> {
+    let run = |launches: Launches, part: Part| -> Vec<Launch> {
         launches.iter().take_while(|(_, own)| *own == Some(part)).map(|(at, _)| *at).collect()
     };
     let (counts, selects, tests) =
         (run(before, Part::Count), run(after, Part::Select), run(before, Part::Test));
-    let with = |list: Vec<StepIx>, role: Role| list.into_iter().map(move |at| (at, role));
+    let with = |list: Vec<Launch>, role: Role| list.into_iter().map(move |at| (at, role));
     if let Some((&compared, joined)) = tests.split_last() {
         return with(joined.to_vec(), Role::Select).chain([(compared, Role::Count)]).collect();
     }

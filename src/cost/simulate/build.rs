@@ -1,12 +1,13 @@
 //! From a capture to a program: which of launch, stream and other streams each op waited for, what each call cost the
 //! host by itself, what each wait covers.
 
-use super::follow::{self, Ends};
+use super::follow::{self, Ends, HandOver};
 use super::issue::{Entry, Issue};
 use super::learn::{Assumed, Learned, OpSamples, kind_index};
 use super::legacy;
-use super::model::{Program, Reach};
+use super::model::{Late, Program, Reach};
 use super::packed::Packed;
+use super::sample::{self, Loop};
 use super::step::{GroupIx, Op, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
@@ -14,10 +15,12 @@ use crate::profile::ops::OpKind;
 use crate::profile::parallel::join;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
+use crate::waits::collectives::Collectives;
 use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{Covers, Found, Wait, Waits};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 use typed_index_collections::TiVec;
 
 /// A launch longer than its usual length by this factor, and by this time, was held up.
@@ -26,21 +29,118 @@ const HELD_UP_NS: i64 = 50_000;
 /// Ops of one stream in flight from which a launch that was held up counts as held up by the full queue.
 const FULL_QUEUE: u32 = 256;
 
-impl Program {
-    /// Builds a program from a capture; `waits`: all of them.
+/// A capture of which it is not known yet what is to be simulated.
+pub struct Draft {
+    issue: Issue,
+    learned: Learned,
+    /// Start of the capture, and its length.
+    origin: i64,
+    recorded: i64,
+    ends: Ends,
+    /// Ops that follow another by a recorded event.
+    follows: FxHashMap<Rank, Rank>,
+    handed: Vec<HandOver>,
+    /// Kernels that waited for another process, by rank.
+    late: Vec<Late>,
+    /// Whether calls of a name copy asynchronously.
+    enqueues: TiVec<NameIx, bool>,
+    /// Streams of one process on one device share a number.
+    groups: FxHashMap<(i64, DeviceIx), GroupIx>,
+}
+
+impl Draft {
+    /// Of a capture; `waits`: all of them.
     pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
-        let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
-        if !holds(profile, recorded - origin) {
-            return Self {
-                recorded: recorded.saturating_sub(origin),
-                ..Self::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
-            };
+        let (origin, end) = profile.bounds().unwrap_or((0, 0));
+        let recorded = end.saturating_sub(origin);
+        let issue = if holds(profile, recorded) { Issue::new(profile) } else { Issue::default() };
+        let (ends, follows) = (Ends::new(profile, &issue), follow::recorded(profile, devices, &issue));
+        let names = profile.calls.names.iter();
+        let enqueues = names.map(|n| classify(&n.base) == Some(Blocking::CopyAsync)).collect();
+        let mut groups = FxHashMap::default();
+        for (key, &device) in profile.ops.streams.iter().zip(&devices.of_stream) {
+            let next = GroupIx::from(groups.len());
+            groups.entry((key.pid, device)).or_insert(next);
         }
-        let issue = Issue::new(profile);
-        let builder = Builder::new(profile, devices, &issue, origin);
-        let learned = Learned::new(profile, waits, builder.sample(), assumed);
-        let program = builder.place(waits, learned, recorded - origin);
-        Self { order: issue.order, step_of_call: issue.steps, ..program }
+        let (handed, late, learned) = (Vec::new(), Vec::new(), Learned::default());
+        let mut draft =
+            Self { issue, learned, origin, recorded, ends, follows, handed, late, enqueues, groups };
+        let builder = Builder { profile, devices, draft: &draft };
+        let mut learned = Learned::new(profile, waits, builder.sample(), assumed);
+        let (depth, handed) = std::thread::scope(|scope| {
+            let depth = scope.spawn(|| builder.depth(&learned));
+            let beside = follow::side_by_side(profile, &draft.issue);
+            (join(depth), follow::hand_over(profile, &draft.issue, &beside))
+        });
+        learned.depth = depth;
+        (draft.learned, draft.handed) = (learned, handed);
+        draft
+    }
+
+    /// Lets collectives wait for the ranks that they met ([`Late`]).
+    pub fn meet(&mut self, profile: &Profile, collectives: &Collectives) {
+        let (ops, order) = (&profile.ops, &self.issue.order);
+        let late = |(op, last): (OpId, OpId)| {
+            let tail = ops.end(op) - ops.start(last);
+            (ops.start(op) < ops.start(last)).then(|| Late {
+                rank: order.rank(op),
+                last: order.rank(last),
+                tail,
+            })
+        };
+        self.late = collectives.met().filter_map(late).collect();
+        self.late.sort_unstable_by_key(|late| late.rank);
+    }
+
+    /// The program: what is simulated of a loop, and all that lies outside it.
+    pub fn place(
+        self,
+        profile: &Profile,
+        devices: &Devices,
+        waits: &Waits,
+        repeats: Option<&Loop>,
+    ) -> Program {
+        let streams = &profile.ops.streams;
+        let group =
+            streams.iter().zip(&devices.of_stream).map(|(key, &device)| self.groups[&(key.pid, device)]);
+        let (part, barriers) = legacy::parts(profile);
+        let (calls, steps) = (&profile.calls, &self.issue.steps);
+        let laps = repeats.and_then(|repeats| repeats.laps(calls, steps));
+        // When ranks join a collective is asked of all that there are.
+        let sampled = repeats.zip(laps).filter(|_| self.late.is_empty());
+        let sample = sampled.map(|(repeats, laps)| repeats.sample(calls, steps, laps)).unwrap_or_default();
+        let kept: Vec<_> = sample.stretches(steps.len()).into_iter().map(|(steps, _)| steps).collect();
+        let rank = |step: usize| self.issue.first_op(step).index();
+        let kept_ops: Vec<_> = kept.iter().map(|steps| rank(steps.start)..rank(steps.end)).collect();
+        let mut program = Program {
+            steps: Packed::with_room(&kept),
+            ops: Packed::with_room(&kept_ops),
+            reach: streams.iter().map(|_| Reach::default()).collect(),
+            group: group.collect(),
+            groups: self.groups.len(),
+            part,
+            barriers,
+            threads: calls.threads.len() + 1,
+            origin: self.origin,
+            recorded: self.recorded,
+            learned: self.learned.clone(),
+            iterations: repeats.is_some_and(|repeats| !repeats.iterations.spans.is_empty()),
+            laps,
+            sample,
+            ..Program::default()
+        };
+        let builder = Builder { profile, devices, draft: &self };
+        builder.place_ops(&kept_ops, &mut program);
+        let spans = repeats.map_or(&[][..], |repeats| &repeats.iterations.spans);
+        builder.place_steps(&kept, waits, spans, &mut program);
+        for late in &self.late {
+            // When the last ranks joined is asked at the end of a pass.
+            let stream = profile.ops.stream(self.issue.order.op(late.last));
+            program.looks_back(stream, Rank::from(profile.ops.len()), late.last);
+        }
+        program.steps.shrink();
+        program.ops.shrink();
+        Program { issue: self.issue, handed: self.handed, late: self.late, ..program }
     }
 }
 
@@ -54,35 +154,15 @@ fn holds(profile: &Profile, span: i64) -> bool {
 struct Builder<'a> {
     profile: &'a Profile,
     devices: &'a Devices,
-    issue: &'a Issue,
-    origin: i64,
-    ends: Ends,
-    /// Ops that follow another by a recorded event.
-    recorded: FxHashMap<Rank, Rank>,
-    /// Whether calls of a name copy asynchronously.
-    enqueues: TiVec<NameIx, bool>,
-    /// Streams of one process on one device share a number.
-    groups: FxHashMap<(i64, DeviceIx), GroupIx>,
+    draft: &'a Draft,
 }
 
-impl<'a> Builder<'a> {
-    fn new(profile: &'a Profile, devices: &'a Devices, issue: &'a Issue, origin: i64) -> Self {
-        let (ends, recorded) = (Ends::new(profile, issue), follow::recorded(profile, devices, issue));
-        let names = profile.calls.names.iter();
-        let enqueues = names.map(|n| classify(&n.base) == Some(Blocking::CopyAsync)).collect();
-        let mut groups = FxHashMap::default();
-        for (key, &device) in profile.ops.streams.iter().zip(&devices.of_stream) {
-            let next = GroupIx::from(groups.len());
-            groups.entry((key.pid, device)).or_insert(next);
-        }
-        Self { profile, devices, issue, origin, ends, recorded, enqueues, groups }
-    }
-
+impl Builder<'_> {
     fn sample(&self) -> OpSamples {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let mut samples = OpSamples::default();
         let mut previous: TiVec<StreamIx, Option<i64>> = ops.streams.iter().map(|_| None).collect();
-        for (rank, op, call) in self.issue.ops() {
+        for (rank, op, call) in self.draft.issue.ops() {
             let stream = ops.stream(op);
             if let Some(call) = call
                 && !self.stays_in_call(op, call)
@@ -98,40 +178,8 @@ impl<'a> Builder<'a> {
     /// Whether an op that started this long after its launch waited for another stream: its latency says nothing.
     fn held_by_another(&self, rank: Rank, latency: i64) -> bool {
         latency > UNEXPLAINED_NS
-            && (self.recorded.contains_key(&rank)
-                || self.ends.followed(self.profile, self.issue, rank).is_some())
-    }
-
-    fn place(self, waits: &Waits, learned: Learned, recorded: i64) -> Program {
-        let calls = &self.profile.calls;
-        let streams = self.profile.ops.streams.iter().zip(&self.devices.of_stream);
-        let group = streams.map(|(key, &device)| self.groups[&(key.pid, device)]).collect();
-        let (part, barriers) = legacy::parts(self.profile);
-        let mut program = Program {
-            steps: Packed::with_capacity(self.issue.steps.len()),
-            ops: Packed::with_capacity(self.profile.ops.len()),
-            reach: self.profile.ops.streams.iter().map(|_| Reach::default()).collect(),
-            group,
-            groups: self.groups.len(),
-            part,
-            barriers,
-            threads: calls.threads.len() + 1,
-            origin: self.origin,
-            recorded,
-            ..Program::empty(learned)
-        };
-        let learned = program.learned.clone();
-        program.learned.depth = std::thread::scope(|scope| {
-            let depth = scope.spawn(|| self.depth(&learned));
-            let beside = scope.spawn(|| follow::side_by_side(self.profile, self.issue));
-            self.place_ops(&mut program);
-            self.place_steps(waits, &mut program);
-            follow::hand_over(self.profile, self.issue, &join(beside), &mut program);
-            join(depth)
-        });
-        program.steps.shrink();
-        program.ops.shrink();
-        program
+            && (self.draft.follows.contains_key(&rank)
+                || self.draft.ends.followed(self.profile, &self.draft.issue, rank).is_some())
     }
 
     /// How many ops a stream's queue takes: as many as were in flight when launches were held up, and no fewer than were
@@ -147,7 +195,7 @@ impl<'a> Builder<'a> {
         // Ends of a stream's ops in issue order, from the first that had not ended when the last launch returned.
         let mut queues: TiVec<StreamIx, VecDeque<i64>> =
             ops.streams.iter().map(|_| VecDeque::new()).collect();
-        for (_, op, call) in self.issue.ops() {
+        for (_, op, call) in self.draft.issue.ops() {
             let ends = &mut queues[ops.stream(op)];
             ends.push_back(ops.end(op));
             let Some(call) = call else { continue };
@@ -172,7 +220,7 @@ impl<'a> Builder<'a> {
     /// Ops of the stream issued before `rank` that had not ended when `call` returned.
     fn in_flight(&self, rank: Rank, call: CallId) -> u32 {
         let ops = &self.profile.ops;
-        let op = self.issue.order.op(rank);
+        let op = self.draft.issue.order.op(rank);
         let list = &self.devices.stream_ops[ops.stream(op)];
         let returned = self.profile.calls.end(call);
         let own = list.partition_point(|&o| ops.start(o) < ops.start(op));
@@ -180,37 +228,35 @@ impl<'a> Builder<'a> {
         (own - ended) as u32
     }
 
-    fn place_ops(&self, program: &mut Program) {
+    fn place_ops(&self, kept: &[Range<usize>], program: &mut Program) {
         let ops = &self.profile.ops;
         let mut barriers = TiVec::from(vec![legacy::Barrier::START; program.barriers]);
         let mut last: TiVec<StreamIx, Option<Rank>> = ops.streams.iter().map(|_| None).collect();
-        for (rank, id, call) in self.issue.ops() {
-            let (stream, kind) = (ops.stream(id), kind_index(ops.kind(id)));
-            let part = program.part[stream];
-            let (mut op, mut late) = self.op(id, call, last[stream].replace(rank), &program.learned);
-            let usual = program.learned.after_previous[kind];
-            late &= !legacy::bind(&mut op, ops.start(id), usual, part, &barriers, late);
-            legacy::note(&mut barriers, part, ops.end(id));
-            if let Some(&followed) = self.recorded.get(&rank) {
-                self.follow(&mut op, rank, followed);
-            } else if late {
-                match self.ends.followed(self.profile, self.issue, rank) {
-                    Some(followed) => self.follow(&mut op, rank, followed),
-                    None => program.unexplained += 1,
+        let mut is_kept = sample::inside(kept);
+        for (rank, id, call) in self.draft.issue.ops() {
+            let stream = ops.stream(id);
+            let (part, previous) = (program.part[stream], last[stream].replace(rank));
+            if is_kept(rank.index()) {
+                let (mut op, late) = self.op(id, call, previous, &program.learned);
+                let usual = program.learned.after_previous[usize::from(op.kind)];
+                let late = late & !legacy::bind(&mut op, ops.start(id), usual, part, &barriers, late);
+                let followed = || self.draft.ends.followed(self.profile, &self.draft.issue, rank);
+                let recorded = self.draft.follows.get(&rank).copied();
+                if let Some(followed) = recorded.or_else(|| late.then(followed).flatten()) {
+                    self.follow(&mut op, rank, followed);
+                    let stream = ops.stream(self.draft.issue.order.op(followed));
+                    program.looks_back(stream, rank, followed);
                 }
+                op.place = program.reach[stream].ops;
+                program.ops.push(op);
             }
-            if let Some(followed) = op.follows {
-                program.looks_back(rank, followed);
-            }
-            let count = &mut program.reach[stream].ops;
-            op.place = *count;
-            *count += 1;
-            program.ops.push(op);
+            legacy::note(&mut barriers, part, ops.end(id));
+            program.reach[stream].ops += 1;
         }
     }
 
     fn follow(&self, op: &mut Op, rank: Rank, followed: Rank) {
-        let (ops, order) = (&self.profile.ops, &self.issue.order);
+        let (ops, order) = (&self.profile.ops, &self.draft.issue.order);
         op.follows = Some(followed);
         op.after_followed = (ops.start(order.op(rank)) - ops.end(order.op(followed))).min(UNEXPLAINED_NS);
     }
@@ -231,9 +277,9 @@ impl<'a> Builder<'a> {
             place: 0,
             after_barrier: legacy::UNBOUND,
         };
-        let distance = previous.map(|previous| start - ops.end(self.issue.order.op(previous)));
+        let distance = previous.map(|previous| start - ops.end(self.draft.issue.order.op(previous)));
         let Some(call) = call else {
-            out.after_call = start - self.origin;
+            out.after_call = start - self.draft.origin;
             out.after_previous = distance.unwrap_or(0).min(learned.after_previous[kind]);
             return (out, false);
         };
@@ -269,20 +315,22 @@ impl<'a> Builder<'a> {
         if ops.kind(op) != OpKind::Memcpy || end <= ops.start(op) {
             return false;
         }
-        let enqueued = || self.enqueues[calls.name(call)];
+        let enqueued = || self.draft.enqueues[calls.name(call)];
         ops.copy(op).is_some_and(|copy| {
             let blocks = copy.host_memory != HostMemory::Pinned || (end >= ops.end(op) && !enqueued());
             blocks && copy.direction != Direction::DeviceToDevice
         })
     }
 
-    fn place_steps(&self, waits: &Waits, program: &mut Program) {
+    fn place_steps(&self, kept: &[Range<usize>], waits: &Waits, spans: &[(i64, i64)], program: &mut Program) {
         let calls = &self.profile.calls;
-        let mut ended = program.by_thread(self.origin);
+        // When the last call of each thread ended, and how many iterations had when it began.
+        let (mut ended, mut passed) = (program.by_thread(self.draft.origin), program.by_thread(0));
         let mut until = Until::new(program);
-        let mut waits = waits.iter().peekable();
+        let (mut waits, mut handed) = (waits.iter().peekable(), self.draft.handed.iter().peekable());
+        let mut is_kept = sample::inside(kept);
         let mut next_op = Rank::from(0);
-        for Entry { call, ops } in self.issue.entries() {
+        for (at, Entry { call, ops }) in self.draft.issue.entries().enumerate() {
             let first_op = next_op;
             next_op = next_op + ops as usize;
             let mut step = Step {
@@ -303,7 +351,7 @@ impl<'a> Builder<'a> {
                 last: false,
                 staged: false,
             };
-            for op in (first_op.index()..next_op.index()).map(|rank| self.issue.order.op(Rank::from(rank))) {
+            for op in step.ranks().map(|rank| self.draft.issue.order.op(rank)) {
                 let stream = self.profile.ops.stream(op);
                 until.see(stream, program.group[stream], self.profile.ops.end(op));
             }
@@ -314,20 +362,32 @@ impl<'a> Builder<'a> {
                 step.length = (end - start.max(ended[thread])).max(0);
                 step.kind = StepKind::Launch(None);
                 ended[thread] = end.max(ended[thread]);
+                let passed = &mut passed[thread];
+                let since = spans[*passed..].iter().take_while(|span| span.1 <= start).count();
+                (step.flush, *passed) = (since > 0, *passed + since);
+                if let Some(handed) = handed.next_if(|handed| handed.step.index() == at) {
+                    (step.after, step.gap) = (handed.from.into(), handed.gap);
+                }
                 while waits.next_if(|w| w.call < call).is_some() {}
-                self.fill(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
-                if let StepKind::Op(awaited) = step.kind {
-                    program.looks_back(step.next_op(), awaited);
+                let wait = waits.next_if(|w| w.call == call);
+                if is_kept(at) {
+                    self.fill(&mut step, call, wait, &until, program);
                 }
             }
-            program.steps.push(step);
+            if is_kept(at) {
+                if let StepKind::Op(awaited) = step.kind {
+                    let stream = self.profile.ops.stream(self.draft.issue.order.op(awaited));
+                    program.looks_back(stream, step.next_op(), awaited);
+                }
+                program.steps.push(step);
+            }
         }
     }
 
     /// What the host does in a call, and how long without the GPU.
     fn fill(&self, step: &mut Step, call: CallId, wait: Option<&Wait>, until: &Until, program: &mut Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
-        let own = (step.ops == 1).then(|| self.issue.order.op(step.first_op));
+        let own = (step.ops == 1).then(|| self.draft.issue.order.op(step.first_op));
         if let Some(op) = own
             && self.stays_in_call(op, call)
         {
@@ -368,7 +428,7 @@ impl<'a> Builder<'a> {
         let ended = match step.kind {
             StepKind::Stream(stream) => until.stream[stream],
             StepKind::Device(group) => until.group[group],
-            StepKind::Op(rank) => self.profile.ops.end(self.issue.order.op(rank)),
+            StepKind::Op(rank) => self.profile.ops.end(self.draft.issue.order.op(rank)),
             _ => return,
         };
         step.back = wait.end.saturating_sub(ended);
@@ -384,10 +444,10 @@ impl<'a> Builder<'a> {
         let ops = &self.profile.ops;
         let group = match (awaited, wait.covers) {
             (Some(op), _) => Some(program.group[ops.stream(op)]),
-            (None, Covers::Device(device)) => self.groups.get(&(wait.pid, device)).copied(),
+            (None, Covers::Device(device)) => self.draft.groups.get(&(wait.pid, device)).copied(),
             _ => None,
         };
-        let rank = |op: OpId| StepKind::Op(self.issue.order.rank(op));
+        let rank = |op: OpId| StepKind::Op(self.draft.issue.order.rank(op));
         // Work that outlasted the wait was not awaited.
         let outlasted = |ended: i64| ended > wait.end.saturating_add(UNEXPLAINED_NS);
         match (wait.blocking, wait.covers, awaited) {

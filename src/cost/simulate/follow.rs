@@ -20,8 +20,7 @@
 //! pauses, serves a busier one: it follows that one, which does not wait for it (callbacks, a logger).
 
 use super::issue::Issue;
-use super::model::Program;
-use super::step::{Rank, UNEXPLAINED_NS};
+use super::step::{Rank, StepIx, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
 use crate::profile::ops::StreamKey;
@@ -128,11 +127,21 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
     edges
 }
 
+/// A burst that another thread handed over.
+pub struct HandOver {
+    /// The first step of it.
+    pub step: StepIx,
+    /// That thread.
+    pub from: ThreadIx,
+    /// Host time since the last call of that thread.
+    pub gap: i64,
+}
+
 /// Finds, for the first step of each burst of a thread, the thread that handed over to it; `beside`: those that run side by side.
 ///
 /// A few steps of a search tree for each burst.
-pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs, program: &mut Program) {
-    let calls = &profile.calls;
+pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs) -> Vec<HandOver> {
+    let (calls, mut found) = (&profile.calls, Vec::new());
     let mut places: FxHashMap<i64, usize> = FxHashMap::default();
     let mut place = |&tid: &i64| {
         let next = places.len();
@@ -140,7 +149,7 @@ pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs, program: &mut
     };
     let process_of: TiVec<ThreadIx, usize> = calls.threads.iter().map(&mut place).collect();
     if places.len() == calls.threads.len() {
-        return;
+        return found;
     }
     // Calls of each process, and how many there were at each thread's last.
     let mut made: Vec<usize> = vec![0; places.len()];
@@ -150,7 +159,7 @@ pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs, program: &mut
     // Of each process: the thread that called last, and by the end of their last call all others that did.
     let mut current: Vec<Option<ThreadIx>> = vec![None; places.len()];
     let mut ended: Vec<BTreeSet<(i64, ThreadIx)>> = vec![BTreeSet::new(); places.len()];
-    for (step, entry) in program.steps.keys().zip(issue.entries()) {
+    for (step, entry) in issue.entries().enumerate() {
         let Some(call) = entry.call else { continue };
         let (start, end, thread) = (calls.start(call), calls.end(call), calls.thread(call));
         let place = process_of[thread];
@@ -164,15 +173,15 @@ pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs, program: &mut
             let apart = |o: ThreadIx| o != thread && !beside.contains(&pair(o, thread));
             let serves = |o: ThreadIx| paused && calls.spans[o].calls > calls.spans[thread].calls;
             let mut others = ended.range(since..).rev();
-            if let Some(&(ended, other)) = others.find(|(end, o)| serves(*o) || *end <= start && apart(*o)) {
-                let gap = (start - ended).max(0);
-                program.steps.change(step, |step| (step.after, step.gap) = (other.into(), gap));
+            if let Some(&(ended, from)) = others.find(|(end, o)| serves(*o) || *end <= start && apart(*o)) {
+                found.push(HandOver { step: StepIx::from(step), from, gap: (start - ended).max(0) });
             }
         }
         made[place] += 1;
         seen[thread] = made[place];
         last[thread] = Some(end);
     }
+    found
 }
 
 fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {

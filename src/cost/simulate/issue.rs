@@ -6,12 +6,18 @@ use crate::profile::coded::Codes;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use typed_index_collections::TiVec;
 
+/// So many steps share a number of ops before them.
+const MARKED: usize = 64;
+
 /// Calls in recorded order and the ops that each issued.
+#[derive(Default)]
 pub struct Issue {
     /// Outermost calls and ops without a call, by start.
     pub steps: Steps,
     /// How many ops each issued: those that follow the ones of the step before.
     counts: Codes<StepIx>,
+    /// How many came before every [`MARKED`]th step.
+    marks: Vec<u32>,
     pub order: Order,
 }
 
@@ -67,7 +73,27 @@ impl Issue {
                 count[call] += 1;
             }
         }
-        Self { steps, counts, order: Order::new(rank) }
+        let mut before = 0;
+        let mark = |step: usize| {
+            let own = step..(step + MARKED).min(steps.len());
+            before += own.map(|step| counts.get(StepIx::from(step))).sum::<u32>();
+            before
+        };
+        let marks = [0].into_iter().chain((0..steps.len()).step_by(MARKED).map(mark)).collect();
+        Self { steps, counts, marks, order: Order::new(rank) }
+    }
+
+    /// The first op that was issued by a step, or by one after it; `step`: no more than there are.
+    pub fn first_op(&self, step: usize) -> Rank {
+        let marked = step / MARKED;
+        let between = (marked * MARKED..step).map(|step| self.counts.get(StepIx::from(step)));
+        Rank::from((self.marks.get(marked).copied().unwrap_or(0) + between.sum::<u32>()) as usize)
+    }
+
+    /// The ops of a step.
+    pub fn ops_of(&self, step: StepIx) -> impl Iterator<Item = OpId> {
+        let first = self.first_op(step.index());
+        (0..self.counts.get(step) as usize).map(move |op| self.order.op(first + op))
     }
 
     /// All steps, in order.

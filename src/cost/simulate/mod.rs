@@ -20,7 +20,7 @@
 //! nor what a fix does to the host's own work: for that there are programs measured with and without their waits
 //! (scripts/pairs).
 //!
-//! `step` and `model` hold the list (`packed`), `issue` orders it, `build` fills it, `learn` takes latencies and
+//! `step` and `model` hold the list (`packed`), `issue` orders it, `build` fills it once it is known what is simulated, `learn` takes latencies and
 //! floors from the capture, [`follow`] finds what followed what across streams and threads, `legacy` is the default
 //! stream's rule, [`sample`] says what of a long loop is simulated, `run` is the pass over the changes that can be simulated ([`crate::vocabulary::Change`]).
 
@@ -36,6 +36,7 @@ pub mod run;
 pub mod sample;
 pub(super) mod step;
 
+pub use build::Draft;
 pub use learn::Assumed;
 pub use model::Program;
 pub use run::{Outcome, run, run_all};

@@ -10,7 +10,9 @@
 use super::legacy;
 use super::step::{HostThread, Op, Rank, Role, Step, StepKind};
 use crate::profile::ids::{StreamIx, index};
-use typed_index_collections::TiVec;
+use std::marker::PhantomData;
+use std::ops::Range;
+use typed_index_collections::{TiSlice, TiVec};
 
 index! {
     /// One in full: its place among those of a [`Packed`] column.
@@ -32,78 +34,121 @@ pub trait Row: Copy {
     fn whole(self) -> Option<WholeIx>;
 }
 
-/// A column of values.
+/// A column of values, of which some are left out.
+///
+/// ```text
+///  places   0 1 2 3 ─ ─ ─ ─ 8 9 ─ ─ ─ 13 14 …
+///  rows     0 1 2 3         4 5        6  7 …      stretches 0..4, 8..10, 13..
+/// ```
 pub struct Packed<I, R: Row> {
-    rows: TiVec<I, R>,
+    rows: Vec<R>,
     whole: TiVec<WholeIx, R::Whole>,
+    /// Places that are kept, and the row of the first.
+    stretches: Vec<(Range<usize>, usize)>,
+    of: PhantomData<fn(I)>,
 }
 
 impl<I, R: Row> Default for Packed<I, R> {
     fn default() -> Self {
-        Self { rows: TiVec::new(), whole: TiVec::new() }
+        Self { rows: Vec::new(), whole: TiVec::new(), stretches: Vec::new(), of: PhantomData }
     }
 }
 
-impl<I: From<usize> + Copy, R: Row> Packed<I, R>
+/// Values that are kept without a gap.
+#[derive(Clone, Copy)]
+pub struct Stretch<'a, I, R: Row> {
+    rows: &'a [R],
+    whole: &'a TiSlice<WholeIx, R::Whole>,
+    /// The place of the first.
+    first: usize,
+    of: PhantomData<fn(I)>,
+}
+
+impl<I, R: Row> Stretch<'_, I, R>
 where
     usize: From<I>,
 {
-    /// With room for so many.
-    pub fn with_capacity(count: usize) -> Self {
-        Self { rows: TiVec::with_capacity(count), whole: TiVec::new() }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The places of all.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = I> + use<I, R> {
-        (0..self.len()).map(I::from)
-    }
-
-    /// The place of the next.
-    pub fn next_key(&self) -> I {
-        self.rows.next_key()
+    #[inline]
+    fn row(&self, at: I) -> R {
+        self.rows[usize::from(at) - self.first]
     }
 
     /// What is at a place in short, where that says all.
     #[inline]
     pub fn short(&self, at: I) -> Option<R> {
-        Some(self.rows[at]).filter(|row| row.whole().is_none())
+        Some(self.row(at)).filter(|row| row.whole().is_none())
     }
 
     /// The value at a place.
     #[inline]
     pub fn get(&self, at: I) -> R::Whole {
-        let row = self.rows[at];
+        let row = self.row(at);
         row.whole().map_or_else(|| row.value(), |whole| self.whole[whole])
     }
+}
 
-    /// Puts one at the end.
+impl<I: Copy, R: Row> Packed<I, R>
+where
+    usize: From<I>,
+{
+    /// With room for what is at these places, ascending.
+    pub fn with_room(places: &[Range<usize>]) -> Self {
+        let mut count = 0;
+        let stretch = |places: &Range<usize>| {
+            count += places.len();
+            (places.clone(), count - places.len())
+        };
+        let stretches = places.iter().map(stretch).collect();
+        Self { rows: Vec::with_capacity(count), stretches, ..Self::default() }
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The stretch of a place, with its first row; `None` where that is left out.
+    fn stretch(&self, at: I) -> Option<&(Range<usize>, usize)> {
+        let at = usize::from(at);
+        let after = self.stretches.partition_point(|(places, _)| places.end <= at);
+        self.stretches.get(after).filter(|(places, _)| places.start <= at)
+    }
+
+    fn row(&self, at: I) -> Option<usize> {
+        self.stretch(at).map(|(places, row)| row + usize::from(at) - places.start)
+    }
+
+    /// What is kept around a place: nothing where that is left out.
+    pub fn around(&self, at: I) -> Stretch<'_, I, R> {
+        let (rows, first) = self.stretch(at).map_or((0..0, 0), |(p, row)| (*row..row + p.len(), p.start));
+        Stretch { rows: &self.rows[rows], whole: &self.whole, first, of: PhantomData }
+    }
+
+    /// The value at a place; `None` where that is left out.
+    pub fn get(&self, at: I) -> Option<R::Whole> {
+        self.stretch(at).map(|_| self.around(at).get(at))
+    }
+
+    /// Those that stand in full, in no order.
+    pub fn in_full(&self) -> impl Iterator<Item = &R::Whole> {
+        self.whole.iter()
+    }
+
+    /// Puts in the one at the next place that is kept.
     pub fn push(&mut self, value: R::Whole) {
-        let row = self.row(value);
+        let row = self.pack(value);
         self.rows.push(row);
     }
 
-    fn row(&mut self, value: R::Whole) -> R {
+    fn pack(&mut self, value: R::Whole) -> R {
         let row = R::of(&value);
         let says_all = row.whole().is_none() && row.value() == value;
         if says_all { row } else { R::at(self.whole.push_and_get_key(value)) }
-    }
-
-    /// Puts another at a place.
-    pub fn set(&mut self, at: I, value: R::Whole) {
-        match self.rows[at].whole() {
-            Some(whole) => self.whole[whole] = value,
-            None => self.rows[at] = self.row(value),
-        }
     }
 
     /// Gives back the room that was left for more.
@@ -111,23 +156,36 @@ where
         self.whole.shrink_to_fit();
     }
 
-    /// Changes the one at a place.
+    /// Changes the one at a place, if it is kept.
     pub fn change(&mut self, at: I, change: impl FnOnce(&mut R::Whole)) {
-        let mut value = self.get(at);
-        change(&mut value);
-        self.set(at, value);
+        let Some(at) = self.row(at) else { return };
+        match self.rows[at].whole() {
+            Some(whole) => change(&mut self.whole[whole]),
+            None => {
+                let mut value = self.rows[at].value();
+                change(&mut value);
+                self.rows[at] = self.pack(value);
+            }
+        }
+    }
+
+    /// Changes the one at a place, if it stands in full.
+    pub fn change_in_full(&mut self, at: I, change: impl FnOnce(&mut R::Whole)) {
+        if let Some(whole) = self.row(at).and_then(|at| self.rows[at].whole()) {
+            change(&mut self.whole[whole]);
+        }
     }
 }
 
-impl<I: From<usize> + Copy> Packed<I, StepRow>
+impl<I: Copy> Packed<I, StepRow>
 where
     usize: From<I>,
 {
     /// Says what of a step's host time is the profiler's.
     pub fn set_overhead(&mut self, at: I, overhead: u32) {
-        let row = &mut self.rows[at];
-        match row.whole() {
-            None if u64::from(overhead) <= LOW => {
+        let row = self.row(at).and_then(|row| self.rows.get_mut(row));
+        match row.filter(|row| row.whole().is_none()) {
+            Some(row) if u64::from(overhead) <= LOW => {
                 row.bits = row.bits & !(LOW << SHORT) | u64::from(overhead) << SHORT;
             }
             _ => self.change(at, |step| step.overhead = overhead),
@@ -304,13 +362,19 @@ impl Row for OpRow {
 mod tests {
     use super::*;
     use proptest::collection::vec;
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     proptest! {
-        /// Whatever is put into a row or put in its place, also what rows cannot say or stands for something else in them.
+        /// Whatever is put into a row or put in its place, also what rows cannot say or stands for something else in them; of
+        /// what is left out nothing.
         #[test]
-        fn what_is_kept_comes_back(values in vec((0u32..40, any::<i64>(), any::<u32>(), any::<u16>()), 1..40)) {
-            let (mut steps, mut ops) = (Packed::<usize, StepRow>::default(), Packed::<usize, OpRow>::default());
+        fn what_is_kept_comes_back(
+            values in vec((0u32..40, any::<i64>(), any::<u32>(), any::<u16>()), 1..40),
+            gap in 0usize..20,
+        ) {
+            let places = [0..values.len() / 2, values.len() / 2 + gap..values.len() + gap];
+            let mut steps = Packed::<usize, StepRow>::with_room(&places);
+            let mut ops = Packed::<usize, OpRow>::with_room(&places);
             let of = |&(bits, time, number, small): &(u32, i64, u32, u16)| {
                 let time = time & ((1 << bits) - 1);
                 // Numbers that a row takes for a sign of its own.
@@ -340,16 +404,23 @@ mod tests {
                 steps.push(step);
                 ops.push(op);
             }
-            let all = |rows: &mut dyn Iterator<Item = (Step, Op)>| rows.collect::<Vec<_>>();
-            let known = |at| (steps.get(at), ops.get(at));
-            prop_assert_eq!(all(&mut (0..values.len()).map(known)), all(&mut values.iter().map(of)));
-            for (at, value) in values.iter().rev().enumerate() {
+            let kept = || places.clone().into_iter().flatten();
+            let known = |at| Some((steps.get(at)?, ops.get(at)?));
+            prop_assert_eq!(
+                kept().map(known).collect::<Vec<_>>(),
+                values.iter().map(|v| Some(of(v))).collect::<Vec<_>>()
+            );
+            prop_assert!((places[0].end..places[1].start).all(|at| known(at).is_none()));
+            for (at, value) in kept().zip(values.iter().rev()) {
                 let (step, op) = of(value);
-                steps.set(at, step);
-                ops.set(at, op);
+                steps.change(at, |was| *was = step);
+                ops.change(at, |was| *was = op);
             }
-            let known = |at| (steps.get(at), ops.get(at));
-            prop_assert_eq!(all(&mut (0..values.len()).map(known)), all(&mut values.iter().rev().map(of)));
+            let known = |at| Some((steps.get(at)?, ops.get(at)?));
+            prop_assert_eq!(
+                kept().map(known).collect::<Vec<_>>(),
+                values.iter().rev().map(|v| Some(of(v))).collect::<Vec<_>>()
+            );
         }
     }
 }

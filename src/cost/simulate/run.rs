@@ -4,7 +4,7 @@ mod step;
 
 use super::legacy::Barrier;
 use super::model::{Program, Reach};
-use super::packed::Launch;
+use super::packed::{Launch, OpRow, Stretch};
 use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, StepIx};
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
@@ -159,6 +159,8 @@ struct Lap {
 /// Runs side by side, as far as a pass has come.
 struct Lanes<'a, const L: usize> {
     program: &'a Program,
+    /// Of the stretch that is simulated.
+    ops: Stretch<'a, Rank, OpRow>,
     variants: [&'a Variant; L],
     threads: TiVec<HostThread, Thread<L>>,
     /// When the last of a site's delayed waits would return.
@@ -195,6 +197,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         };
         Self {
             program,
+            ops: program.ops.around(Rank::from(0)),
             variants,
             threads: program.by_thread(Thread {
                 ended: [0; L],
@@ -220,7 +223,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
     /// All steps that are simulated, in their order.
     fn pass(mut self) -> Self {
         let program = self.program;
-        for (steps, left_out) in program.sample.stretches(program.steps.len()) {
+        for (steps, left_out) in program.stretches() {
             self.left_out += left_out;
             self.stretch(steps);
         }
@@ -230,6 +233,12 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     fn stretch(&mut self, steps: Range<usize>) {
         let program = self.program;
+        let rows = program.steps.around(StepIx::from(steps.start));
+        if steps.is_empty() {
+            return;
+        }
+        let ops = program.ops.around(rows.get(StepIx::from(steps.start)).first_op);
+        self.ops = ops;
         let usual = self.variants.iter().any(|variant| variant.usual);
         let plain = self.joined.is_empty() && (L == 1 || !usual);
         let left_out = self.variants.map(|variant| variant.left_out);
@@ -237,16 +246,14 @@ impl<'a, const L: usize> Lanes<'a, L> {
         for at in steps.map(StepIx::from) {
             let is_lap = program.laps.is_some_and(|l| l.first == at || l.last == at);
             // Most steps.
-            if let Some(launch) =
-                program.steps.short(at).filter(|_| plain && !is_lap).and_then(|row| row.launch())
-            {
-                let op = if usual { self.usual(launch.op) } else { program.ops.get(launch.op) };
+            if let Some(launch) = rows.short(at).filter(|_| plain && !is_lap).and_then(|row| row.launch()) {
+                let op = if usual { self.usual(launch.op) } else { ops.get(launch.op) };
                 if op.follows.is_none() && program.part[op.stream] == Part::Free {
                     self.launched(&launch, &op, left_out);
                     continue;
                 }
             }
-            let step = program.steps.get(at);
+            let step = rows.get(at);
             for lane in 0..L {
                 self.lane = lane;
                 self.step(at, step);
@@ -313,7 +320,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// When the ranks joined that came last.
     fn starts(&self) -> Vec<i64> {
-        let start = |rank: Rank| self.finished(rank) - self.program.ops.get(rank).duration;
+        let start = |rank: Rank| self.finished(rank) - self.program.ops.get(rank).map_or(0, |op| op.duration);
         self.program.late.iter().map(|late| start(late.last)).collect()
     }
 }

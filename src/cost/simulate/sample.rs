@@ -6,9 +6,11 @@
 //! ```
 //! A run goes on after a stretch as if the next one followed at once: a step's times are told by what came before it, so
 //! nothing has to be made up. What the loop comes to stands for all of it, in proportion to the recorded time of what
-//! was simulated. What lies outside the loop is simulated whole. Costs nothing; a run no more than [`STEPS`] of the loop.
+//! was simulated. What lies outside the loop is simulated whole. Costs nothing; a run no more than [`STEPS`] of the loop. What is
+//! passed over is not kept either: what was issued there counts as done.
 
-use super::model::Program;
+use super::issue::Steps;
+use super::model::{Laps, Program};
 use super::step::StepIx;
 use crate::iterations::Iterations;
 use crate::profile::calls::Calls;
@@ -32,65 +34,86 @@ pub struct Sample {
     time: (i64, i64),
 }
 
-/// Whole iterations, their steps, and their recorded time.
+/// Steps of whole iterations, and their recorded time.
 struct LeftOut {
-    iterations: Range<usize>,
     steps: Range<usize>,
     ns: i64,
 }
 
-impl Program {
+/// The program's loop.
+pub struct Loop<'a> {
+    /// Its iterations.
+    pub iterations: &'a Iterations,
+    /// The thread that runs it, where it called anything.
+    pub thread: Option<ThreadIx>,
+    /// How many of its steps are simulated, of twice as many or more.
+    pub steps: usize,
+}
+
+impl<'a> Loop<'a> {
+    /// Iterations of a capture.
+    pub fn new(calls: &Calls, iterations: &'a Iterations, steps: usize) -> Self {
+        Self { iterations, thread: calls.threads.binary_search(&iterations.tid).ok(), steps }
+    }
+
+    /// Its first step from the start of an iteration on.
+    fn first_step(&self, calls: &Calls, steps: &Steps, iteration: usize) -> Option<StepIx> {
+        let (own, time) = (&calls.by_thread[self.thread?], self.iterations.spans.get(iteration)?.0);
+        let from = own.partition_point(|&call| calls.start(call) < time);
+        own[from..].iter().find_map(|&call| steps.of(call))
+    }
+
+    /// The first steps of its first and of its last iteration.
+    pub(super) fn laps(&self, calls: &Calls, steps: &Steps) -> Option<Laps> {
+        let count = self.iterations.spans.len().checked_sub(1)?;
+        let (first, last) = (self.first_step(calls, steps, 0)?, self.first_step(calls, steps, count)?);
+        Some(Laps { first, last, count: count as i64 }).filter(|laps| laps.first < laps.last)
+    }
+
     /// Chooses iterations of a loop of at least twice so many steps that have about so many.
-    pub(super) fn sample(
-        &mut self,
-        calls: &Calls,
-        iterations: &Iterations,
-        thread: Option<ThreadIx>,
-        steps: usize,
-    ) {
-        self.sample = Sample::default();
-        // When ranks join a collective is asked of all that there are.
-        let Some(laps) = self.laps.filter(|_| self.late.is_empty()) else { return };
-        let (spans, count) = (&iterations.spans, iterations.spans.len() - 1);
-        let length = (count * steps / (laps.last.index() - laps.first.index())).div_ceil(STRETCHES);
+    pub(super) fn sample(&self, calls: &Calls, steps: &Steps, laps: Laps) -> Sample {
+        let (spans, count) = (&self.iterations.spans, laps.count as usize);
+        let length = (count * self.steps / (laps.last.index() - laps.first.index())).div_ceil(STRETCHES);
         if 2 * length * STRETCHES > count {
-            return;
+            return Sample::default();
         }
         let begin = |stretch: usize| stretch * (count - length) / (STRETCHES - 1);
-        let first = |at: usize| self.first_step(calls, thread, spans[at].0).map(StepIx::index);
+        let first = |at: usize| self.first_step(calls, steps, at).map(StepIx::index);
         let between = (1..STRETCHES).filter_map(|stretch| {
             let (from, to) = (begin(stretch - 1) + length, begin(stretch));
-            Some(LeftOut {
-                iterations: from..to,
-                steps: first(from)?..first(to)?,
-                ns: spans[to].0 - spans[from].0,
-            })
+            Some(LeftOut { steps: first(from)?..first(to)?, ns: spans[to].0 - spans[from].0 })
         });
         let left_out: Vec<LeftOut> = between.collect();
         let (all, left) = (spans[count].0 - spans[0].0, left_out.iter().map(|left| left.ns).sum::<i64>());
-        self.sample = Sample { left_out, count: Some((length * STRETCHES) as u64), time: (all - left, all) };
+        Sample { left_out, count: Some((length * STRETCHES) as u64), time: (all - left, all) }
     }
+}
 
+impl Program {
     /// How many steps and ops a run goes over.
     pub fn size(&self) -> usize {
-        let op = |step: usize| match step < self.steps.len() {
-            true => self.steps.get(StepIx::from(step)).first_op.index(),
-            false => self.ops.len(),
-        };
-        let stretches = self.sample.stretches(self.steps.len());
-        stretches.map(|(steps, _)| steps.len() + op(steps.end) - op(steps.start)).sum()
+        self.steps.len() + self.ops.len()
+    }
+
+    /// Stretches of steps that are simulated, each with the recorded time that was left out before it.
+    pub(in crate::cost) fn stretches(&self) -> Vec<(Range<usize>, i64)> {
+        self.sample.stretches(self.issue.steps.len())
     }
 
     /// Whether runs come by each site.
     pub fn reached(&self) -> TiVec<SiteIx, bool> {
         let mut reached = TiVec::from(vec![self.sample.is_whole(); self.sites]);
-        for at in self.sample.stretches(self.steps.len()).flat_map(|(steps, _)| steps).map(StepIx::from) {
-            // What is kept in short is no site's.
-            if let Some(site) = self.steps.short(at).is_none().then(|| self.steps.get(at).site).flatten() {
-                reached[site] = true;
-            }
-        }
+        self.steps.in_full().filter_map(|step| step.site).for_each(|site| reached[site] = true);
         reached
+    }
+}
+
+/// Whether each of some places, asked for in ascending order, is in one of these stretches.
+pub fn inside(stretches: &[Range<usize>]) -> impl FnMut(usize) -> bool {
+    let mut stretches = stretches.iter().peekable();
+    move |at| {
+        while stretches.next_if(|places| places.end <= at).is_some() {}
+        stretches.peek().is_some_and(|places| places.start <= at)
     }
 }
 
@@ -101,23 +124,10 @@ impl Sample {
     }
 
     /// The steps that are simulated, of so many, each stretch with the recorded time that was left out before it.
-    pub fn stretches(&self, steps: usize) -> impl Iterator<Item = (Range<usize>, i64)> {
+    pub(super) fn stretches(&self, steps: usize) -> Vec<(Range<usize>, i64)> {
         let ends = self.left_out.iter().map(|left| left.steps.start).chain([steps]);
         let begins = self.left_out.iter().map(|left| (left.steps.end, left.ns));
-        [(0, 0)].into_iter().chain(begins).zip(ends).map(|((from, ns), to)| (from..to, ns))
-    }
-
-    /// Whether a step is simulated.
-    pub fn holds(&self, step: StepIx) -> bool {
-        let after = self.left_out.partition_point(|left| left.steps.end <= step.index());
-        self.left_out.get(after).is_none_or(|left| step.index() < left.steps.start)
-    }
-
-    /// The iterations that are simulated, of so many, each stretch with the one before it.
-    pub(super) fn iterations(&self, count: usize) -> Vec<Range<usize>> {
-        let ends = self.left_out.iter().map(|left| left.iterations.start).chain([count]);
-        let begins = self.left_out.iter().map(|left| left.iterations.end - 1);
-        [0].into_iter().chain(begins).zip(ends).map(|(from, to)| from..to).collect()
+        [(0, 0)].into_iter().chain(begins).zip(ends).map(|((from, ns), to)| (from..to, ns)).collect()
     }
 
     /// What comes to this in the simulated part of the loop, in all of it.

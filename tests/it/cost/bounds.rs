@@ -2,7 +2,7 @@
 
 use super::*;
 use sync_report::cost::bounds::{self, Waits};
-use sync_report::cost::simulate::{Assumed, Program};
+use sync_report::cost::simulate::{Assumed, Draft};
 use sync_report::model::Bounds;
 use sync_report::vocabulary::Change;
 
@@ -125,7 +125,12 @@ fn each_alone_bounds_no_group() {
         next: &next,
         launched: &launched,
     };
-    let program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
+    let program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(
+        &found.profile,
+        &found.devices,
+        &found.waits,
+        None,
+    );
     let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Delete)).collect();
     let bounds = bounds::of_all(&capture, &program, &gone);
     assert!(bounds.each_high_ns <= 10 * 1_000, "{bounds:?}");

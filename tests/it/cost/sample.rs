@@ -1,9 +1,13 @@
 //! Long loops, of which some iterations are simulated.
 
 use super::*;
+use crate::export::{Copy, Memory};
+use sync_report::cost::bounds::{self, Launched, Waits};
+use sync_report::cost::simulate::beside::Part;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Outcome, Program, run};
-use sync_report::vocabulary::Change;
+use sync_report::cost::simulate::sample::Loop;
+use sync_report::cost::simulate::{Assumed, Draft, Outcome, Program, run};
+use sync_report::vocabulary::{Change, Direction};
 use typed_index_collections::TiVec;
 
 const STEPS: i64 = 600;
@@ -37,10 +41,10 @@ fn long_loop() -> Export {
 
 /// Reads are the first site, the others the second.
 fn program(found: &look::Kept, steps: usize) -> Program {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
+    let draft = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let iterations = found.iterations.as_ref().expect("a loop");
-    let thread = found.profile.calls.threads.binary_search(&iterations.tid).ok();
-    program.mark_iterations(&found.profile.calls, iterations, thread, steps);
+    let repeats = Loop::new(&found.profile.calls, iterations, steps);
+    let mut program = draft.place(&found.profile, &found.devices, &found.waits, Some(&repeats));
     let (reads, others) = found.waits.iter().partition(|w| w.copy.is_some());
     let site = |waits: Vec<&sync_report::waits::Wait>| waits.iter().map(|w| (w.call, w.copy_call)).collect();
     program.mark(&TiVec::from(vec![site(reads), site(others)]));
@@ -74,4 +78,54 @@ fn some_iterations_stand_for_all() {
 fn a_site_that_is_not_reached_is_known() {
     let found = look::analysed(&long_loop());
     assert_eq!(program(&found, 150).reached().raw, [true, false]);
+}
+
+/// What goes with waits besides them is of all of them, of those too that runs pass over.
+///
+/// ```text
+///  host      [count][.item()======]··[select]··[upload====]       600 times, ·: 8 µs and up to 7 more
+///  stream 7     [count~~~~][4 B]        [~~~~]      [64 KiB]
+/// ```
+#[test]
+fn bounds_do_not_depend_on_what_is_simulated() {
+    let (mut e, t) = empty();
+    let [count, select] = ["cub::DeviceReduceKernel", "cub::DeviceSelectSweepKernel"];
+    let ids = [(e.string(count), Part::Count), (e.string(select), Part::Select)];
+    let kernels = ids.into_iter().map(|(id, part)| (id as u32, part)).collect();
+    let mut now = 1_000;
+    for i in 0..STEPS {
+        let (begin, host) = (now, 8_000 + i * 104_729 % 7_000);
+        e.launch(t, now..now + 5_000, GPU0, now + 7_000..now + 27_000, count);
+        e.item(t, now + 6_000..now + 33_000, GPU0, now + 28_000..now + 29_500);
+        now += 33_000 + host;
+        e.launch(t, now..now + 4_000 + host / 8, GPU0, now + 7_000..now + 17_000, select);
+        now += 6_000 + host;
+        let upload = Copy::h2d(1 << 16, Memory::Pageable);
+        e.memcpy_blocking(t, now..now + 30_000, upload, GPU0, now + 20_000..now + 28_000);
+        e.nvtx(t, begin..now + 31_000, &format!("step {i}"));
+        now += 32_000;
+    }
+    let found = look::analysed(&e);
+    let launched = Launched::new(&found.profile, &found.devices);
+    let (profile, devices) = (&found.profile, &found.devices);
+    let capture = Waits { profile, devices, waits: &found.waits, next: &found.next, launched: &launched };
+    let calls = |direction: Direction| -> Vec<_> {
+        let of = |w: &&sync_report::waits::Wait| w.copy.is_some_and(|copy| copy.direction == direction);
+        found.waits.iter().filter(of).map(|w| (w.call, w.copy_call)).collect()
+    };
+    let (reads, uploads) = (calls(Direction::DeviceToHost), calls(Direction::HostToDevice));
+    let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Drop)).collect();
+    let of = |steps: usize, goes: bool| {
+        let mut program = program(&found, steps);
+        if goes {
+            program.mark_beside(profile, &kernels, [(0.into(), reads.clone())].into_iter());
+            program.mark_made(profile, &uploads, 0.1);
+        }
+        (program.size(), bounds::beside(&capture, &program, gone.iter().copied()))
+    };
+    let ((all, whole), (some, sampled), (_, alone)) = (of(1_000_000, true), of(150, true), of(150, false));
+    assert!(some * 4 < all, "{some} of {all}");
+    assert_eq!(whole, sampled);
+    // Of each iteration: the select's launch and the gap before it, both kernels, and the upload's making.
+    assert!(whole - alone > STEPS * (8_000 + 4_000 + 5_000 + 30_000 + 6_500), "{whole} {alone}");
 }

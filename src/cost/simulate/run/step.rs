@@ -9,9 +9,9 @@ use crate::vocabulary::Change;
 use crate::waits::api::Blocking;
 
 impl<'a, const L: usize> Lanes<'a, L> {
-    /// When an op has ended.
+    /// When an op has ended: long ago, if it is passed over.
     pub(super) fn finished(&self, rank: Rank) -> i64 {
-        let op = self.program.ops.get(rank);
+        let Some(op) = self.program.ops.get(rank) else { return i64::MIN / 2 };
         let queue = &self.streams[op.stream];
         queue.ends[queue.at(op.place)][self.lane]
     }
@@ -116,7 +116,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         if step.ops == 0 {
             return end;
         }
-        end = end.max(self.accepted(&self.program.ops.get(step.first_op)));
+        end = end.max(self.accepted(&self.ops.get(step.first_op)));
         self.issue(step, end, end - step.length);
         end
     }
@@ -126,7 +126,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let mut last = from;
         let usual = self.variant().usual && matches!(step.kind, StepKind::Launch(_));
         for rank in step.ranks() {
-            let op = if usual { self.usual(rank) } else { self.program.ops.get(rank) };
+            let op = if usual { self.usual(rank) } else { self.ops.get(rank) };
             last = last.max(self.place(rank, &op, op.duration, from + op.after_call, earliest));
         }
         last
@@ -134,7 +134,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// An op with usual latencies.
     pub(super) fn usual(&self, rank: Rank) -> Op {
-        let op = self.program.ops.get(rank);
+        let op = self.ops.get(rank);
         let kind = usize::from(op.kind);
         let after = self.program.learned.after_previous[kind];
         Op {
@@ -188,7 +188,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// Whether the step's op is its own copy.
     fn copies(&self, step: &Step) -> bool {
-        let copy = || usize::from(self.program.ops.get(step.first_op).kind) == kind_index(OpKind::Memcpy);
+        let copy = || usize::from(self.ops.get(step.first_op).kind) == kind_index(OpKind::Memcpy);
         step.ops == 1 && !step.kind.waits() && copy()
     }
 
@@ -238,7 +238,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
                 // A call that only enqueued its copy does so still.
                 let blocks = step.kind.is_copy() || step.staged;
                 let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
-                let accepted = self.accepted(&self.program.ops.get(step.first_op));
+                let accepted = self.accepted(&self.ops.get(step.first_op));
                 let end = (now + step.length.min(usual)).max(accepted);
                 let ended = self.enqueue(step, end, now);
                 if fix.keeps_order() && step.kind.is_copy() {
@@ -322,7 +322,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
     fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = i64::MIN / 2;
         for rank in step.ranks() {
-            let op = self.program.ops.get(rank);
+            let op = self.ops.get(rank);
             let pinned = match step.kind {
                 StepKind::Launch(Some(copy)) | StepKind::Copy(Some(copy)) => self.program.pinned[copy],
                 _ => op.duration,
@@ -339,7 +339,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
     /// The ops of a step that is gone: they end where their stream stands.
     fn skip(&mut self, step: &Step) {
         for rank in step.ranks() {
-            let op = self.program.ops.get(rank);
+            let op = self.ops.get(rank);
             self.finish(&op, self.streams[op.stream].end[self.lane].max(0));
         }
     }
