@@ -245,7 +245,8 @@ fn place(site: &Site) -> String {
         // The line is only probable: what was copied tells sites apart, and where no line is known, what ran before.
         let line_known = bundle.user_frame().is_some_and(|f| f.line > 0);
         let before = bundle.neighbours.before.first().filter(|_| !line_known);
-        text += &format!("|{:?}|{before:?}", bundle.copy);
+        text.extend(bundle.copy.map(|c| format!("|{}|{}|{}", c.direction, c.bytes, c.host_memory)));
+        text.extend(before.map(|op| format!("|{op}")));
     }
     text
 }
