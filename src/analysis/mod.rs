@@ -283,7 +283,7 @@ impl CaptureAnalysis {
         if !again {
             (profile.nvtx.payloads, profile.nvtx.texts) = Default::default();
         }
-        let mut sites = site::join(judged, |site| self.paid_once(site));
+        let mut sites = site::join(judged, |site| self.paid_once(site).is_some());
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
         (self.refused, self.context, self.sites) = (sources.refused(), context, sites.into());

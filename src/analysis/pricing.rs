@@ -11,8 +11,8 @@ use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
-use crate::waits::WaitId;
 use crate::waits::held::Held;
+use crate::waits::{Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
 
@@ -44,13 +44,13 @@ pub struct ResolvedScenario {
 }
 
 /// How a site is paid once, however long the program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaidOnce {
     /// Before its process' first kernel or after its last.
     OutsideWork,
     /// In the loop's first iterations, or before.
     AtLoopStart,
-    /// Before the loop or after it.
+    /// Before the loop or after it; of its iterations in the first at most.
     OutsideLoop,
 }
 
@@ -137,18 +137,19 @@ impl CaptureAnalysis {
         single || self.paid_once(site).is_some()
     }
 
-    /// In which way a site is paid once, if it is. Sites of one answer together still give it.
+    /// In which way a site is paid once, if it is: each of its waits is. So sites that are paid once are together, too.
     pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
-        let outside = |(from, to): (i64, i64)| {
-            site.bundle.waits.iter().map(|&w| &self.waits[w]).all(|w| w.end <= from || w.start >= to)
-        };
         let &work = self.devices.work.get(&site.bundle.pid)?;
         let iterations = self.loop_of(site);
-        let last_wait = site.bundle.waits.last().map_or(0, |&w| self.waits[w].start);
+        let whole = iterations.and_then(|i| i.whole());
+        let outside = |w: &Wait, (from, to): (i64, i64)| w.end <= from || w.start >= to;
+        let at_start = |w: &Wait| iterations.is_some_and(|i| i.only_at_start(w.start));
+        let all = |once: &dyn Fn(&Wait) -> bool| site.bundle.waits.iter().all(|&w| once(&self.waits[w]));
+        let once = |w: &Wait| outside(w, work) || at_start(w) || whole.is_some_and(|whole| outside(w, whole));
         match () {
-            () if outside(work) => Some(PaidOnce::OutsideWork),
-            () if iterations.is_some_and(|i| i.only_at_start(last_wait)) => Some(PaidOnce::AtLoopStart),
-            () if iterations.and_then(|i| i.whole()).is_some_and(outside) => Some(PaidOnce::OutsideLoop),
+            () if all(&|w| outside(w, work)) => Some(PaidOnce::OutsideWork),
+            () if all(&at_start) => Some(PaidOnce::AtLoopStart),
+            () if all(&once) => Some(PaidOnce::OutsideLoop),
             () => None,
         }
     }

@@ -118,19 +118,19 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 /// library code that the catalogue does not know, its line (natively attributed ones: the chain; else the NVTX ranges). So the four places inside
 /// `_tensor_str.py` that one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand
 /// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
-/// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays, and
+/// several paths, as long as they agree in `once`: what a program pays once is no part of what every iteration pays, and
 /// whether a capture holds it does not change the key of what does.
-pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> Option<W>) -> Vec<Site> {
+pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
         (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
     };
     let callers = |site: &Site| site.paths[0].callers.clone();
     let of_stack = gather(judged, |site| (line(site), callers(site)));
-    let mut sites = gather(of_stack, |site| (line(site), when(site)));
+    let mut sites = gather(of_stack, |site| (line(site), once(site)));
     sites.sort_by_key(|site| site.bundle.waits[0]);
     for site in &mut sites {
-        site.key = key(site, when(site).is_some());
+        site.key = key(site, once(site));
     }
     part_keys(&mut sites);
     sites
@@ -160,7 +160,7 @@ fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site
 }
 
 /// Sites of one process whose keys are alike all the same are numbered: no hash is above a collision, least of all over
-/// names that somebody else chose, and what is paid once may be paid in two ways.
+/// names that somebody else chose.
 pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
     let mut taken: FxHashMap<(i64, String), usize> = FxHashMap::default();
     for site in sites {
@@ -252,8 +252,8 @@ fn place(site: &Site) -> String {
 }
 
 /// `file:function:line:api:kind` for the reader, and a hash of what else tells sites of a process apart ([`join`]): what one
-/// of them is called does not depend on which others there are. Before its work or before its loop is one `once`: ranks of a
-/// program may differ in that.
+/// of them is called does not depend on which others there are. In which way it is paid once is no part of it: ranks of a program
+/// may differ in that.
 fn key(site: &Site, once: bool) -> String {
     let Site { bundle, verdict, .. } = site;
     let head = match bundle.user_frame().or(bundle.frames.first()) {
