@@ -7,7 +7,7 @@ use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
-use crate::profile::ids::{CallId, pid_of};
+use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
@@ -177,9 +177,9 @@ impl CaptureAnalysis {
             && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
     }
 
-    /// The iterations, if they are of the site's process: those of another one say nothing about it.
+    /// The iterations, if they are of the site's process.
     pub fn loop_of(&self, site: &Site) -> Option<&Iterations> {
-        self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
+        self.iterations.as_ref().filter(|i| i.are_of(site.bundle.pid))
     }
 
     fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> Subject {

@@ -7,7 +7,7 @@ mod starts;
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::CallId;
+use crate::profile::ids::{CallId, process};
 use crate::profile::seek::seek;
 use marked::Fit;
 
@@ -50,6 +50,11 @@ impl Iterations {
     /// By NVTX ranges.
     pub fn marked(name: String, tid: i64, spans: Vec<(i64, i64)>) -> Self {
         Self { name, tid, spans, confidence: None, others: Vec::new(), start_up: 0 }
+    }
+
+    /// Whether they are of that process (`globalPid`): those of another one say nothing about its waits.
+    pub fn are_of(&self, pid: i64) -> bool {
+        process(self.tid) == pid
     }
 
     /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels

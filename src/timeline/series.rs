@@ -3,7 +3,6 @@
 use crate::analysis::CaptureAnalysis;
 use crate::iterations::Iterations;
 use crate::model::timeline::Series;
-use crate::profile::ids::pid_of;
 use crate::verdict::site::Site;
 
 /// Points of a series: as many as its small drawing has columns.
@@ -12,9 +11,8 @@ const POINTS: usize = 120;
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
 pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
     let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w]);
-    let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
     // Where all waits lie outside the loop, its iterations have nothing to show.
-    let looped = |i: &&Iterations| mine(i.tid) && waits().any(|w| i.at(w.start).is_some());
+    let looped = |i: &&Iterations| waits().any(|w| i.at(w.start).is_some());
     let sums = |points: usize, at: &dyn Fn(i64) -> Option<usize>| {
         let mut sums = vec![0i64; points];
         for (at, blocked) in waits().filter_map(|wait| Some((at(wait.start)?, wait.blocked))) {
@@ -22,7 +20,7 @@ pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -
         }
         sums
     };
-    let Some(iterations) = found.iterations.as_ref().filter(looped) else {
+    let Some(iterations) = found.loop_of(site).filter(looped) else {
         let span = i128::from(to.saturating_sub(from)).max(1);
         let blocked_ns = sums(POINTS, &|start| {
             let at = i128::from(start.saturating_sub(from)) * POINTS as i128 / span;

@@ -18,7 +18,7 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
 use crate::model::Report;
-use crate::profile::ids::{ThreadIx, process};
+use crate::profile::ids::ThreadIx;
 use crate::replay::plan::Stretch;
 use crate::text;
 use crate::vocabulary::{Change, SiteId, SiteIx};
@@ -190,7 +190,7 @@ impl Stretch {
 
     /// The smallest recorded repetition around a wait that is worth its time.
     fn repetition(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
-        let own = found.iterations.as_ref().filter(|i| process(i.tid) == chosen.pid);
+        let own = found.iterations.as_ref().filter(|i| i.are_of(chosen.pid));
         let iteration = own.and_then(|own| Self::of_median(found, chosen, own, "iteration"));
         if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
             return Ok(own.clone());

@@ -12,7 +12,7 @@ use super::steps::Steps;
 use crate::error::InputError;
 use crate::iterations::{IterationCounts, Iterations};
 use crate::profile::Profile;
-use crate::profile::ids::{OpId, process};
+use crate::profile::ids::OpId;
 use crate::profile::ops::{OpKind, Ops};
 use crate::profile::os_calls::{self, OsCalls};
 use crate::sites::Bundle;
@@ -99,7 +99,7 @@ impl<'a> Observer<'a> {
     /// # Errors
     /// Names or operating-system calls could not be read.
     pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
-        let iterations = self.iterations.filter(|i| process(i.tid) == bundle.pid);
+        let iterations = self.iterations.filter(|i| i.are_of(bundle.pid));
         let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
         let sample: Vec<WaitId> = bundle.waits.iter().copied().step_by(step).collect();
         let around: Vec<_> =
