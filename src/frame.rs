@@ -21,7 +21,6 @@ mod collectives;
 pub mod sites;
 
 use crate::analysis::CaptureAnalysis;
-use crate::analysis::filter::device_of;
 use crate::model::{Site, Spread};
 use crate::profile::ids::{ThreadIx, pid_of, tid_of};
 use crate::verdict::site::Site as FoundSite;
@@ -208,7 +207,7 @@ impl Waits {
             let own = iterations.filter(|i| i.are_of(w.pid))?;
             own.near(w.start, &mut near).map(|i| (i as u32, w.start - own.spans[i].0))
         });
-        let device = |w: &Wait| device_of(profile, devices, w).map(|d| d.index() as u32);
+        let device = |w: &Wait| devices.of_wait(&profile.ops, w).map(|d| d.index() as u32);
         let bytes = |w: &Wait| w.copy.map(|c| i64::try_from(c.bytes).unwrap_or(i64::MAX));
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;

@@ -9,7 +9,7 @@ use crate::profile::strings::clean;
 use crate::sites::ranges::{is_named, no_range};
 use crate::text;
 use crate::waits::Wait;
-use crate::waits::device::{DeviceIx, Devices};
+use crate::waits::device::Devices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Filter {
 
     fn plain(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
         let tid = profile.calls.threads[wait.thread];
-        let device = || device_of(profile, devices, wait).map(|d| devices.list[d].id);
+        let device = || devices.of_wait(&profile.ops, wait).map(|d| devices.list[d].id);
         let name = || profile.target.thread_names.get(&tid).map(|n| &**n);
         self.from.is_none_or(|t| wait.start >= t)
             && self.to.is_none_or(|t| wait.end <= t)
@@ -91,11 +91,6 @@ impl Filter {
         let to = self.to.map_or(to, |t| t.min(to));
         (from, to.max(from))
     }
-}
-
-/// The device that a wait is known to be for, else that of the work it awaited.
-pub fn device_of(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<DeviceIx> {
-    wait.device.or_else(|| wait.awaited.map(|op| devices.of_op(&profile.ops, op)))
 }
 
 /// Whether a thread of a process is the one asked for, by id or by a part of its name; Linux gives a process the id of its

@@ -116,6 +116,11 @@ impl Devices {
         self.list.raw.binary_search_by_key(&id, |device| device.id).ok().map(DeviceIx::from)
     }
 
+    /// The device that a wait is recorded to be for, else that of the work it awaited.
+    pub fn of_wait(&self, ops: &Ops, wait: &Wait) -> Option<DeviceIx> {
+        wait.device.or_else(|| wait.awaited.map(|op| self.of_op(ops, op)))
+    }
+
     /// The device that an op ran on.
     pub fn of_op(&self, ops: &Ops, op: OpId) -> DeviceIx {
         self.of_stream[ops.stream(op)]

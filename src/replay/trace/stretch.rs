@@ -95,7 +95,7 @@ impl Chosen {
 
     /// Whether a wait is for the replayed device, as far as is known.
     pub fn is_here(&self, found: &CaptureAnalysis, wait: &Wait) -> bool {
-        awaited_device(found, wait).is_none_or(|device| device == self.device)
+        found.devices.of_wait(&found.profile.ops, wait).is_none_or(|device| device == self.device)
     }
 
     /// Whether a site is one of "all false sites".
@@ -146,15 +146,10 @@ fn listed(report: &Report) -> String {
     text::listed(report.sites.iter().map(|s| format!("{} ({})", s.id, s.class)), MOST)
 }
 
-/// The device that a wait is for, as far as is known.
-fn awaited_device(found: &CaptureAnalysis, wait: &Wait) -> Option<DeviceIx> {
-    wait.awaited.map(|op| found.devices.of_op(&found.profile.ops, op)).or(wait.device)
-}
-
 /// The device that most waits of the site are for, else the one on which its process did most.
 fn device_of(found: &CaptureAnalysis, site: SiteIx, pid: i64) -> Option<DeviceIx> {
     let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
-    for device in waits(found, site).filter_map(|wait| awaited_device(found, wait)) {
+    for device in waits(found, site).filter_map(|wait| found.devices.of_wait(&found.profile.ops, wait)) {
         *votes.entry(device).or_default() += 1;
     }
     let worked = |device: DeviceIx| -> usize {
