@@ -182,6 +182,12 @@ impl CaptureAnalysis {
         self.iterations.as_ref().filter(|i| i.are_of(site.bundle.pid))
     }
 
+    /// Whether a site waits in some iteration of its process' loop, whether or not in others too.
+    pub fn waits_in_loop(&self, site: &Site) -> bool {
+        let held = |i: &Iterations| site.bundle.waits.iter().any(|&w| i.at(self.waits[w].start).is_some());
+        self.loop_of(site).is_some_and(held)
+    }
+
     fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> Subject {
         let assumed = scenario.assumed.contains(&ix);
         let asked = scenario.fixes.get(&ix).copied();

@@ -121,7 +121,8 @@ fn looped(found: &CaptureAnalysis) -> bool {
 }
 
 /// Whether a site waits between the start of the loop's first iteration and that of the last, whose mean is what an
-/// iteration takes. Other loops may lie outside.
+/// iteration takes: also between two iterations and in another process, but not in the last one, other than for
+/// [`CaptureAnalysis::waits_in_loop`]. Other loops may lie outside.
 fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
     let spans = found.iterations.as_ref().map_or(&[][..], |i| &i.spans);
     let Some((first, last)) = spans.first().zip(spans.last()) else { return false };

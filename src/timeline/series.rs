@@ -1,7 +1,6 @@
 //! A site over the run: blocked time by iteration, or by slice of time where there are no iterations.
 
 use crate::analysis::CaptureAnalysis;
-use crate::iterations::Iterations;
 use crate::model::timeline::Series;
 use crate::verdict::site::Site;
 
@@ -11,8 +10,6 @@ const POINTS: usize = 120;
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
 pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
     let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w]);
-    // Where all waits lie outside the loop, its iterations have nothing to show.
-    let looped = |i: &&Iterations| waits().any(|w| i.at(w.start).is_some());
     let sums = |points: usize, at: &dyn Fn(i64) -> Option<usize>| {
         let mut sums = vec![0i64; points];
         for (at, blocked) in waits().filter_map(|wait| Some((at(wait.start)?, wait.blocked))) {
@@ -20,7 +17,8 @@ pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -
         }
         sums
     };
-    let Some(iterations) = found.loop_of(site).filter(looped) else {
+    // Where all waits lie outside the loop, its iterations have nothing to show.
+    let Some(iterations) = found.loop_of(site).filter(|_| found.waits_in_loop(site)) else {
         let span = i128::from(to.saturating_sub(from)).max(1);
         let blocked_ns = sums(POINTS, &|start| {
             let at = i128::from(start.saturating_sub(from)) * POINTS as i128 / span;

@@ -118,9 +118,7 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteI
         report.sites.iter().position(|shown| shown.ix == ix).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
-    let repeats = |s: SiteIx| {
-        found.iterations.as_ref().is_some_and(|i| waits(found, s).any(|w| i.at(w.start).is_some()))
-    };
+    let repeats = |s: SiteIx| found.waits_in_loop(&found.sites[s]);
     if sites.iter().any(|&s| repeats(s)) {
         sites.retain(|&s| repeats(s));
     }
