@@ -235,7 +235,13 @@ pub fn speaks_of_log(text: &str) -> bool {
 
 /// Whether a function of a library makes text of a tensor, or logs it.
 pub fn formats(file: &str, function: &str) -> bool {
-    file.ends_with("torch/_tensor_str.py")
-        || file.ends_with("torch/_tensor.py") && matches!(function, "__format__" | "__repr__" | "__str__")
+    writes_out(file, function)
+        || file.ends_with("torch/_tensor.py") && function == "__format__"
         || file.contains("/logging/")
+}
+
+/// Whether a function of PyTorch writes a tensor out, element by element.
+pub fn writes_out(file: &str, function: &str) -> bool {
+    file.ends_with("torch/_tensor_str.py")
+        || file.ends_with("torch/_tensor.py") && matches!(function, "__repr__" | "__str__")
 }

@@ -223,7 +223,7 @@ impl<'a> Case<'_, 'a> {
         };
         let file = file.replace('\\', "/");
         // What the scaler tells of its scale is a value like any other.
-        if file.ends_with("grad_scaler.py") && matches!(function, "state_dict" | "get_scale") {
+        if fit::is_scaler(&file) && matches!(function, "state_dict" | "get_scale") {
             return self.value(A21, false);
         }
         let found = |words: &[&str]| words.iter().any(|word| file.contains(word));

@@ -121,6 +121,11 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
     }
 }
 
+/// Whether a file of PyTorch is one of its gradient scalers.
+pub fn is_scaler(file: &str) -> bool {
+    file.ends_with("grad_scaler.py")
+}
+
 /// The library frame decides: C functions leave no frame, so what calls none of a library's Python does not fit.
 fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
     let file = file.replace('\\', "/");
@@ -132,8 +137,8 @@ fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
         Explicit => function == "synchronize",
         EmptyCache => function == "empty_cache",
         ClipGrad => file.contains("clip_grad"),
-        ScalerStep => file.contains("grad_scaler") && function != "get_scale",
-        GetScale => file.contains("grad_scaler") && matches!(function, "get_scale" | "_get_scale_async"),
+        ScalerStep => is_scaler(&file) && function != "get_scale",
+        GetScale => is_scaler(&file) && matches!(function, "get_scale" | "_get_scale_async"),
         SchedulerStep => file.contains("lr_scheduler"),
         Barrier => function.contains("barrier"),
         Save => file.contains("serialization"),
