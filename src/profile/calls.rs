@@ -97,6 +97,13 @@ pub struct ApiName {
     pub base: Arc<str>,
 }
 
+impl ApiName {
+    /// Whether such a call launches a kernel: not a graph, nor a function of the host.
+    pub fn launches_kernel(&self) -> bool {
+        self.base.starts_with("cudaLaunchKernel") || self.base.starts_with("cuLaunchKernel")
+    }
+}
+
 /// Backtrace twins (eventClass 67): the same call, a little wider, with its call chain; sorted by thread and start.
 #[derive(Default)]
 pub struct Twins {

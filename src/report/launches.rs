@@ -13,10 +13,7 @@ const FEWEST_CALLS: usize = 50;
 /// room in the GPU's queue. `None` where there are too few.
 pub fn duration(profile: &Profile) -> Option<i64> {
     let calls = &profile.calls;
-    let launches = |call: CallId| {
-        let name = calls.base_name(call);
-        name.starts_with("cudaLaunchKernel") || name.starts_with("cuLaunchKernel")
-    };
+    let launches = |call: CallId| calls.names[calls.name(call)].launches_kernel();
     let step = calls.len().div_ceil(ENOUGH_CALLS).max(1);
     // Equal steps might meet the same call of every iteration; a prime moves them about.
     let looked_at = (0..calls.len() / step).map(|n| CallId::from(n * step + n * 7_919 % step));

@@ -9,10 +9,15 @@ const LIBRARY_THREADS: Names = Names(
      *2CommsProcesso QueueFeeder pin_memory",
 );
 
+/// Whether a thread of that name is one of PyTorch's that run the backward pass.
+pub fn is_autograd(name: &str) -> bool {
+    name.starts_with("pt_autograd")
+}
+
 /// Role of a thread: by its name, else by whether it is the process's first thread or ran Python.
 pub fn role(name: Option<&str>, is_main: bool, has_python: bool) -> ThreadRole {
     let name = name.unwrap_or("");
-    if name.starts_with("pt_autograd") {
+    if is_autograd(name) {
         ThreadRole::Autograd
     } else if LIBRARY_THREADS.iter().any(|p| name.starts_with(p)) {
         ThreadRole::Library

@@ -24,6 +24,7 @@ use super::step::{Rank, StepIx, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
 use crate::profile::ops::StreamKey;
+use crate::sites::thread::is_autograd;
 use crate::waits::device::Devices;
 use crate::waits::held::FOLLOWS_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -217,9 +218,8 @@ pub fn side_by_side(profile: &Profile, issue: &Issue) -> Pairs {
             }
         }
     }
-    let autograd = |t: ThreadIx| {
-        profile.target.thread_names.get(&calls.threads[t]).is_some_and(|n| n.starts_with("pt_autograd"))
-    };
+    let autograd =
+        |t: ThreadIx| profile.target.thread_names.get(&calls.threads[t]).is_some_and(|n| is_autograd(n));
     let bursty = |t: ThreadIx| bursts[t].0 >= BURST * bursts[t].1;
     let apart = |(a, b): (ThreadIx, ThreadIx)| !(autograd(a) || autograd(b) || (bursty(a) && bursty(b)));
     switches

@@ -101,7 +101,7 @@ pub fn kind_index(kind: OpKind) -> usize {
     }
 }
 
-/// The value below which `share` of the samples lie.
+/// The value below which `share` of the samples lie, between two the lower one; `None` of few.
 pub fn quantile(values: &mut [i64], share: f64) -> Option<i64> {
     if values.len() < FEWEST {
         return None;
@@ -234,10 +234,10 @@ fn waiting(profile: &Profile, waits: &Waits) -> (ByBlocking, ByBlocking) {
     (back, floor)
 }
 
-/// The fastest kind of launch.
+/// The fastest kind of kernel launch.
 fn usual_launch(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> Option<i64> {
     let named = profile.calls.names.iter().zip(usual);
-    named.filter(|(name, ns)| name.base.contains("Launch") && **ns > 0).map(|(_, ns)| *ns).min()
+    named.filter(|(name, ns)| name.launches_kernel() && **ns > 0).map(|(_, ns)| *ns).min()
 }
 
 fn pace(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> f64 {
