@@ -221,7 +221,7 @@ fn fills(profile: &Profile, tid: i64, spans: &[(i64, i64)]) -> bool {
 
 /// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
 /// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
-fn is_library(text: &str) -> bool {
+pub fn is_library(text: &str) -> bool {
     text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 
