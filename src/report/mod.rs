@@ -9,7 +9,7 @@ mod notes;
 mod reading;
 mod results;
 mod savings;
-mod scenario;
+pub mod scenario;
 
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options};

@@ -2,17 +2,23 @@
 
 use crate::analysis::pricing::{ResolvedScenario, Scenario};
 use crate::error::InputError;
-use crate::model::Report;
+use crate::model::{Report, Site};
 use crate::vocabulary::SiteId;
 
-/// Finds the sites that are named by id ("S3") or key in a report of all of them.
+/// The sites that a report of all of them has by an id ("S3") or a key: several where ranks share the key.
+pub fn named(report: &Report, name: &str) -> impl Iterator<Item = SiteId> {
+    let name = name.trim();
+    let is_it = move |s: &&Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
+    report.sites.iter().filter(is_it).map(|s| s.ix)
+}
+
+/// Finds the sites that a scenario names.
 ///
 /// # Errors
 /// [`InputError::NoSite`] for a site that is not there.
 pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
     let find = |name: &str| -> Result<Vec<SiteId>, InputError> {
-        let named = |s: &&crate::model::Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
-        let found: Vec<_> = report.sites.iter().filter(named).map(|s| s.ix).collect();
+        let found: Vec<_> = named(report, name).collect();
         if found.is_empty() {
             let last = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
             return Err(InputError::NoSite { site: name.to_owned(), sites: last });

@@ -11,8 +11,8 @@
 //!                        [---------]              of median length
 //! ```
 
+use super::ReplayRequest;
 use super::repetitions;
-use super::{ReplayRequest, reported};
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
 use crate::iterations::Iterations;
@@ -20,6 +20,7 @@ use crate::iterations::marked::with_rest;
 use crate::model::Report;
 use crate::profile::ids::ThreadIx;
 use crate::replay::plan::Stretch;
+use crate::report::scenario;
 use crate::text;
 use crate::vocabulary::{Change, SiteId, SiteIx};
 use crate::waits::Wait;
@@ -58,7 +59,11 @@ impl Chosen {
                 "{profile}: no host thread waits for the GPU in this capture, so there is nothing to replay"
             );
         }
-        let named = |name: &str| named(report, found, name);
+        // A replay is of one export: what it is asked for is one site.
+        let named = |name: &str| {
+            let found = scenario::named(report, name).next().map(|found| found.site);
+            found.ok_or_else(|| InputError::NoSite { site: name.trim().to_owned(), sites: listed(report) })
+        };
         let fixes = request.fixes.iter().map(|(name, fix)| Ok((named(name)?, *fix)));
         let fixes: FxHashMap<SiteIx, Change> = fixes.collect::<Result<_, InputError>>()?;
         let mut sites = request.sites.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
@@ -126,16 +131,6 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteI
     sites.retain(|&s| waits(found, s).nth(1).is_some() || fixes.contains_key(&s));
     sites.truncate(DEFAULT_SITES);
     sites
-}
-
-fn named(report: &Report, found: &CaptureAnalysis, name: &str) -> Result<SiteIx, InputError> {
-    let name = name.trim();
-    let is_it = |s: &SiteIx| {
-        let shown = reported(report, *s);
-        found.sites[*s].key == name || shown.is_some_and(|r| r.id.eq_ignore_ascii_case(name))
-    };
-    let site = found.sites.keys().find(is_it);
-    site.ok_or_else(|| InputError::NoSite { site: name.to_owned(), sites: listed(report) })
 }
 
 /// The sites of a report, as far as a line holds them: `S1 (false), S2 (true)`.
