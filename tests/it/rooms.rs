@@ -135,14 +135,23 @@ fn rooms_of_the_source_reader_face_one_way() {
     let folder = root().join("src/verdict/source");
     let mut files = Vec::new();
     sources(&folder, &mut files);
+    let source = ["verdict", "source"].map(str::to_owned);
+    // What the folder's own file takes out of its rooms may be named without them.
+    let (text, mut taken) = (program(&folder.join("mod.rs")), Vec::new());
+    for (at, used) in text.match_indices("use ") {
+        spread(&text[at + used.len()..], &mut Vec::new(), &mut taken);
+    }
+    let room = |name: &str| {
+        let taken =
+            taken.iter().find(|path| path.iter().rfind(|part| *part != "self").is_some_and(|p| p == name));
+        place(name).or_else(|| place(&taken?[0]))
+    };
     for file in files {
-        let below = file.strip_prefix(&folder).expect("a file of the folder");
-        let own = below.iter().next().and_then(|name| place(&name.to_string_lossy()));
-        for path in named(&program(&file))
-            .iter()
-            .filter(|path| path[1..].starts_with(&["verdict", "source"].map(str::to_owned)))
-        {
-            assert!(path.get(3).and_then(|name| place(name)) < own, "{} names {path:?}", below.display());
+        let from = module(&file);
+        let own = from.get(2).and_then(|name| place(name));
+        for path in named(&program(&file)).iter().filter_map(|path| absolute(&from, path)) {
+            let to = path.strip_prefix(&source[..]).and_then(|below| room(below.first()?));
+            assert!(to <= own, "{} names {path:?}", from.join("::"));
         }
     }
 }
@@ -155,6 +164,13 @@ fn module(file: &Path) -> Vec<String> {
     parts
 }
 
+/// A path that a file names, from the root of the program.
+fn absolute(from: &[String], path: &[String]) -> Option<Vec<String>> {
+    let ups = path.iter().take_while(|part| *part == "super").count();
+    let base = if path[0] == "crate" { &[] } else { &from[..from.len().checked_sub(ups)?] };
+    Some([base, &path[ups.max(1)..]].concat())
+}
+
 /// Files of one room name each other in one direction only. What a folder has in common stands in its `mod.rs`, which its
 /// files may name as it names them.
 #[test]
@@ -164,9 +180,7 @@ fn files_of_a_room_stand_in_no_ring() {
     let modules: BTreeMap<Vec<String>, PathBuf> =
         files.into_iter().filter(|file| !is_test(file)).map(|file| (module(&file), file)).collect();
     let target = |from: &[String], path: &[String]| -> Option<Vec<String>> {
-        let ups = path.iter().take_while(|part| *part == "super").count();
-        let base = if path[0] == "crate" { &[] } else { &from[..from.len().checked_sub(ups)?] };
-        let whole = [base, &path[ups.max(1)..]].concat();
+        let whole = absolute(from, path)?;
         let found = (1..=whole.len()).rev().map(|n| whole[..n].to_vec()).find(|m| modules.contains_key(m))?;
         let apart = !found.starts_with(from) && !from.starts_with(&found);
         (apart && found[0] == from[0]).then_some(found)
