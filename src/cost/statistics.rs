@@ -5,11 +5,22 @@ pub fn share(ns: i64, of: f64) -> i64 {
     (ns.max(0) as f64 * of) as i64
 }
 
+/// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole. What is no piece of it, as
+/// a saving that may be a loss or what several GPUs idle, is not to be cut so.
+pub fn percent(part: i64, whole: i64) -> f64 {
+    if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0) }
+}
+
+/// Which of sorted values, the last of them at `last`, is the quantile `part / of`: the nearest, of two as near the later one.
+pub fn nearest_rank(last: i64, part: i64, of: i64) -> i64 {
+    (last * part + of / 2) / of
+}
+
 /// Lower quartile, median, upper quartile by nearest rank: values that occurred. 0 of nothing.
 pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
     values.sort_unstable();
-    let last = values.len().saturating_sub(1);
-    [1, 2, 3].map(|q| values.get((last * q + 2) / 4).copied().unwrap_or(0))
+    let last = values.len() as i64 - 1;
+    [1, 2, 3].map(|q| values.get(nearest_rank(last, q, 4) as usize).copied().unwrap_or(0))
 }
 
 /// Quartiles of a normal distribution lie this many standard deviations apart.

@@ -13,6 +13,7 @@ mod units;
 
 pub use snapshot::Snapshot;
 
+use crate::cost::statistics::percent;
 use crate::frame::sites::Sites;
 use crate::model::diff::*;
 use crate::model::{Frame, Tool};
@@ -227,7 +228,7 @@ fn whole(side: &Snapshot, per: Per) -> PolarsResult<WholeRun> {
     };
     Ok(WholeRun {
         span_ns: span,
-        gpu_busy_percent: (of > 0).then(|| (busy as f64 / of as f64 * 100.0).clamp(0.0, 100.0)),
+        gpu_busy_percent: (of > 0).then(|| percent(busy, of)),
         waits: mean(Measure::Waits)?,
         false_waits: mean(Measure::FalseWaits)?,
         blocked_ns: mean(Measure::Blocked)?.round() as i64,

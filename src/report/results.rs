@@ -4,7 +4,7 @@ use super::awaited::{self, Look};
 use super::{edits, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
-use crate::cost::statistics::{histogram, quartiles};
+use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
 use crate::model::*;
@@ -68,11 +68,6 @@ impl Spans {
         let own = |(ix, _): &(DeviceIx, _)| devices.is_empty() || devices.contains(ix);
         sum(self.device.iter_enumerated().filter(own).map(|(_, length)| length.0))
     }
-}
-
-/// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole.
-fn percent(part: i64, whole: i64) -> f64 {
-    if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0) }
 }
 
 /// Turns one export's sites into result structs.

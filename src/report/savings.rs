@@ -3,6 +3,7 @@
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::prices::{Price, Saving};
+use crate::cost::statistics::percent;
 use crate::frame::sites::Sites;
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Warning, WithoutProfiler,
@@ -31,7 +32,6 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
 
 /// `own`: the site waits in the loop.
 fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable {
-    let span = found.prices.run.length.max(1);
     let iterations = found.iterations.as_ref().and_then(|i| i64::try_from(i.spans.len()).ok());
     Recoverable {
         alone_ns: price.alone,
@@ -40,7 +40,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
         high_ns: price.high,
         per_iteration_ns: price.iteration.filter(|_| own),
         per_iteration_high_ns: iterations.filter(|_| own).map(|n| price.high / n.max(1)),
-        percent: (price.alone as f64 / span as f64 * 100.0).clamp(0.0, 100.0),
+        percent: percent(price.alone, found.prices.run.length),
         change: price.fix,
         simulated: price.simulated,
         range_only: false,
@@ -104,8 +104,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], report: &mut Report) -> P
                 captured_ns: found.start_to_start_ns().max(alone.length),
                 captured_saved_ns: captured.saved,
             });
-        let percent = saved_ns as f64 / run_ns.max(1) as f64 * 100.0;
-        totals.recoverable_percent = Some(percent.clamp(0.0, 100.0));
+        totals.recoverable_percent = Some(percent(saved_ns, run_ns));
         totals.bound_by = prices.bound_by;
         totals.needs_light_capture = needs_light_capture(found);
         let command = || recapture::light_capture(&found.profile.target, found.profile.path());
