@@ -137,7 +137,7 @@ fn inside(column: &str) -> Expr {
     col(column).filter(col("iteration").is_not_null())
 }
 
-/// The value of rank `hundredth/100 · (n − 1)`, rounded half up. polars' own quantile is a float, which holds no more
+/// The quantile by [`crate::cost::statistics::nearest_rank`]. polars' own quantile is a float, which holds no more
 /// than 104 days.
 pub(crate) fn hundredth(column: &str, hundredth: i64) -> Expr {
     ranked(column, hundredth, 100)

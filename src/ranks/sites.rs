@@ -14,7 +14,7 @@
 
 use super::numbers::Party;
 use super::tables::{Tables, numbers_of, texts};
-use crate::cost::statistics::quartiles;
+use crate::cost::statistics::{nearest_rank, quartiles};
 use crate::model::ranks::{Odd, Over, RankSite};
 use crate::vocabulary::{Class, Kind, Per};
 use anyhow::{Result, anyhow};
@@ -73,9 +73,9 @@ fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> LazyFrame {
     rows.with_column(rank.alias("rank")).with_columns(times)
 }
 
-/// The value of rank `hundredth/100 · (n − 1)` of all ranks, rounded half up, those that have no row with 0 in front.
+/// The quantile of all ranks by [`nearest_rank`], those that have no row with 0 in front.
 fn over_ranks(column: &str, hundredth: i64, n: i64) -> Expr {
-    let at = lit(((n - 1) * hundredth + 50) / 100 - n) + len().cast(DataType::Int64);
+    let at = lit(nearest_rank(n - 1, hundredth, 100) - n) + len().cast(DataType::Int64);
     let there = || at.clone().gt_eq(lit(0i64));
     let place = when(there()).then(at.clone()).otherwise(lit(0i64));
     let value = col(column).sort(SortOptions::default()).get(place, true);
