@@ -1,7 +1,7 @@
 //! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
 
 use super::CaptureAnalysis;
-use crate::catalogue::{self, Category, Pattern};
+use crate::catalogue::{self, Category, Pattern, Reads};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
@@ -80,7 +80,7 @@ impl CaptureAnalysis {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             // A read whose value nothing is seen to take.
-            Kind::Explicit if matches!(entry.id.letter(), 'A' | 'D') => {
+            Kind::Explicit if entry.reads.is_some() => {
                 (Strategy::Remove, "leave it out, if nothing else reads the value")
             }
             Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
@@ -182,10 +182,9 @@ fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> &'static Patter
     if entry.kind.is_some() || entry.id == A14 {
         return entry;
     }
-    let scalar = entry.id.letter() == 'A';
-    let reads = scalar || entry.id.letter() == 'D';
+    let scalar = entry.reads == Some(Reads::Number);
     match kind {
-        Kind::ControlFlow if reads => catalogue::entry(A42),
+        Kind::ControlFlow if entry.reads.is_some() => catalogue::entry(A42),
         Kind::CpuCompute if scalar => catalogue::entry(A43),
         Kind::DynamicShape if scalar => catalogue::entry(A07),
         Kind::RoundTrip if scalar => catalogue::entry(A37),

@@ -1,12 +1,13 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
 //! program's own; A41, A46: optimizers.
 
-use super::{Category::*, Pattern, PatternId::*, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str =
     "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
-const BASE: Pattern = Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE };
+const BASE: Pattern =
+    Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE.reads(Reads::Number) };
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(A15, "formatting a scalar tensor (f-string, format, %)")

@@ -1,12 +1,12 @@
 //! A36, B30, D10: reads of what the host had before it was uploaded; A39, A40: reads that bring nothing new.
 
-use super::{Category::*, Pattern, PatternId::*, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE.kind(HostKnown);
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry(A36, "a number computed on the GPU from what the host uploaded")
+    BASE.reads(Reads::Number).entry(A36, "a number computed on the GPU from what the host uploaded")
         .triggers(&["lengths.max().item()", "int(torch.tensor(sizes).cuda().sum())"])
         .op("aten::_local_scalar_dense")
         .trace("an upload, a reduction of it, a copy of one value to pinned host memory and cudaStreamSynchronize")
@@ -16,7 +16,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("longest = max(sizes)\nlens = torch.tensor(sizes).pin_memory().to('cuda', non_blocking=True)")
         .mind("Only while nothing changes the tensor on the GPU in between.")
         .sources("vllm#22792, sglang#4932; diffusers#13461"),
-    BASE.entry(A39, "a value that another line reads anyway")
+    BASE.reads(Reads::Number).entry(A39, "a value that another line reads anyway")
         .triggers(&["if not torch.isfinite(loss): raise RuntimeError()", "total = int(offsets[-1])"])
         .op("aten::is_nonzero, aten::_local_scalar_dense")
         .trace("two copies of one value each, of the same tensor or of what is computed from it, with a synchronisation each")
@@ -26,7 +26,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("value = loss.item()\nif not math.isfinite(value):\n    raise RuntimeError('diverged')\nhistory.append(value)")
         .mind("Where the other read comes later or only now and then, so does the check.")
         .sources("torchtitan#3873, torchtitan#2440, detectron2 2984c56c"),
-    BASE.entry(A40, "a test that a constant of the program settles")
+    BASE.reads(Reads::Number).entry(A40, "a test that a constant of the program settles")
         .triggers(&["if torch.isnan(x).any() and DEBUG:"])
         .op("aten::is_nonzero")
         .trace("a copy of 1 byte and cudaStreamSynchronize; nothing follows from it")
@@ -50,7 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("One count for all rows: output_size is that times the rows.")
         .or(&["a mask of the host: make it a list of indices before the upload"])
         .sources("torchtitan#2440, torchtitan#3274"),
-    BASE.entry(D10, "reading back what the host uploaded")
+    BASE.reads(Reads::Tensors).entry(D10, "reading back what the host uploaded")
         .category(DeviceMovement)
         .triggers(&["torch.tensor(lengths).cuda().cpu()", "batch['lens'].cuda().tolist()"])
         .op("aten::to")

@@ -51,6 +51,8 @@ pub struct Pattern {
     pub trace: &'static str,
     /// What the wait is where the pattern alone decides; `None` where only the use of the value does.
     pub kind: Option<Kind>,
+    /// What of the GPU Python reads by it; `None` of what is no read of a value.
+    pub reads: Option<Reads>,
     /// Entries that it is a case of: what only the line of Python tells apart.
     pub case_of: &'static [PatternId],
     /// True where the wait is wanted for its own sake (timing, debugging, memory throttle): report, do not delete blindly.
@@ -111,6 +113,7 @@ impl Pattern {
         op: "",
         trace: "",
         kind: None,
+        reads: None,
         case_of: &[],
         intended: false,
         why: "",
@@ -193,6 +196,15 @@ words! {
 impl Category {
     /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
     pub const OF_GUIDE: usize = 9;
+}
+
+/// What is read, which decides what to write instead once the use of it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// One value.
+    Number,
+    /// Tensors as they are.
+    Tensors,
 }
 
 /// Files that an entry names at most.
@@ -280,6 +292,11 @@ impl Pattern {
             (_, category) => category,
         };
         Self { kind: Some(kind), category, ..self }
+    }
+
+    /// Python reads that.
+    const fn reads(self, what: Reads) -> Self {
+        Self { reads: Some(what), ..self }
     }
 
     /// The use of the value decides.

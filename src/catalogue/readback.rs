@@ -1,9 +1,10 @@
 //! D01 to D09: whole tensors on their way to the CPU.
 
-use super::{Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
+use super::{Category::*, EVENT_SYNC, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE
+    .reads(Reads::Tensors)
     .category(DeviceMovement)
     .op("aten::copy_")
     .trace("a copy from the GPU to pageable host memory, then cudaStreamSynchronize");

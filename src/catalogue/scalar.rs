@@ -1,10 +1,11 @@
 //! A01 to A14: reads of single values that the user's own line asks for.
 
-use super::{Category::*, Pattern, PatternId::*, Strategy::*};
+use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const READ: &str = "copy of one value (1 to 16 bytes) to pinned host memory, then cudaStreamSynchronize; no kernel of its own";
 const BASE: Pattern = Pattern::BASE
+    .reads(Reads::Number)
     .op("aten::_local_scalar_dense")
     .trace(READ)
     .versions("the host side of the copy is pageable memory before PyTorch 2.3");

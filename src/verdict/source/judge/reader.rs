@@ -2,7 +2,7 @@
 
 use super::rules::{GUARD, VALIDATION, way_on};
 use super::{explicit, surroundings};
-use crate::catalogue;
+use crate::catalogue::{self, Reads};
 use crate::model::Frame;
 use crate::model::edit::Outcome;
 use crate::rules::grade::{self, Grade};
@@ -135,7 +135,7 @@ impl<'c, 'a> Case<'c, 'a> {
     /// A value that Python reads by that name: its use decides.
     fn read(self, name: &str) -> Verdict {
         let pattern = operators::read(name).map_or(A01, |known| known.pattern);
-        self.value(pattern, pattern.letter() == 'D')
+        self.value(pattern, catalogue::entry(pattern).reads == Some(Reads::Tensors))
     }
 
     /// The verdict of one rule, with a sentence about the expression.

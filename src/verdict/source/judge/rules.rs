@@ -1,5 +1,6 @@
 //! From what becomes of a value to a verdict: rules S01 to S07.
 
+use crate::catalogue::{self, Reads};
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::{distinct, first_of};
@@ -53,9 +54,9 @@ fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
         let pattern = match used.sink {
             _ if guard => GUARD,
             Sink::Write if pattern == READ => OUTPUT,
-            _ if is_needed_once(used) && pattern.letter() == 'A' => A14,
+            _ if is_needed_once(used) && reads_number(pattern) => A14,
             _ if is_needed_once(used) => D08,
-            Sink::Branch { .. } if pattern.letter() == 'A' => way_on(used.fork).unwrap_or(pattern),
+            Sink::Branch { .. } if reads_number(pattern) => way_on(used.fork).unwrap_or(pattern),
             _ => pattern,
         };
         let mut text = sentence(subject, "is", &[used]);
@@ -77,6 +78,10 @@ fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
     rule(subject, pattern, &all)
 }
 
+fn reads_number(pattern: PatternId) -> bool {
+    catalogue::entry(pattern).reads == Some(Reads::Number)
+}
+
 /// The verdict where the value is needed, but not at once.
 fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let text = sentence(subject, "is", uses);
@@ -90,7 +95,7 @@ fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
         true => "needed only every so many turns: keep it on the GPU and read it there",
         false => "outside the loop that collects it: collect on the GPU and read once",
     };
-    let pattern = if seldom || pattern.letter() == 'A' { pattern } else { D08 };
+    let pattern = if seldom || reads_number(pattern) { pattern } else { D08 };
     let grade = match certain {
         _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
         true => grade::S05,
