@@ -77,7 +77,7 @@ impl Draft {
         draft
     }
 
-    /// Lets collectives wait for the ranks that they met ([`Late`]).
+    /// Lets collectives wait for the ranks that they met (`Late`).
     pub fn meet(&mut self, profile: &Profile, collectives: &Collectives) {
         let (ops, order) = (&profile.ops, &self.issue.order);
         let late = |(op, last): (OpId, OpId)| {
