@@ -13,6 +13,7 @@ use crate::profile::Profile;
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
 use crate::profile::parallel::join;
+use crate::profile::seek::seek;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
 use crate::waits::collectives::Collectives;
@@ -362,9 +363,9 @@ impl Builder<'_> {
                 step.length = (end - start.max(ended[thread])).max(0);
                 step.kind = StepKind::Launch(None);
                 ended[thread] = end.max(ended[thread]);
-                let passed = &mut passed[thread];
-                let since = spans[*passed..].iter().take_while(|span| span.1 <= start).count();
-                (step.flush, *passed) = (since > 0, *passed + since);
+                let before = passed[thread];
+                seek(spans.len(), &mut passed[thread], |n| spans[n].1 <= start);
+                step.flush = passed[thread] > before;
                 if let Some(handed) = handed.next_if(|handed| handed.step.index() == at) {
                     (step.after, step.gap) = (handed.from.into(), handed.gap);
                 }
