@@ -103,7 +103,7 @@ fn best_family(
         let (name, number) = match numbered(text) {
             // What is left may hold a number itself: `epoch 1 [batch`.
             Some((family, number)) => (stable_name(family), Some(number)),
-            None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
+            None if says_iteration(text) && !is_of_torch(text) => (stable_name(text), None),
             None => continue,
         };
         let new = || Family { name: stable_name(text), spans: Vec::new(), numbers: Vec::new() };
@@ -185,7 +185,7 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     type Turns = (Vec<(i64, i64)>, BTreeSet<i64>);
     let mut threads: BTreeMap<i64, Turns> = BTreeMap::new();
     for (&r, text) in ranges.iter().zip(texts) {
-        let Some(text) = text.as_deref().filter(|text| !is_library(text)) else { continue };
+        let Some(text) = text.as_deref().filter(|text| !is_of_torch(text)) else { continue };
         let (turns, whole) = threads.entry(table.tid(r)).or_default();
         if has_word(text, FORWARD) {
             turns.push((table.start(r), table.end(r)));
@@ -221,7 +221,7 @@ fn fills(profile: &Profile, tid: i64, spans: &[(i64, i64)]) -> bool {
 
 /// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
 /// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
-pub fn is_library(text: &str) -> bool {
+pub fn is_of_torch(text: &str) -> bool {
     text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 

@@ -332,7 +332,7 @@ impl Builder<'_> {
         let mut is_kept = sample::inside(kept);
         let mut next_op = Rank::from(0);
         for (at, Entry { call, ops }) in self.draft.issue.entries().enumerate() {
-            let first_op = next_op;
+            let (first_op, kept) = (next_op, is_kept(at));
             next_op = next_op + ops as usize;
             let mut step = Step {
                 gap: 0,
@@ -371,11 +371,11 @@ impl Builder<'_> {
                 }
                 while waits.next_if(|w| w.call < call).is_some() {}
                 let wait = waits.next_if(|w| w.call == call);
-                if is_kept(at) {
+                if kept {
                     self.fill(&mut step, call, wait, &until, program);
                 }
             }
-            if is_kept(at) {
+            if kept {
                 if let StepKind::Op(awaited) = step.kind {
                     let stream = self.profile.ops.stream(self.draft.issue.order.op(awaited));
                     program.looks_back(stream, step.next_op(), awaited);

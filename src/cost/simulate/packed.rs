@@ -123,15 +123,19 @@ where
         self.stretch(at).map(|(places, row)| row + usize::from(at) - places.start)
     }
 
+    fn rows_of(&self, (places, row): &(Range<usize>, usize)) -> Stretch<'_, I, R> {
+        let rows = &self.rows[*row..row + places.len()];
+        Stretch { rows, whole: &self.whole, first: places.start, of: PhantomData }
+    }
+
     /// What is kept around a place: nothing where that is left out.
     pub fn around(&self, at: I) -> Stretch<'_, I, R> {
-        let (rows, first) = self.stretch(at).map_or((0..0, 0), |(p, row)| (*row..row + p.len(), p.start));
-        Stretch { rows: &self.rows[rows], whole: &self.whole, first, of: PhantomData }
+        self.stretch(at).map_or_else(|| self.rows_of(&(0..0, 0)), |stretch| self.rows_of(stretch))
     }
 
     /// The value at a place; `None` where that is left out.
     pub fn get(&self, at: I) -> Option<R::Whole> {
-        self.stretch(at).map(|_| self.around(at).get(at))
+        self.stretch(at).map(|stretch| self.rows_of(stretch).get(at))
     }
 
     /// Those that stand in full, in no order.

@@ -8,7 +8,7 @@
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
 use crate::iterations::Iterations;
-use crate::iterations::marked::is_library;
+use crate::iterations::marked::is_of_torch;
 use crate::profile::ids::RangeId;
 use crate::sites::ranges::{numbered, says_iteration, stable_name};
 use crate::waits::Wait;
@@ -31,7 +31,7 @@ pub fn around(found: &mut CaptureAnalysis, wait: &Wait) -> Result<Vec<Iterations
         chain.retain(|&r| ranges.end(r) >= wait.end);
         chain.reverse();
         let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &chain)?;
-        let counts = |t: &str| !is_library(t) && (numbered(t).is_some() || says_iteration(t));
+        let counts = |t: &str| !is_of_torch(t) && (numbered(t).is_some() || says_iteration(t));
         for (range, text) in chain.into_iter().zip(texts) {
             if let Some(text) = text.filter(|t| counts(t)) {
                 all.extend(family(found, range, stable_name(&text))?);

@@ -30,6 +30,11 @@ pub const ARRAYS: Names = Names("torch np numpy");
 pub const NUMERIC: Names = Names("torch np numpy math cmath jnp F");
 /// Functions of torch that make one tensor of several.
 pub const JOINS: Names = Names("cat concat stack hstack vstack");
+/// Functions of `torch` that create a tensor of no data, on the host unless a device is given; those of NumPy are called so too.
+pub const FACTORIES: Names = Names(
+    "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
+     hann_window hamming_window blackman_window bartlett_window kaiser_window",
+);
 /// Types of tensors, as old programs call them to make one.
 pub const TENSOR_TYPES: Names = Names(
     "Tensor HalfTensor FloatTensor DoubleTensor BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor",

@@ -3,6 +3,7 @@
 
 mod changes;
 mod libraries;
+mod made;
 mod objects;
 mod placement;
 pub mod roles;
@@ -13,8 +14,6 @@ pub use libraries::{
     ARRAYS, FILLS, JOINS, NUMERIC, NUMPY, Names, SETTINGS, TENSOR_TYPES, TORCH, WELL_NAMED, function_of,
     joins_arrays, makes_tensor,
 };
+pub use made::{counts, draws, filled, fills, is_of_sizes};
 pub use objects::{Objects, Whose};
-pub use placement::{
-    Here, Placement, Placements, counts, device_text, draws, filled, fills, is_kept, is_of_sizes, sends,
-    tells_form,
-};
+pub use placement::{Here, Placement, Placements, device_text, is_kept, sends, tells_form};

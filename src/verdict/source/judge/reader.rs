@@ -244,12 +244,8 @@ impl<'c, 'a> Case<'c, 'a> {
     fn format(self) -> Verdict {
         // `%d` and `%f` ask for one number.
         let number = self.site.observed.method.is_some_and(fit::makes_number);
-        let repr = !number
-            && self
-                .site
-                .observed
-                .through
-                .is_none_or(|(file, function)| sinks::writes_out(&file.replace('\\', "/"), function));
+        let writes = |(file, function): (&str, &str)| sinks::writes_out(&file.replace('\\', "/"), function);
+        let repr = !number && self.site.observed.through.is_none_or(writes);
         let mut verdict = self.value(if repr { A16 } else { A15 }, false);
         // Shown by `print` itself rather than by a logger.
         let call = self.here.path.iter().rev().find_map(|node| node.expr_call());

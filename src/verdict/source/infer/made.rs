@@ -1,0 +1,139 @@
+//! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
+
+use super::libraries::*;
+use crate::verdict::source::parse::{Node, dotted, nodes, scope, split_callee};
+use ruff_python_ast::{Expr, ExprCall};
+
+/// Methods that overwrite all of a tensor with no data.
+const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_");
+/// Methods that only give a tensor another form or type.
+const FORMING: Names = Names(
+    "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten repeat transpose \
+     permute t contiguous",
+);
+
+/// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
+pub fn is_filled(expr: &Expr) -> bool {
+    let placed = Names("device out pin_memory generator");
+    expr.as_call_expr().is_some_and(|call| {
+        function_of(call, TORCH).is_some_and(|name| FACTORIES.has(name))
+            && placed.iter().all(|name| call.arguments.find_keyword(name).is_none())
+    })
+}
+
+/// What methods only give another form: `x` of `x.view(1, n).float()`.
+pub(super) fn unformed(expr: &Expr) -> &Expr {
+    let formed = expr.as_call_expr().filter(|call| FORMING.has(nodes::name(&call.func)));
+    formed.and_then(nodes::receiver).map_or(expr, unformed)
+}
+
+/// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`. What is expanded
+/// is none: moved, it has memory for each element.
+pub fn filled(expr: &Expr) -> Option<&ExprCall> {
+    Some(unformed(expr)).filter(|expr| is_filled(expr)).and_then(Expr::as_call_expr)
+}
+
+/// Whether an expression makes a tensor of no data in any way: that, in another form, of an array, in the words of old
+/// programs; perhaps times a number.
+///
+/// ```text
+/// torch.zeros(n).unsqueeze(0)          torch.FloatTensor(np.zeros((n, m)))
+/// torch.ones(n) * -1                   Variable(torch.FloatTensor(n, m).zero_())
+/// torch.LongTensor(range(n))           torch.tensor(list(range(n)))
+/// ```
+pub fn fills(expr: &Expr) -> bool {
+    match unformed(expr) {
+        Expr::BinOp(ast) => nodes::is_number(&ast.right) && fills(&ast.left),
+        made @ Expr::Call(call) => is_filled(made) || fills_in_words(call),
+        _ => false,
+    }
+}
+
+/// Names followed from what is moved to what it is made of.
+const MAX_NAMES: u8 = 6;
+
+/// Whether an expression comes from sizes and numbers alone ([`fills`]), through however many names and tensors: it is the same for
+/// the same sizes, and the device could make it itself.
+///
+/// ```text
+/// x = torch.tensor(np.linspace(0, 1, n)).reshape(1, n, 1).repeat(b, 1, m)
+/// y = …
+/// grid = torch.cat((x, y), dim=-1)
+/// ```
+pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
+    fn of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
+        let same = |part: &'a Expr| of_sizes(path, part, names);
+        match unformed(expr) {
+            _ if fills(expr) => true,
+            // Read elsewhere too, it may be written to there.
+            Expr::Name(name) if names > 0 => scope::assigned(path, name).is_some_and(|(value, place)| {
+                scope::reads(&place, &name.id).len() == 1 && of_sizes(&place, value, names - 1)
+            }),
+            Expr::BinOp(ast) if nodes::is_number(&ast.left) => same(&ast.right),
+            Expr::BinOp(ast) => same(&ast.left) && (nodes::is_number(&ast.right) || same(&ast.right)),
+            Expr::Call(call) if function_of(call, TORCH).is_some_and(|name| JOINS.has(name)) => {
+                let parts = call.arguments.args.first().map(nodes::listed);
+                parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(same))
+            }
+            _ => false,
+        }
+    }
+    of_sizes(path, expr, MAX_NAMES)
+}
+
+/// Whether what fills an expression ([`fills`]) draws random numbers.
+pub fn draws(expr: &Expr) -> bool {
+    const DRAWING: Names = Names("rand randn randint randperm normal_ uniform_ random_");
+    let drawn = |call: &ExprCall| DRAWING.has(nodes::name(&call.func));
+    match unformed(expr) {
+        Expr::BinOp(ast) => draws(&ast.left),
+        made @ Expr::Call(call) => {
+            fills(made)
+                && (drawn(call) || call.arguments.args.iter().filter_map(Expr::as_call_expr).any(drawn))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression makes a tensor of numbers that Python counts one by one, perhaps expanded: `torch.LongTensor(range(n))`.
+pub fn counts(expr: &Expr) -> bool {
+    unformed(expr).as_call_expr().is_some_and(|made| match nodes::name(&made.func) {
+        "expand" | "expand_as" => nodes::receiver(made).is_some_and(counts),
+        name => (makes_tensor(name) || is_typed(made)) && made.arguments.args.first().is_some_and(is_range),
+    })
+}
+
+/// `range(n)`, `list(range(n))`.
+fn is_range(data: &Expr) -> bool {
+    data.as_call_expr().is_some_and(|call| match (&*dotted(&call.func), &*call.arguments.args) {
+        ("range", _) => true,
+        ("list" | "tuple", [data]) => is_range(data),
+        _ => false,
+    })
+}
+
+/// `torch.FloatTensor(…)`, `LongTensor(…)`.
+fn is_typed(made: &ExprCall) -> bool {
+    let callee = dotted(&made.func);
+    let (base, name) = split_callee(&callee);
+    matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
+}
+
+fn fills_in_words(call: &ExprCall) -> bool {
+    let array = |data: &Expr| {
+        data.as_call_expr().and_then(|data| function_of(data, NUMPY)).is_some_and(|name| FACTORIES.has(name))
+    };
+    match (nodes::name(&call.func), &*call.arguments.args) {
+        (name, values) if FILLING.has(name) => {
+            let plain = call.arguments.find_keyword("generator").is_none()
+                && (name != "fill_" || values.iter().all(nodes::is_number));
+            let made = nodes::receiver(call).filter(|_| plain);
+            made.is_some_and(|made| made.as_call_expr().is_some_and(is_typed) || fills(made))
+        }
+        ("Variable", [data]) => fills(data),
+        (name, [data]) => (makes_tensor(name) || is_typed(call)) && (array(data) || is_range(data)),
+        // Several numbers are sizes.
+        (_, [_, _, ..]) => is_typed(call),
+        _ => false,
+    }
+}
