@@ -508,7 +508,7 @@ LIBRARIES = {
     "SGLang": "L92",
     "TensorRT": "E13",
     "torchtitan": "L88",
-    "torchvision": "L63",
+    "torchvision": "L63 L104",
     "vLLM": "L61 L90",
 }
 NOT_RUN |= {name: ("library", f"needs {library}") for library, names in LIBRARIES.items() for name in names.split()}

@@ -1,6 +1,7 @@
 //! Is this capture good enough? What it lacks, what that costs the report, and the command that mends it.
 
 use crate::analysis::CaptureAnalysis;
+use crate::model::doctor::{Check, Examined};
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
 use crate::profile::ids::{OpId, pid_of};
@@ -21,8 +22,19 @@ const TINY_OPS: usize = 50;
 /// Share of launches that block until their kernel ends before CUDA_LAUNCH_BLOCKING is suspected.
 const BLOCKING_SHARE: f64 = 0.9;
 
+/// Something that limits the report.
+struct Limit {
+    warning: Warning,
+    /// Whether its command captures the program anew, with all backtraces.
+    captures: bool,
+}
+
 /// Everything that limits what a report on this export can say, most important first.
 pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
+    limits(found).into_iter().map(|limit| limit.warning).collect()
+}
+
+fn limits(found: &CaptureAnalysis) -> Vec<Limit> {
     let mut list = damage(found);
     list.extend(lacks(found));
     list.extend(failures(found));
@@ -43,27 +55,28 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
 
 /// What another capture would mend, made with these flags besides the usual; where the nsys that made this file cannot
 /// export frames, with a word on that.
-fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Warning {
+fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Limit {
     let target = &found.profile.target;
     let mut command = recapture::capture(target, more);
     if exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
         command.push_str("   # needs nsys 2024.5 or later");
     }
-    Warning::new(code, message, command)
+    Limit { warning: Warning::new(code, message, command), captures: true }
 }
 
 /// What another export of the same report would mend.
-fn reexport(found: &CaptureAnalysis, code: Code, message: String) -> Warning {
-    Warning::new(code, message, commands::export(found.profile.path()))
+fn reexport(found: &CaptureAnalysis, code: Code, message: String) -> Limit {
+    let warning = Warning::new(code, message, commands::export(found.profile.path()));
+    Limit { warning, captures: false }
 }
 
 /// What no other capture would mend.
-fn stays(code: Code, message: String) -> Warning {
-    Warning::new(code, message, "")
+fn stays(code: Code, message: String) -> Limit {
+    Limit { warning: Warning::new(code, message, ""), captures: false }
 }
 
 /// Rows that cannot be right. Each was left out; the rest is reported.
-fn damage(found: &CaptureAnalysis) -> Vec<Warning> {
+fn damage(found: &CaptureAnalysis) -> Vec<Limit> {
     const TIMES: &str = "rows with times out of range were left out";
     const NAMES: &str = "calls have a name id that stands for no string: waits among them are missing";
     const PAYLOADS: &str =
@@ -84,14 +97,14 @@ fn damage(found: &CaptureAnalysis) -> Vec<Warning> {
 }
 
 /// Tables and columns that every nsys writes and this export lacks.
-fn lacks(found: &CaptureAnalysis) -> Vec<Warning> {
+fn lacks(found: &CaptureAnalysis) -> Vec<Limit> {
     let code = |column: bool| if column { Code::MissingColumn } else { Code::UnreadableTable };
     let lacks = found.profile.lacks.iter();
     lacks.map(|l| reexport(found, code(l.column), format!("{}: {}", l.what, l.loss))).collect()
 }
 
 /// Calls that returned an error: the program did not run as it does where all goes well.
-fn failures(found: &CaptureAnalysis) -> Option<Warning> {
+fn failures(found: &CaptureAnalysis) -> Option<Limit> {
     let (profile, failed) = (&found.profile, found.profile.calls.failed);
     let (start, name, error) = failed.first?;
     let api = profile.strings.get(name).map_or("a call", |s| base_name(s));
@@ -103,7 +116,7 @@ fn failures(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// NVTX ranges that are no places: left open, or nested as deep as a loop turns.
-fn nesting(found: &CaptureAnalysis) -> Vec<Warning> {
+fn nesting(found: &CaptureAnalysis) -> Vec<Limit> {
     let nvtx = &found.profile.nvtx;
     let (ended, left_out) = (nvtx.unclosed.ended, nvtx.unclosed.left_out + nvtx.ranges.too_deep);
     let [ranges, deep] = [ended, left_out].map(|n| counted(n, "NVTX range"));
@@ -119,7 +132,7 @@ fn nesting(found: &CaptureAnalysis) -> Vec<Warning> {
     ended.into_iter().chain(left_out).collect()
 }
 
-fn gpu_work(found: &CaptureAnalysis) -> Option<Warning> {
+fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
     let said = found.profile.target.profiler_messages(&["CUDA", "CUPTI", "driver"]);
     let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
     let message =
@@ -128,7 +141,7 @@ fn gpu_work(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// Processes that are not PyTorch's, said once.
-fn not_python(found: &CaptureAnalysis) -> Option<Warning> {
+fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
     let foreign = found.context.programs.foreign();
     let target = &found.profile.target;
     let name = |pid: i64| {
@@ -152,7 +165,7 @@ fn not_python(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// Why waits have no Python line.
-fn lines(found: &CaptureAnalysis) -> Option<Warning> {
+fn lines(found: &CaptureAnalysis) -> Option<Limit> {
     const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
     const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last";
     const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame";
@@ -194,7 +207,7 @@ fn answers(found: &CaptureAnalysis) -> String {
     )
 }
 
-fn payload_missing(found: &CaptureAnalysis) -> Warning {
+fn payload_missing(found: &CaptureAnalysis) -> Limit {
     let (missing, marked) = (count(found.context.missing), count(found.context.marked));
     let mut message = format!(
         "{missing} of {marked} Python marks were exported without their frames: waits are placed natively, not by line"
@@ -216,7 +229,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 }
 
 /// `said` of Python lines makes a word on chains needless.
-fn chains(found: &CaptureAnalysis, said: &[Warning]) -> Option<Warning> {
+fn chains(found: &CaptureAnalysis, said: &[Limit]) -> Option<Limit> {
     const ADDRESSES: &str =
         "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
     let (calls, chains) = (&found.profile.calls, &found.context.chains);
@@ -226,14 +239,14 @@ fn chains(found: &CaptureAnalysis, said: &[Warning]) -> Option<Warning> {
     let none = calls.twins.is_empty()
         && calls.chain.is_empty()
         && found.context.stack.iter().all(Option::is_none)
-        && !said.iter().filter_map(Warning::known).any(Code::is_of_lines);
+        && !said.iter().filter_map(|limit| limit.warning.known()).any(Code::is_of_lines);
     let either = if found.profile.target.without_python { "" } else { " either" };
     let message = format!("CUDA calls carry no native call chains{either}");
     none.then(|| recapture(found, "", Code::NoChains, message))
 }
 
 /// Waits shorter than the capture's threshold have neither chain nor frames.
-fn threshold(found: &CaptureAnalysis) -> Option<Warning> {
+fn threshold(found: &CaptureAnalysis) -> Option<Limit> {
     let threshold = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0)?;
     let waits = found.waits.iter().zip(&found.context.stack);
     let short = waits.filter(|(w, stack)| stack.is_none() && w.blocked < threshold).count();
@@ -245,7 +258,7 @@ fn threshold(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// The profiler's own warnings and errors about what it missed.
-fn lost_events(found: &CaptureAnalysis) -> Option<Warning> {
+fn lost_events(found: &CaptureAnalysis) -> Option<Limit> {
     // What it says of OpenGL or the operating system does not touch this report.
     const ABOUT: &[&str] = &["CUDA", "CUPTI", "NVTX"];
     const LOST: &[&str] = &["Not all", "lost", "dropped", "overflow"];
@@ -258,7 +271,7 @@ fn lost_events(found: &CaptureAnalysis) -> Option<Warning> {
     (!said.is_empty()).then(|| recapture(found, "--cuda-flush-interval=1000", Code::EventsLost, message))
 }
 
-fn graphs(found: &CaptureAnalysis) -> Option<Warning> {
+fn graphs(found: &CaptureAnalysis) -> Option<Limit> {
     let launches = found.profile.ops.graph_launches;
     let message = format!(
         "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
@@ -268,7 +281,7 @@ fn graphs(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// `CUDA_LAUNCH_BLOCKING=1` makes each launch return with its kernel; debug modes put a wait after each launch.
-fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
+fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
     let (ops, calls) = (&found.profile.ops, &found.profile.calls);
     let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued(op) != ISSUE_UNKNOWN;
     let launches: Vec<OpId> = ops.ids().filter(issued).collect();
@@ -285,9 +298,9 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
         let message = format!(
             "{blocked} of {all} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs"
         );
-        let mut warning = recapture(found, "", Code::LaunchBlocking, message);
-        warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
-        return Some(warning);
+        let mut limit = recapture(found, "", Code::LaunchBlocking, message);
+        limit.warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
+        return Some(limit);
     }
     let message = format!(
         "a wait follows nearly every kernel launch ({waits} waits, {all} launches): a debug mode, or a loop that synchronises after each step"
@@ -296,7 +309,7 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// Device synchronisations without a record of the device, in a process that uses several.
-fn unknown_devices(found: &CaptureAnalysis) -> Option<Warning> {
+fn unknown_devices(found: &CaptureAnalysis) -> Option<Limit> {
     let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
     let waits = found.waits.iter().filter(unknown).count();
     let message = format!(
@@ -307,7 +320,7 @@ fn unknown_devices(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// Sources that were there but could not be used.
-fn sources(found: &CaptureAnalysis) -> Vec<Warning> {
+fn sources(found: &CaptureAnalysis) -> Vec<Limit> {
     let stale: Vec<_> = found.sites.iter().filter(|s| s.stale).collect();
     let of_site = stale.first().map(|site| {
         let frame = site.bundle.user_frame();
@@ -324,7 +337,7 @@ fn sources(found: &CaptureAnalysis) -> Vec<Warning> {
     of_site.into_iter().chain(refused).collect()
 }
 
-fn size(found: &CaptureAnalysis) -> Vec<Warning> {
+fn size(found: &CaptureAnalysis) -> Vec<Limit> {
     let (ops, open) = (&found.profile.ops, found.profile.calls.open + found.profile.ops.open);
     let tiny = (!ops.is_empty() && ops.len() < TINY_OPS).then(|| {
         let few = ops.len();
@@ -340,18 +353,30 @@ fn size(found: &CaptureAnalysis) -> Vec<Warning> {
     tiny.into_iter().chain(open).collect()
 }
 
-/// One line of `sync-report doctor`: a question about the capture and its answer.
-pub struct Check {
-    /// Whether the answer is what one wants of a capture.
-    pub good: bool,
-    /// What is looked for in the capture, in some words.
-    pub question: &'static str,
-    /// What was found, with its number.
-    pub answer: String,
+/// Whether a capture is good enough; `profile`: its path as it was typed.
+pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
+    const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
+    let (limits, target) = (limits(found), &found.profile.target);
+    let again = limits.iter().any(|limit| limit.captures) && !target.without_python;
+    let warnings: Vec<Warning> = limits.into_iter().map(|limit| limit.warning).collect();
+    Examined {
+        profile,
+        usable: !warnings.iter().any(Warning::is_damage),
+        checks: checks(found),
+        warnings,
+        advice: (again && !target.capture.ranged).then(|| BRACKET.to_owned()),
+        refused: None,
+    }
+}
+
+/// A capture without CUDA calls, of which `why` no report is made.
+pub fn refuse(why: String, profile: String) -> Examined {
+    let none = Check { good: false, question: "CUDA API calls".to_owned(), answer: "none".to_owned() };
+    Examined { profile, checks: vec![none], refused: Some(why), ..Examined::default() }
 }
 
 /// What a capture should have, and whether this one has it.
-pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
+fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let (profile, context) = (&found.profile, &found.context);
     let waits = found.waits.len();
     let exact = context.stack.iter().filter(|s| s.is_some()).count();
@@ -359,7 +384,7 @@ pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native);
     let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
     let number = |n: usize| count(n as u64);
-    let check = |good, question, answer| Check { good, question, answer };
+    let check = |good, question: &str, answer| Check { good, question: question.to_owned(), answer };
     let chains = match profile.calls.twins.is_empty() {
         _ if waits == 0 || exact < waits => format!("{} waits placed by them", number(native)),
         true => "none".to_owned(),

@@ -1076,7 +1076,7 @@ class Totals:
     waits: int
     """Waits that passed the filters."""
     sites: int
-    """Sites that they form."""
+    """Sites that they form; one for those of several ranks that share a key."""
     blocked_ns: int
     """Host time inside waits, summed over threads: not a saving."""
     gpu_busy_ns: int

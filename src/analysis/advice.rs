@@ -1,11 +1,11 @@
 //! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
 
 use super::CaptureAnalysis;
-use crate::catalogue::{self, Category, Pattern, Reads};
+use crate::catalogue::{self, Case, Category, Pattern};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, PatternId::*, RuleId, Strategy, ThreadRole,
+    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, RuleId, Strategy, ThreadRole,
 };
 
 /// What to do about a site.
@@ -27,15 +27,24 @@ impl CaptureAnalysis {
     /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
-        let number = site.bundle.copy.is_some_and(Copy::reads_number);
-        let entry = fitting(catalogue::entry(site.verdict.pattern?), kind, number);
-        let entry = self.sized(site, entry);
+        let entry = catalogue::entry(site.verdict.pattern?).in_case(|case| self.holds(site, case));
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
         let other = self.way(site, entry, outside);
         let (strategy, title) = other.unwrap_or((entry.fix.strategy, entry.fix.title));
         Some(Advice { entry, strategy, title, by_entry: other.is_none(), outside })
+    }
+
+    fn holds(&self, site: &Site, case: Case) -> bool {
+        let (kind, copy) = (site.verdict.kind, site.bundle.copy);
+        let pageable = || copy.is_some_and(|copy| copy.host_memory == HostMemory::Pageable);
+        match case {
+            Case::Is(wanted) => kind == wanted,
+            Case::NumberIs(wanted) => kind == wanted && copy.is_some_and(Copy::reads_number),
+            Case::TakenOver => self.is_taken_over(site),
+            Case::Staged => pageable() && !self.is_taken_over(site),
+        }
     }
 
     /// Which way to go about a site of that entry, and that in few words; `None` is the entry's own.
@@ -54,10 +63,12 @@ impl CaptureAnalysis {
             _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
                 (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
-            Kind::Upload if self.is_before_loop(site) && !edited() => match entry.id {
-                C11 => return None, // says the same, and has code for it
-                _ => (Strategy::Leave, "nothing to do: once at start-up"),
-            },
+            // Which says the same has better words.
+            Kind::Upload
+                if self.is_before_loop(site) && !edited() && entry.fix.strategy != Strategy::Leave =>
+            {
+                (Strategy::Leave, "nothing to do: once at start-up")
+            }
             Kind::Explicit if entry.category == Category::Distributed && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: it happens once")
             }
@@ -87,27 +98,11 @@ impl CaptureAnalysis {
             _ if set_up::is(entry.id) && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: once, while the program starts or ends")
             }
-            Kind::Upload if pinned => match entry.id {
-                K04 => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
-                // What takes that argument; an option of a library, or a tensor made there, has its own words.
-                C03 | C04 | C13 | C15 => {
-                    (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
-                }
-                _ => return None,
-            },
+            Kind::Upload if pinned && !entry.fix.of_pinned.is_empty() => {
+                (Strategy::NonBlocking, entry.fix.of_pinned)
+            }
             _ => return None,
         })
-    }
-
-    /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
-    /// and of more only a pinned tensor is sent without blocking, also where it is made in the same line.
-    fn sized(&self, site: &Site, entry: &'static Pattern) -> &'static Pattern {
-        let pageable = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pageable);
-        match entry.id {
-            C03 | C15 if self.is_taken_over(site) => catalogue::entry(C20),
-            C01 if pageable && !self.is_taken_over(site) => catalogue::entry(C15),
-            _ => entry,
-        }
     }
 
     /// What the advice changes about the waits of a site, which is what is simulated. An undecided site is priced as the avoidable
@@ -130,11 +125,8 @@ impl CaptureAnalysis {
                 Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
                 _ => Change::NonBlocking,
             },
-            // The catalogue's advice there: let the GPU wait.
-            Kind::Explicit if advice.is_some_and(|advice| matches!(advice.entry.id, F02 | F03)) => {
-                Change::GpuWait
-            }
-            Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
+            Kind::Explicit => advice.and_then(|advice| advice.entry.fix.change).unwrap_or(Change::Delete),
+            Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
             Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
             Kind::Logging => match strategy {
                 Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
@@ -168,33 +160,10 @@ fn is_by_name(site: &Site) -> bool {
     !unseen || site.line_text.as_deref().is_none_or(named)
 }
 
-/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
-/// a log. `number`: one is read, whatever the line calls: `loss.cpu().item()`.
-fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> &'static Pattern {
-    // What is timed is timed on the GPU, and a number for the log is kept there, whatever waits for it.
-    match (kind, entry.id) {
-        (Kind::Timing, F02) => return catalogue::entry(F01),
-        (Kind::Timing, F03) => return catalogue::entry(F06),
-        (Kind::Logging, D01 | D02 | D04 | D08) if number => return catalogue::entry(A01),
-        _ => {}
-    }
-    // One read for many values helps whatever they are for.
-    if entry.kind.is_some() || entry.id == A14 {
-        return entry;
-    }
-    let scalar = entry.reads == Some(Reads::Number);
-    match kind {
-        Kind::ControlFlow if entry.reads.is_some() => catalogue::entry(A42),
-        Kind::CpuCompute if scalar => catalogue::entry(A43),
-        Kind::DynamicShape if scalar => catalogue::entry(A07),
-        Kind::RoundTrip if scalar => catalogue::entry(A37),
-        _ => entry,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::PatternId::*;
 
     /// Each kind of need has its own way out, which a read's own entry does not know.
     #[test]
@@ -215,7 +184,8 @@ mod tests {
             (A14, RoundTrip, A14),
             (F02, Timing, F01),
         ] {
-            assert_eq!(fitting(catalogue::entry(pattern), kind, true).id, fits, "{pattern} {kind}");
+            let holds = |case| matches!(case, Case::Is(wanted) | Case::NumberIs(wanted) if wanted == kind);
+            assert_eq!(catalogue::entry(pattern).in_case(holds).id, fits, "{pattern} {kind}");
         }
     }
 }

@@ -42,6 +42,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind(NEEDED)
         .driver_api(EVENT_SYNC),
     BASE.of_kind(K04, "blocking copy to the GPU", Upload)
+        .of_pinned("cudaMemcpyAsync: the memory is pinned already")
         .category(DeviceMovement)
         .triggers(&["cudaMemcpy(dst, src, n, cudaMemcpyHostToDevice)", "#pragma acc update device(x)"])
         .op("cudaMemcpy")

@@ -1,13 +1,14 @@
 //! F01 to F12: synchronisation that the code asks for by name.
 
-use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
-use crate::vocabulary::Kind::*;
+use super::{CTX_SYNC, Case, Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
+use crate::vocabulary::{Change, Kind::*};
 
 const BASE: Pattern =
     Pattern::BASE.kind(Explicit).driver_api(CTX_SYNC).trace("cudaDeviceSynchronize without a copy before it");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(F01, "torch.cuda.synchronize()")
+        .wraps()
         .triggers(&["torch.cuda.synchronize()", "torch.accelerator.synchronize()"])
         .op("torch.cuda.synchronize")
         .why("The CPU waits for all streams of the device, but receives nothing.")
@@ -20,6 +21,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/cuda/__init__.py", "synchronize")
         .at("torch/accelerator/__init__.py", "synchronize"),
     BASE.entry(F02, "stream.synchronize()")
+        .wraps()
+        .instead(&[(Case::Is(Timing), F01)]) // what is timed is timed on the GPU, whatever waits for it
+        .simulated(Change::GpuWait)
         .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
         .op("torch.cuda.Stream.synchronize")
         .trace("cudaStreamSynchronize without a copy before it")
@@ -33,6 +37,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch CUDAStream.h; seen in captures")
         .at("torch/cuda/streams.py", "synchronize Stream.synchronize"),
     BASE.entry(F03, "event.synchronize()")
+        .wraps()
+        .instead(&[(Case::Is(Timing), F06)])
+        .simulated(Change::GpuWait)
         .triggers(&["event.synchronize()", "ev.synchronize()"])
         .op("torch.cuda.Event.synchronize")
         .trace("cudaEventSynchronize without a copy before it")
@@ -122,9 +129,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("train_step()  # under nsys alone")
         .sources("torch/autograd/profiler.py")
         .at("torch/autograd/profiler.py", "")
-        .at("torch/profiler/profiler.py", "")
+        .at("torch/profiler/", "")
         .at("torch/cuda/profiler.py", "start stop"),
     BASE.of_kind(F10, "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
+        .wraps()
         .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
         .op("torch.utils.benchmark, triton.testing.do_bench")
         .trace("cudaDeviceSynchronize around each measured block")

@@ -11,6 +11,7 @@ const BASE: Pattern =
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(A15, "formatting a scalar tensor (f-string, format, %)")
+        .wraps()
         .triggers(&["f\"{t}\"", "format(t)", "\"%f\" % t"])
         .op("Tensor.__format__ -> aten::item")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize")
@@ -21,6 +22,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/_tensor.py")
         .at("torch/_tensor.py", "__format__"),
     BASE.of_kind(A16, "print(), repr() or str() of a CUDA tensor", DebugPrint)
+        .wraps()
         .triggers(&["print(t)", "repr(t)", "str(t)", "logging.info(\"%s\", t)"])
         .op("torch._tensor_str")
         .trace("a burst: a selection with its count, one scalar copy and cudaStreamSynchronize per printed element (up to 1000), then a pageable copy")
@@ -89,6 +91,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/amp/grad_scaler.py", "get_scale")
         .at("torch/cuda/amp/grad_scaler.py", "get_scale"),
     BASE.of_kind(A22, "optimizer state 'step' on the GPU", RoundTrip)
+        .wraps()
         .triggers(&["optimizer.step()"])
         .op("torch.optim.optimizer._get_value -> aten::item")
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize for each parameter")
@@ -207,7 +210,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The dropout seed is drawn as a tensor and handed to cuDNN as a number, once per process.")
         .fix(Leave, "nothing to do: once at start-up")
         .sources("PyTorch cudnn RNN.cpp"),
-    BASE.of_kind(A33, "TensorBoard add_scalar() with a CUDA tensor", Logging)
+    BASE.of_kind(A33, "a logger given a CUDA tensor: add_scalar()", Logging)
         .triggers(&["writer.add_scalar(tag, t)"])
         .op("torch.utils.tensorboard._convert_np")
         .trace("a copy of one value to pageable host memory, then cudaStreamSynchronize")
@@ -217,7 +220,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)")
         .or(&["collect on the GPU, and log what was collected"])
         .sources("torch/utils/tensorboard/_convert_np.py")
-        .at("torch/utils/tensorboard/_convert_np.py", ""),
+        .at("torch/utils/tensorboard/", "")
+        .at("tensorboard/", "")
+        .at("tensorboardX/", ""),
     BASE.of_kind(A34, "torch.equal() on a DTensor", ControlFlow)
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])

@@ -124,7 +124,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("bar.set_postfix(loss=loss)")
         .after("if step % 50 == 0:\n    bar.set_postfix(loss=loss.item())")
         .sources("tqdm 4.70.1")
-        .at("tqdm/std.py", "set_postfix format_dict")
+        .at("tqdm/std.py", "set_postfix set_description format_dict format_meter format_num __str__ __repr__")
         .often("every step"),
     BASE.entry(L61, "vLLM: sampled tokens to the host")
         .category(DeviceMovement)
@@ -176,10 +176,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("wandb.log({'loss': loss})")
         .after("if step % 100 == 0:\n    wandb.log({'loss': loss.item()}, step=step)")
         .sources("wandb 0.31.0, MLflow 3.18.0")
-        .at("wandb/util.py", "")
-        .at("wandb/sdk/data_types/utils.py", "")
-        .at("wandb/sdk/wandb_run.py", "log")
-        .at("mlflow/tracking/fluent.py", "log_metric")
-        .at("mlflow/utils/__init__.py", "")
+        .at("wandb/", "")
+        .at("mlflow/", "")
         .often("every log call"),
+    BASE.of_kind(L104, "torchvision: images for the CPU", CpuCompute)
+        .category(DeviceMovement)
+        .triggers(&["torchvision.utils.save_image(x, path)", "TF.to_pil_image(x)"])
+        .op("aten::to, aten::_to_copy")
+        .trace("a copy of a whole image to pageable host memory, then cudaStreamSynchronize")
+        .why("An image of PIL is made on the CPU, which receives the tensor first.")
+        .fix(Delay, "make images every N steps")
+        .before("save_image(x, f'{step}.png')")
+        .after("if step % 1000 == 0:\n    save_image(x, f'{step}.png')")
+        .at("torchvision/utils.py", "save_image")
+        .at("torchvision/transforms/functional.py", "to_pil_image")
+        .often("every image"),
 ];

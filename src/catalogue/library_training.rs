@@ -66,6 +66,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .line("convert_tensors_to_scalars")
         .often("every step and metric with prog_bar=True"),
     BASE.entry(L20, "Lightning: metrics sent to the logger")
+        .wraps()
         .triggers(&["self.log('loss', loss)", "convert_tensors_to_scalars(metrics)"])
         .fix(Delay, "raise log_every_n_steps")
         .before("trainer = Trainer(log_every_n_steps=1)")

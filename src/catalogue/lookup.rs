@@ -1,7 +1,6 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::*;
-use PatternId::*;
 
 /// The subjects in the order of their ids.
 const SUBJECTS: [&[Pattern]; 19] = [
@@ -26,9 +25,6 @@ const SUBJECTS: [&[Pattern]; 19] = [
     library_engines::PATTERNS,
 ];
 
-/// Rows that say of a helper's code what it does (wait, read, format, convert) but not why: a caller inside a library says more.
-const WRAPPERS: [PatternId; 8] = [A15, A16, A22, F01, F02, F03, F10, L20];
-
 /// Code of libraries that moves or converts what it is given.
 const CONVERTERS: [&str; 4] = [
     "deepspeed/accelerator/",
@@ -36,6 +32,9 @@ const CONVERTERS: [&str; 4] = [
     "fastai/torch_core.py",
     "fabric/utilities/apply_func.py",
 ];
+
+/// Libraries that log what they are given.
+const LOGGERS: [&str; 4] = ["tensorboard", "/wandb/", "/mlflow/", "/tqdm/"];
 
 /// Packages that hold the same files under another path.
 const FAMILIES: [(&str, &str); 2] =
@@ -195,7 +194,7 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     let by_frame = |l: &LibrarySite| l.line_text.is_empty();
     let sure = entries.len() == 1 && entries.iter().all(|(_, l)| best.0 > 0 || by_frame(l));
     let entries: Vec<_> = entries.into_iter().map(|(p, _)| p).collect();
-    let wraps = is_helper(file) && entries.iter().any(|entry| WRAPPERS.contains(&entry.id));
+    let wraps = is_helper(file) && entries.iter().any(|entry| entry.wraps);
     Some(Known { entries, sure, depth: 0, wraps })
 }
 
@@ -238,6 +237,11 @@ fn lies_at(file: &str, place: &str) -> bool {
 fn ends_with_path(file: &str, suffix: &str) -> bool {
     let (mut file, mut suffix) = (file.rsplit(['/', '\\']), suffix.rsplit('/'));
     suffix.all(|part| file.next() == Some(part))
+}
+
+/// Whether a file is of a library that logs what it is given, whatever it does with it.
+pub fn is_logger(file: &str) -> bool {
+    LOGGERS.iter().any(|part| file.contains(part))
 }
 
 /// Code that only carries a call on: PyTorch, the standard library, converters without a name of their own.

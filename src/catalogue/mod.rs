@@ -2,7 +2,7 @@
 //!
 //! One file per subject holds the entries; `lookup` finds them.
 
-use crate::vocabulary::{Kind, PatternId, Strategy, words};
+use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ mod tests;
 mod upload;
 
 pub use cuda::in_cuda_terms;
-pub use lookup::{Known, all, by_id, entry, is_helper, library_site, near, script_site, search};
+pub use lookup::{Known, all, by_id, entry, is_helper, is_logger, library_site, near, script_site, search};
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
@@ -53,6 +53,10 @@ pub struct Pattern {
     pub kind: Option<Kind>,
     /// What of the GPU Python reads by it; `None` of what is no read of a value.
     pub reads: Option<Reads>,
+    /// Entries that say better what to do in a case, the first that holds.
+    instead: &'static [(Case, PatternId)],
+    /// It says of a helper's code what it does (wait, read, format, convert) but not why: a caller inside a library says more.
+    pub wraps: bool,
     /// Entries that it is a case of: what only the line of Python tells apart.
     pub case_of: &'static [PatternId],
     /// True where the wait is wanted for its own sake (timing, debugging, memory throttle): report, do not delete blindly.
@@ -89,12 +93,23 @@ pub struct Fix {
     /// What is uploaded is pinned right there: the CPU copies it once more.
     #[serde(skip)]
     pub pins: bool,
+    /// What to do where the source is pinned already; empty: the same.
+    #[serde(skip)]
+    pub of_pinned: &'static str,
+    /// The change that is simulated, where the kind of wait does not say it.
+    #[serde(skip)]
+    pub change: Option<Change>,
 }
 
 impl Pattern {
     /// Where library code holds it; `None` for what only the user's own lines do.
     pub fn library(&self) -> Option<&LibrarySite> {
         Some(&self.library).filter(|site| !site.frames[0].0.is_empty())
+    }
+
+    /// The entry that says what to do: its own, or that of the first case that holds.
+    pub fn in_case(&'static self, holds: impl Fn(Case) -> bool) -> &'static Pattern {
+        self.instead.iter().find(|(case, _)| holds(*case)).map_or(self, |(_, other)| entry(*other))
     }
 
     /// Issues and sources that confirm it.
@@ -114,6 +129,8 @@ impl Pattern {
         trace: "",
         kind: None,
         reads: None,
+        instead: &[],
+        wraps: false,
         case_of: &[],
         intended: false,
         why: "",
@@ -125,6 +142,8 @@ impl Pattern {
             caveat: "",
             alternatives: &[],
             pins: false,
+            of_pinned: "",
+            change: None,
         },
         versions: "",
         driver_api: STREAM_SYNC,
@@ -207,6 +226,30 @@ pub enum Reads {
     Tensors,
 }
 
+/// A case in which another entry says better what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// The wait turned out to be of that kind: a read that steers the program wants another advice than one in a log.
+    Is(Kind),
+    /// The same, where one number is read, whatever the line calls: `loss.cpu().item()`.
+    NumberIs(Kind),
+    /// The driver takes each copy over at once: what is so small needs no pinned memory.
+    TakenOver,
+    /// A copy from pageable memory that it does not take over: only from pinned memory it is sent without blocking.
+    Staged,
+}
+
+/// What to do about a read by what it is for. Only the use of a value decides that: an entry of a certain kind has its own advice.
+const OF_NUMBER: &[(Case, PatternId)] = &[
+    (Case::Is(Kind::ControlFlow), A42),
+    (Case::Is(Kind::CpuCompute), A43),
+    (Case::Is(Kind::DynamicShape), A07),
+    (Case::Is(Kind::RoundTrip), A37),
+];
+const OF_TENSORS: &[(Case, PatternId)] = &[(Case::Is(Kind::ControlFlow), A42)];
+/// The same, of calls that move whole tensors and may be there for a number in a log.
+const OF_MOVED: &[(Case, PatternId)] = &[(Case::NumberIs(Kind::Logging), A01), OF_TENSORS[0]];
+
 /// Files that an entry names at most.
 const MOST_PLACES: usize = 12;
 
@@ -265,6 +308,8 @@ says! {
     mind(&'static str) => fix.caveat;
     case_of(&'static [PatternId]) => case_of;
     or(&'static [&'static str]) => fix.alternatives;
+    of_pinned(&'static str) => fix.of_pinned;
+    instead(&'static [(Case, PatternId)]) => instead;
     package(&'static str) => library.package;
     line(&'static str) => library.line_text;
     often(&'static str) => library.frequency;
@@ -291,17 +336,32 @@ impl Pattern {
             (Kind::Allocator, _) => Category::Allocator,
             (_, category) => category,
         };
-        Self { kind: Some(kind), category, ..self }
+        Self { kind: Some(kind), category, instead: &[], ..self }
     }
 
     /// Python reads that.
     const fn reads(self, what: Reads) -> Self {
-        Self { reads: Some(what), ..self }
+        let instead = match (self.kind, what) {
+            (Some(_), _) => self.instead,
+            (None, Reads::Number) => OF_NUMBER,
+            (None, Reads::Tensors) => OF_TENSORS,
+        };
+        Self { reads: Some(what), instead, ..self }
     }
 
     /// The use of the value decides.
     const fn by_use(self) -> Self {
         Self { kind: None, ..self }
+    }
+
+    /// A helper's code.
+    const fn wraps(self) -> Self {
+        Self { wraps: true, ..self }
+    }
+
+    /// That is simulated.
+    const fn simulated(self, change: Change) -> Self {
+        Self { fix: Fix { change: Some(change), ..self.fix }, ..self }
     }
 
     /// Usually there on purpose.

@@ -1,6 +1,6 @@
 //! D01 to D09: whole tensors on their way to the CPU.
 
-use super::{Category::*, EVENT_SYNC, Pattern, PatternId::*, Reads, Strategy::*};
+use super::{Case, Category::*, EVENT_SYNC, OF_MOVED, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE
@@ -11,6 +11,7 @@ const BASE: Pattern = Pattern::BASE
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(D01, ".cpu(), .to('cpu'), .numpy() of a CUDA tensor")
+        .instead(OF_MOVED)
         .triggers(&[".cpu()", ".to('cpu')", ".cpu().numpy()"])
         .op("aten::to, aten::_to_copy")
         .why("The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.")
@@ -21,6 +22,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["many results: collect them on the GPU, copy once after the loop"])
         .sources("PyTorch Copy.cu, TensorConversions.cpp"),
     BASE.entry(D02, "Tensor.tolist()")
+        .instead(OF_MOVED)
         .triggers(&[".tolist()"])
         .op("Tensor.tolist")
         .why("All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.")
@@ -39,6 +41,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Where the CPU goes on with it (.numpy(), a library), the copy is needed.")
         .sources("NVIDIA sync-free guide, category 2"),
     BASE.entry(D04, "copy_(gpu, non_blocking=True) into pageable memory")
+        .instead(OF_MOVED)
         .triggers(&["cpu.copy_(gpu, non_blocking=True)"])
         .trace("a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks")
         .why("A copy to pageable memory is staged by the driver, so non_blocking has no effect.")
@@ -82,6 +85,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch/distributed/checkpoint/filesystem.py", "")
         .at("torch/distributed/checkpoint/staging.py", ""),
     BASE.of_kind(D08, "collecting predictions batch by batch", Logging)
+        .instead(&[(Case::NumberIs(Logging), A01)])
         .triggers(&["preds.append(p.cpu())"])
         .op("aten::to")
         .why("The results are only used after the loop, yet every batch waits for its own.")

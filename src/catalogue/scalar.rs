@@ -229,6 +229,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["of one tensor: t.detach().clone()", "wanted on the CPU: torch.stack([t, u]).cpu(), one wait"])
         .sources("PyTorch tensor_new.cpp"),
     BASE.entry(A14, "item() in a loop over tensors")
+        .instead(&[]) // one read for many values helps whatever they are for
         .triggers(&["[x.item() for x in tensors]", "for v in t: float(v)"])
         .op("aten::item per element")
         .trace("many equal scalar copies with cudaStreamSynchronize and no kernels between them")

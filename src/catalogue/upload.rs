@@ -1,6 +1,6 @@
 //! C01 to C19: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
-use super::{Category::*, Pattern, PatternId::*, Strategy::*};
+use super::{Case, Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern::BASE
@@ -10,8 +10,12 @@ const BASE: Pattern = Pattern::BASE
     .trace("a copy from pageable host memory to the GPU, then cudaStreamSynchronize")
     .why("The copy is followed by an unconditional wait for the stream, and with it for all work queued before.");
 
+/// What is left to do about what takes that argument.
+const PINNED: &str = "pass non_blocking=True: the memory is pinned already";
+
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(C01, "a tensor made from Python or NumPy data on the GPU")
+        .instead(&[(Case::Staged, C15)])
         .category(TensorCreation)
         .triggers(&[
             "torch.tensor(obj, device='cuda')",
@@ -44,6 +48,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Give dtype= where the default for the number is not the one you want.")
         .sources("pytorch#120996"),
     BASE.entry(C03, ".cuda(), .to('cuda') of a CPU tensor")
+        .of_pinned(PINNED)
+        .instead(&[(Case::TakenOver, C20)])
         .triggers(&[".cuda()", ".to('cuda')", ".to(device)"])
         .op("aten::to, aten::_to_copy")
         .trace("a copy from pageable (or pinned) host memory to the GPU, then cudaStreamSynchronize")
@@ -53,6 +59,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.")
         .sources("PyTorch Copy.cu; seen in captures"),
     BASE.entry(C15, "a CPU tensor moved where no data loader pins it")
+        .of_pinned(PINNED)
+        .instead(&[(Case::TakenOver, C20)])
         .triggers(&["x_cpu.to('cuda')", "pad(mel).to(device)"])
         .op("aten::to, aten::_to_copy")
         .trace("a copy from pageable host memory to the GPU, then cudaStreamSynchronize")
@@ -96,6 +104,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
         ),
     BASE.entry(C04, "gpu.copy_(cpu), load_state_dict()")
+        .of_pinned(PINNED)
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])
         .trace("a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor")
         .fix(NonBlocking, "non_blocking=True from a batch that the loader pinned")
@@ -241,6 +250,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api("cuMemHostAlloc, off the main thread")
         .sources("torch/utils/data/_utils/pin_memory.py"),
     BASE.entry(C13, "non_blocking upload from pageable memory")
+        .of_pinned(PINNED)
         .triggers(&[".to('cuda', non_blocking=True)"])
         .trace("a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync")
         .why("The driver stages pageable memory itself: small copies return at once, large ones block inside the call.")

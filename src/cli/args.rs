@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
 use sync_report::model::check::CheckReport;
+use sync_report::model::doctor::Diagnosis;
 use sync_report::profile::database::Reader;
 use sync_report::render::explain::Entries;
 use sync_report::render::{self, Compared, Format, Found, Merged};
@@ -375,6 +376,12 @@ pub struct DoctorArgs {
     /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
+    /// How to print it
+    #[arg(long, default_value = "table", value_parser = format(render::DOCTOR))]
+    pub format: &'static Format<Diagnosis>,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

@@ -17,8 +17,8 @@ use polars::prelude::*;
 figures! {
     /// What some sites come to.
     pub SiteSums {
-        /// How many.
-        sites: len(),
+        /// How many, counting those of several ranks that share a key once.
+        sites: col("key").n_unique(),
         /// Their waits.
         waits: col("waits").sum(),
         /// Host time blocked in them.

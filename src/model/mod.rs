@@ -7,6 +7,7 @@ mod awaited;
 pub mod check;
 pub(crate) mod columns;
 pub mod diff;
+pub mod doctor;
 pub mod edit;
 mod native;
 pub mod packed;
@@ -253,7 +254,7 @@ impl Process {
 pub struct Totals {
     /// Waits that passed the filters.
     pub waits: u64,
-    /// Sites that they form.
+    /// Sites that they form; one for those of several ranks that share a key.
     pub sites: u64,
     /// Host time inside waits, summed over threads: not a saving.
     pub blocked_ns: i64,

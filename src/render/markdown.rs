@@ -9,6 +9,7 @@ use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
 use crate::vocabulary::{Change, Class};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Kept free for the sentence on what is left out.
@@ -61,8 +62,8 @@ fn head(report: &Report) -> String {
     // Those with nothing to do about them are none.
     let stays = |site: &Site| site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
     let left = |site: &&Site| site.class == Class::False && stays(site);
-    let left = report.sites.iter().filter(left).count() as u64;
-    let title = match (all, avoidable.sites.saturating_sub(left)) {
+    let left: BTreeSet<&str> = report.sites.iter().filter(left).map(|site| &*site.key).collect();
+    let title = match (all, avoidable.sites.saturating_sub(left.len() as u64)) {
         _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
         (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
         (_, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),

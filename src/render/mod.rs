@@ -10,6 +10,7 @@ pub mod check;
 pub mod csv;
 pub mod details;
 pub mod diff;
+pub mod doctor;
 pub mod explain;
 pub mod github;
 pub(crate) mod grid;
@@ -38,6 +39,7 @@ use crate::frame::Waits;
 use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
+use crate::model::doctor::Diagnosis;
 use crate::model::timeline::Timeline;
 use crate::ranks::tables::Tables;
 use crate::replay::bench::Bench;
@@ -156,6 +158,12 @@ pub const REPLAY: &[Format<(Plan, Measured)>] = &[
 pub const EXPLAIN: &[Format<explain::Entries>] = &[
     Format::new("text", |found, with, out| write!(out, "{}", explain::text(found, with.style))),
     Format::new("json", |found, _, out| json::write(&knowledge::tree(found), out)),
+];
+
+/// The formats of whether captures are good enough.
+pub const DOCTOR: &[Format<Diagnosis>] = &[
+    Format::new("table", |found, with, out| doctor::table(found, &with.style, out)),
+    Format::new("json", |found, _, out| json::write(found, out)),
 ];
 
 /// The formats of what waits cost on a GPU.

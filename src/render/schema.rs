@@ -6,6 +6,7 @@ use super::knowledge::Knowledge;
 use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
+use crate::model::doctor::Diagnosis;
 use crate::replay::bench::Bench;
 use crate::replay::constants::Constants;
 use crate::replay::measured::Measured;
@@ -31,6 +32,7 @@ pub const ALL: &[Printed] = &[
     printed("check", "sync-report check PROFILE --format json", schema::<CheckReport>),
     printed("plan", "sync-report replay PROFILE --plan", schema::<Plan>),
     printed("replay", "sync-report replay PROFILE --format json", schema::<Measured>),
+    printed("doctor", "sync-report doctor PROFILE --format json", schema::<Diagnosis>),
     printed("bench", "sync-report bench --format json", schema::<Bench>),
     printed("explain", "sync-report explain --format json", schema::<Knowledge>),
     printed("constants", "sync-report bench --save FILE", schema::<Constants>),

@@ -212,9 +212,10 @@ fn name_callers(sites: &mut [Site]) {
 }
 
 fn totals(report: &Report) -> PolarsResult<Totals> {
-    let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
-    totals.add_gpus(&report.profiles);
     let rows = SiteRows::of(report, &report.sites)?;
+    let sites = rows.those(lit(true))?.sites.unsigned_abs();
+    let mut totals = Totals { sites, ..report.totals.clone() };
+    totals.add_gpus(&report.profiles);
     for &class in Class::ALL {
         let sums = rows.those(col("class").eq(lit(class.as_str())))?;
         let of_class = match class {

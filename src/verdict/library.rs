@@ -8,7 +8,7 @@ use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
 use crate::text;
-use crate::vocabulary::{Attribution, Direction, Evidence, PatternId, PatternId::*, RuleId, Verdict};
+use crate::vocabulary::{Attribution, Direction, Evidence, Kind, PatternId, RuleId, Verdict};
 
 /// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
 /// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.
@@ -18,7 +18,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     let kind = first.kind?;
     let upload = s.bundle.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
     // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
-    if upload || matches!(first.id, F01 | F02 | F03) {
+    if upload || first.wraps && kind == Kind::Explicit {
         return None;
     }
     let frame = s.bundle.inside().get(known.depth)?;
@@ -64,7 +64,7 @@ pub fn known(s: &Subject) -> Option<Known> {
 /// The frame of library code that the source is read at, as an index into the bundle's: the innermost that neither carries
 /// calls on, as PyTorch's do, nor logs what it is given, whatever it does with it.
 pub fn line(bundle: &Bundle) -> Option<usize> {
-    bundle.inside().iter().position(|f| !catalogue::is_helper(&f.file) && !source::is_logger(&f.file))
+    bundle.inside().iter().position(|f| !catalogue::is_helper(&f.file) && !catalogue::is_logger(&f.file))
 }
 
 /// The library code below the user's line that a wait stands in.

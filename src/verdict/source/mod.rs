@@ -10,7 +10,7 @@ mod locate;
 mod mend;
 mod parse;
 
-pub(super) use infer::sinks::{self, is_logging_library as is_logger};
+pub(super) use infer::sinks;
 pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};

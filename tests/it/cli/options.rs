@@ -37,7 +37,7 @@ fn wrong_usage_exits_with_2() {
         &["--details", "S1", "--format", "json", &path],
         &["--class", "maybe", &path],
         &["doctor"],
-        &["doctor", "--format", "json", &path],
+        &["doctor", "--format", "csv", &path],
     ] {
         let ran = program(arguments);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{arguments:?}");

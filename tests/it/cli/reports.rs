@@ -122,7 +122,15 @@ fn the_doctor_names_what_is_missing_and_the_command() {
         let (_folder, path) = e.write_temp();
         let ran = ran(command().arg("doctor").arg(&path));
         assert!(ran.stdout.contains(words), "{words}: {} {}", ran.stdout, ran.stderr);
-        assert_eq!(ran.code, if words.contains("no CUDA API") { 2 } else { 0 }, "{words}");
+        let code = if words.contains("no CUDA API") { 2 } else { 0 };
+        assert_eq!(ran.code, code, "{words}");
+        let json = self::ran(command().args(["doctor", "--format", "json"]).arg(&path));
+        let tree: Value = serde_json::from_str(&json.stdout).expect("JSON");
+        let capture = &tree["captures"][0];
+        assert_eq!((json.code, capture["usable"] == false), (code, code == 2), "{words}: {}", json.stdout);
+        let said =
+            [&capture["refused"], &capture["warnings"]].map(|said| said.to_string().replace("\\\"", "\""));
+        assert!(said.iter().any(|said| said.contains(words)), "{words}: {}", json.stdout);
     }
 }
 

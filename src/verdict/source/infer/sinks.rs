@@ -117,11 +117,6 @@ pub fn prints(call: &ExprCall) -> bool {
     matches!(nodes::name(&call.func), "print" | "pprint" | "str" | "repr" | "format" | "display")
 }
 
-/// Whether a file is of a library that logs what it is given.
-pub fn is_logging_library(file: &str) -> bool {
-    ["tensorboard", "/wandb/", "/mlflow/", "/tqdm/"].iter().any(|part| file.contains(part))
-}
-
 /// Whether a call hands over a figure and how many it stands for, as to a meter: `top1.update(acc.item(), x.size(0))`.
 fn is_weighted(call: &ExprCall) -> bool {
     let [_, weight] = &*call.arguments.args else { return false };

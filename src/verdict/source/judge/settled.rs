@@ -2,9 +2,10 @@
 
 use super::reader::Case;
 use super::surroundings;
+use crate::catalogue;
 use crate::rules::{grade, says};
 use crate::verdict::operators::{self, READS, SELECTS};
-use crate::verdict::source::infer::{Placement, sinks};
+use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
@@ -226,24 +227,17 @@ impl<'a> Case<'_, 'a> {
         if fit::is_scaler(&file) && matches!(function, "state_dict" | "get_scale") {
             return self.value(A21, false);
         }
-        let found = |words: &[&str]| words.iter().any(|word| file.contains(word));
-        let (grade, kind, pattern, what) = match () {
-            _ if found(&["torch/autograd/profiler", "torch/profiler"]) || text.contains("emit_nvtx") => {
-                (grade::R17_PROFILER, Kind::Timing, F09, ": the profiler measures")
-            }
-            _ if sinks::is_logging_library(&file) => {
-                (grade::R17_CALLED, Kind::Logging, A33, ": a logger converts the tensor")
-            }
-            _ if found(&["torch/distributions/"]) && !matches!(function, "sample" | "rsample") => {
-                (grade::R17_CALLED, Kind::ErrorCheck, A26, ": `validate_args=False` leaves the check out")
-            }
-            _ if found(&["torchvision/"]) && matches!(function, "to_pil_image" | "save_image") => {
-                (grade::S06_WRITE, Kind::CpuCompute, D01, ": the image is made on the CPU")
-            }
-            _ => (grade::S19_OPEN, Kind::ValueRead, A01, ""),
-        };
         let name = file.rsplit('/').next().unwrap_or(&file);
-        says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))
+        let text = format!("the wait is in `{function}` of {name}");
+        let known = catalogue::library_site(&[(&file, function)], &|_| None)
+            .filter(|known| known.sure && !known.wraps);
+        let entry = known.and_then(|known| known.entries.first().copied());
+        match entry.and_then(|entry| Some((entry, entry.kind?))) {
+            Some((entry, kind)) => {
+                says(grade::R17_CALLED, kind, entry.id, format!("{text}: {}", entry.title))
+            }
+            None => says(grade::S19_OPEN, Kind::ValueRead, A01, text),
+        }
     }
 }
 
