@@ -207,6 +207,15 @@ pub fn share(part: i64, whole: i64) -> String {
     percent(part as f64 / whole as f64 * 100.0)
 }
 
+/// "-8.2 %", of what was before.
+pub fn relative(before: i64, after: i64) -> String {
+    if before == 0 {
+        return "from nothing".to_owned();
+    }
+    let percent = (after as f64 - before as f64) / before as f64 * 100.0;
+    format!("{}{}", if percent > 0.0 { "+" } else { "" }, self::percent(percent))
+}
+
 /// How sure, from 0 to 1: "95 %"; "?" where it is no number.
 pub fn confidence(share: f64) -> String {
     if share.is_finite() { format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0) } else { "?".to_owned() }

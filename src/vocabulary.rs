@@ -232,6 +232,12 @@ words! {
 }
 
 impl Change {
+    /// Whether a change counts as avoiding waits: by their verdict, or since whoever asks for it says that it can be made; not
+    /// what is to be left as it is.
+    pub fn avoids(self, class: Class, asked: bool) -> bool {
+        (class == Class::False || asked) && self != Self::Keep
+    }
+
     /// Whether later ops of the thread stay behind what was awaited, on whichever stream: they use its result.
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::GpuWait | Self::NonBlocking | Self::Pinned)

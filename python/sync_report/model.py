@@ -1121,6 +1121,8 @@ class Totals:
     """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too."""
     unread_sites: int
     """Undecided sites of the repeating work whose line of Python was not at hand."""
+    avoidable_sites: int
+    """Sites about which something can be done; one for those of several ranks that share a key."""
     repeating_false_sites: int
     """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
     chosen_sites: int

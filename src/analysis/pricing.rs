@@ -206,15 +206,9 @@ impl CaptureAnalysis {
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, computes }
     }
 
-    /// What is changed about a site, as asked, else as advised; and whether that [`counts`].
+    /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.
     pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
         let change = asked.unwrap_or_else(|| self.advised(site));
-        (change, counts(site.verdict.class, asked.is_some(), change))
+        (change, change.avoids(site.verdict.class, asked.is_some()))
     }
-}
-
-/// Whether a change counts as avoiding waits: by their verdict, or since whoever asks for it says that it can be made; not
-/// what is to be left as it is.
-pub fn counts(class: Class, asked: bool, change: Change) -> bool {
-    (class == Class::False || asked) && change != Change::Keep
 }

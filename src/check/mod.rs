@@ -187,7 +187,7 @@ impl Gate<'_> {
         match condition {
             FailOn::AnyFalse => {
                 self.out.rules.push("no avoidable wait".to_owned());
-                for site in sites.filter(|s| s.class == Class::False) {
+                for site in sites.filter(|s| s.class == Class::False && s.is_avoidable()) {
                     let what = format!("avoidable waits ({})", site.kind);
                     let waits = (site.waits as f64, Some(site.process.rank()));
                     self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, waits, Some(site));

@@ -13,10 +13,9 @@ use super::matching::Pair;
 use super::noise;
 use super::snapshot::Snapshot;
 use super::units::{SiteGroup, UnitIx};
-use crate::analysis::pricing::counts;
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
 use crate::model::{Recoverable, Site};
-use crate::vocabulary::{Backtraces, Change, Per};
+use crate::vocabulary::{Backtraces, Per};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiSlice;
 
@@ -164,9 +163,7 @@ impl<'a> Fixed<'a> {
 
 /// Whether a site is one that a fix is to make go: what every iteration pays.
 fn is_avoidable(site: &Site) -> bool {
-    let saving = site.recoverable.as_ref();
-    let (asked, change) = saving.map_or((false, Change::Delete), |saving| (saving.chosen, saving.change));
-    counts(site.class, asked, change) && !site.once
+    site.is_avoidable() && !site.once
 }
 
 /// Where in an iteration a unit waits, as a share of it.

@@ -303,6 +303,9 @@ pub struct Totals {
     /// Undecided sites of the repeating work whose line of Python was not at hand.
     #[serde(default)]
     pub unread_sites: u64,
+    /// Sites about which something can be done; one for those of several ranks that share a key.
+    #[serde(default)]
+    pub avoidable_sites: u64,
     /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`.
     #[serde(default)]
     pub repeating_false_sites: u64,

@@ -211,6 +211,14 @@ impl Site {
         name.map_or_else(|| self.api.clone(), |name| name + &mark)
     }
 
+    /// Whether something can be done about it: the verdict says so, or whoever asks for a change; not where it is to be left as
+    /// it is, because it happens once, or a library waits.
+    pub fn is_avoidable(&self) -> bool {
+        let saving = self.recoverable.as_ref();
+        let (asked, change) = saving.map_or((false, Change::Delete), |saving| (saving.chosen, saving.change));
+        change.avoids(self.class, asked)
+    }
+
     /// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from
     /// run to run.
     pub fn is_indirect(&self) -> bool {

@@ -8,8 +8,7 @@ use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
-use crate::vocabulary::{Change, Class};
-use std::collections::BTreeSet;
+use crate::vocabulary::Class;
 use std::io::{self, Write};
 
 /// Kept free for the sentence on what is left out.
@@ -58,16 +57,11 @@ pub fn text_of(report: &Report, limit: usize) -> String {
 /// The answer, then what was captured.
 fn head(report: &Report) -> String {
     let totals = &report.totals;
-    let (all, avoidable) = (totals.sites, &totals.by_class.false_);
-    // Those with nothing to do about them are none.
-    let stays = |site: &Site| site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
-    let left = |site: &&Site| site.class == Class::False && stays(site);
-    let left: BTreeSet<&str> = report.sites.iter().filter(left).map(|site| &*site.key).collect();
-    let title = match (all, avoidable.sites.saturating_sub(left.len() as u64)) {
+    let title = match (totals.sites, totals.avoidable_sites) {
         _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
         (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
-        (_, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),
-        (_, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
+        (all, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),
+        (all, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
     };
     let mut out = format!("### sync-report{title}\n\n");
     if let Some(found) = saving::finding(totals).filter(|_| totals.needs_light_capture) {
@@ -105,8 +99,8 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
         let amounts = ranks::amounts(site, over).map(|[median, range, most]| {
             [median, range, most].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("<br>")
         });
-        let notes = ranks::notes(site, over.list.len()).into_iter().filter(|note| !note.starts_with('→'));
-        let place = md::code_cell(&site.place) + "<br>" + &md::plain(&notes.collect::<Vec<_>>().join("; "));
+        let notes = ranks::notes(site, over.list.len()).join("; ");
+        let place = md::code_cell(&site.place) + "<br>" + &md::plain(&notes);
         let sure = phrase::confidence(site.class, site.confidence);
         let verdict = format!("{} {} {}, {sure}", sign(site.class), site.class, site.kind);
         let fix = site.fix.as_deref().map(md::plain).unwrap_or_default();

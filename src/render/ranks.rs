@@ -90,7 +90,7 @@ pub(crate) fn odd(site: &RankSite) -> Option<String> {
     Some(format!("{named}{more}, median {}", text::duration(site.blocked_ns.p50)))
 }
 
-/// "train.py:18 step", and below it what waits, on how many ranks, how long a single wait, what to do.
+/// What waits, on how many ranks, how long a single wait, and where it stands out.
 pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     let ranks = site.ranks as usize;
     let on = match (ranks, all) {
@@ -103,8 +103,13 @@ pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     let disputed = if site.disputed { ", verdicts differ" } else { "" };
     let mut notes = vec![format!("{} on {on}, {each}{disputed}", escaped(&site.api))];
     notes.extend(odd(site));
-    notes.extend(site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix))));
     notes
+}
+
+/// The notes, and below them what to do.
+pub(crate) fn advised(site: &RankSite, all: usize) -> Vec<String> {
+    let fix = site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix)));
+    notes(site, all).into_iter().chain(fix).collect()
 }
 
 /// Median; a tenth and nine tenths of the ranks; the most, and whose it is. Of two ranks the larger, and what the other has.
@@ -184,9 +189,9 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
     let columns = |width: Option<usize>| {
         let place = |site: &RankSite| {
             let Some(width) = width else {
-                return vec![[vec![escaped(&site.place)], notes(site, all)].concat().join("; ")];
+                return vec![[vec![escaped(&site.place)], advised(site, all)].concat().join("; ")];
             };
-            let notes = notes(site, all).into_iter().flat_map(|note| text::wrap(&note, width));
+            let notes = advised(site, all).into_iter().flat_map(|note| text::wrap(&note, width));
             let mut lines = vec![text::shorten_middle(&escaped(&site.place), width).into_owned()];
             lines.extend(notes.map(|line| Tone::Faint.paint(line)));
             lines

@@ -153,9 +153,9 @@ fn variant_name(plan: &Plan, index: usize, name: &str) -> String {
 
 /// How far the replay as recorded is from the capture.
 fn distance(base: i64, recorded: i64) -> String {
-    let off = (base - recorded) as f64 / recorded.max(1) as f64 * 100.0;
-    let words = if off < 0.0 { "shorter" } else { "longer" };
-    let ([takes, captured], off) = ([base, recorded].map(text::duration), text::percent(off.abs()));
+    let words = if base < recorded { "shorter" } else { "longer" };
+    let ([takes, captured], apart) = ([base, recorded].map(text::duration), base.abs_diff(recorded));
+    let off = text::share(apart.cast_signed(), recorded.max(1));
     format!(
         "As recorded the replay takes {takes}, {off} {words} than the capture's {captured}. Savings are compared with the replay as recorded."
     )

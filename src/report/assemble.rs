@@ -214,7 +214,10 @@ fn name_callers(sites: &mut [Site]) {
 fn totals(report: &Report) -> PolarsResult<Totals> {
     let rows = SiteRows::of(report, &report.sites)?;
     let sites = rows.those(lit(true))?.sites.unsigned_abs();
-    let mut totals = Totals { sites, ..report.totals.clone() };
+    let avoidable = report.sites.iter().filter(|site| site.is_avoidable());
+    let avoidable: FxHashSet<&str> = avoidable.map(|site| &*site.key).collect();
+    let avoidable_sites = avoidable.len() as u64;
+    let mut totals = Totals { sites, avoidable_sites, ..report.totals.clone() };
     totals.add_gpus(&report.profiles);
     for &class in Class::ALL {
         let sums = rows.those(col("class").eq(lit(class.as_str())))?;

@@ -33,7 +33,7 @@ fn header(report: &DiffReport, style: &Style) -> String {
         Some(words::arrow(before, after))
     };
     let jitter = span_noise_ns.map(|noise| {
-        let relative = words::relative(before.span_ns, after.span_ns);
+        let relative = text::relative(before.span_ns, after.span_ns);
         format!(", {relative}; jitter ± {}", text::duration(noise))
     });
     let avoidable = change("avoidable waits").unwrap_or_default();

@@ -73,7 +73,7 @@ pub fn answer(report: &DiffReport) -> [String; 2] {
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
     let span = format!("{} {span}", run.per);
-    let change = relative(run.before.span_ns, run.after.span_ns);
+    let change = text::relative(run.before.span_ns, run.after.span_ns);
     let change = match (run.span_noise_ns, run.span_changed) {
         _ if run.before.span_ns == run.after.span_ns => String::new(),
         (Some(_), true) => format!(" ({change})"),
@@ -121,7 +121,8 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     let run = &report.run;
     let (b, a) = (&run.before, &run.after);
     let row = |name: &str, before, after, difference| [name.to_owned(), before, after, difference];
-    let time = |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), relative(b, a));
+    let time =
+        |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), text::relative(b, a));
     let mut span = time("span", b.span_ns, a.span_ns);
     if let Some(noise) = run.span_noise_ns {
         span[3] += &format!(" (jitter ± {})", text::duration(noise));
@@ -144,15 +145,6 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
 /// "3.66 ms of 246 ms": what fixing all false sites saves of the run.
 fn recoverable(run: &WholeRun) -> Option<String> {
     Some(format!("{} of {}", text::duration(run.recoverable_ns?), text::duration(run.run_ns)))
-}
-
-/// "-8.2 %", of what was before.
-pub fn relative(before: i64, after: i64) -> String {
-    if before == 0 {
-        return "from nothing".to_owned();
-    }
-    let percent = (after as f64 - before as f64) / before as f64 * 100.0;
-    format!("{}{}", if percent > 0.0 { "+" } else { "" }, text::percent(percent))
 }
 
 /// An amount of a site on either side.

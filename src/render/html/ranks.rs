@@ -47,7 +47,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
             id: escaped(&site.id),
             class: site.class,
             place: escaped(&site.place),
-            notes: words::notes(site, ranks.list.len()),
+            notes: words::advised(site, ranks.list.len()),
             over: words::cells(&site.blocked_ns, ranks, text::duration),
             heat: cells.iter().map(|&ns| (ns.max(0) as f64 / most as f64).sqrt()).collect(),
             blocked: cells.iter().map(|&ns| text::duration(ns)).collect(),

@@ -80,6 +80,20 @@ fn several_exports_make_one_report() {
     assert_eq!(ids.len(), sites.len());
 }
 
+/// What is said of all sites does not depend on how many are listed.
+#[test]
+fn the_title_is_the_same_however_many_sites_are_listed() {
+    for (profile, says) in [("ranks", "4 of 6 waiting sites"), ("train_mlp.sqlite", "5 of 6 waiting sites")] {
+        let path = format!("{}/sample-profiles/{profile}", env!("CARGO_MANIFEST_DIR"));
+        let title = |top: &str| {
+            let ran = program(&[&path, "--format", "markdown", "--top", top]);
+            ran.stdout.lines().next().unwrap_or_default().to_owned()
+        };
+        assert!(title("0").contains(says), "{profile}: {}", title("0"));
+        assert_eq!(title("1"), title("0"), "{profile}");
+    }
+}
+
 #[test]
 fn the_doctor_finds_a_good_capture_good() {
     let ran = program(&["doctor", &sample("train_mlp")]);
