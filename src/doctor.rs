@@ -4,7 +4,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::model::doctor::{Check, Examined};
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
-use crate::profile::ids::{OpId, pid_of};
+use crate::profile::ids::{GlobalPid, OpId};
 use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
@@ -144,11 +144,11 @@ fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
 fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
     let foreign = found.context.programs.foreign();
     let target = &found.profile.target;
-    let name = |pid: i64| {
-        let main = || target.thread_names.get(&(pid | i64::from(pid_of(pid))));
+    let name = |pid: GlobalPid| {
+        let main = || target.thread_names.get(&pid.main_thread());
         let name =
             target.process_names.get(&pid).or_else(main).map(|name| shorten_end(name, 40).into_owned());
-        name.unwrap_or_else(|| format!("process {}", pid_of(pid)))
+        name.unwrap_or_else(|| format!("process {}", pid.pid()))
     };
     let mut made: Vec<String> =
         foreign.iter().map(|(pid, toolkit)| format!("{} ({})", name(*pid), toolkit.name)).collect();

@@ -22,7 +22,7 @@ pub mod sites;
 
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Site, Spread};
-use crate::profile::ids::{ThreadIx, pid_of, tid_of};
+use crate::profile::ids::ThreadIx;
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, Kind, Sample, SiteIx};
 use crate::waits::device::DeviceIx;
@@ -218,7 +218,7 @@ impl Waits {
             "kind" => of(|(site, ..)| site.verdict.kind as usize),
             "iteration" => inside.iter().map(|i| Some(i.as_ref()?.0)).collect::<Vec<_>>(),
             "offset_ns" => inside.iter().map(|i| Some(i.as_ref()?.1)).collect::<Vec<_>>(),
-            "pid" => each(waits, |w| pid_of(w.pid)),
+            "pid" => each(waits, |w| w.pid.pid()),
             "thread" => each(waits, |w| w.thread.index() as u32),
             "device" => each(waits, device),
             "stream" => each(waits, |w| w.stream.known()),
@@ -230,7 +230,7 @@ impl Waits {
             "found_nothing" => each(waits, |w| w.found.is_nothing()),
             "recoverable_each_high_ns" => found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>(),
         ]?;
-        let tids = profile.calls.threads.iter().map(|&t| tid_of(t)).collect();
+        let tids = profile.calls.threads.iter().map(|t| t.tid()).collect();
         let devices = devices.list.iter().map(|d| d.id).collect();
         let paths = sites.iter().map(|site| site.paths.len()).collect();
         let collectives = collectives::table(found)?;

@@ -3,7 +3,7 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::communicators::{Told, told};
-use crate::profile::ids::OpId;
+use crate::profile::ids::{GlobalTid, OpId};
 use crate::profile::ops::is_collective;
 use crate::waits::collectives::{Collectives, all_for_all};
 use crate::waits::device::Devices;
@@ -36,6 +36,6 @@ fn told_by_nccl(profile: &Profile, names: &[(u32, &str)]) -> Result<(Vec<OpId>, 
         let call = profile.ops.kernel(op).filter(|&name| meets(name)).and(profile.issuer(op))?;
         Some((op, (profile.calls.threads[profile.calls.thread(call)], profile.calls.start(call))))
     };
-    let (ops, launches): (Vec<OpId>, Vec<(i64, i64)>) = profile.ops.ids().filter_map(launch).unzip();
+    let (ops, launches): (Vec<OpId>, Vec<(GlobalTid, i64)>) = profile.ops.ids().filter_map(launch).unzip();
     Ok((ops, told(&profile.db, &launches)?))
 }

@@ -4,7 +4,6 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::model::{Code, Warning};
 use crate::profile::Profile;
-use crate::profile::ids::{pid_of, process, tid_of};
 use crate::profile::strings::clean;
 use crate::sites::ranges::{is_named, no_range};
 use crate::text;
@@ -56,8 +55,8 @@ impl Filter {
         let name = || profile.target.thread_names.get(&tid).map(|n| &**n);
         self.from.is_none_or(|t| wait.start >= t)
             && self.to.is_none_or(|t| wait.end <= t)
-            && self.process.is_none_or(|p| pid_of(wait.pid) == p)
-            && self.thread.as_ref().is_none_or(|want| is_thread(want, (pid_of(tid), tid_of(tid)), name()))
+            && self.process.is_none_or(|p| wait.pid.pid() == p)
+            && self.thread.as_ref().is_none_or(|want| is_thread(want, (tid.pid(), tid.tid()), name()))
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
@@ -116,9 +115,9 @@ impl Known {
     pub fn add(&mut self, profile: &Profile, devices: &Devices) {
         self.devices.extend(devices.list.iter().map(|d| (d.id, d.name.clone())));
         for tid in &profile.calls.threads {
-            let pid = process(*tid);
-            self.processes.insert(pid_of(pid), profile.target.process_names.get(&pid).cloned());
-            self.threads.insert(tid_of(*tid), profile.target.thread_names.get(tid).cloned());
+            let pid = tid.process();
+            self.processes.insert(pid.pid(), profile.target.process_names.get(&pid).cloned());
+            self.threads.insert(tid.tid(), profile.target.thread_names.get(tid).cloned());
         }
     }
 
@@ -171,7 +170,7 @@ fn in_range<'a>(
     let Some(open) = profile.nvtx.wanted.get(wanted).filter(|open| !open.is_empty()) else {
         return Err(no_range(profile, wanted)?);
     };
-    let pid = |w: &Wait| process(profile.calls.threads[w.thread]);
+    let pid = |w: &Wait| profile.calls.threads[w.thread].process();
     Ok(waits.map(|w| open.hold(pid(w), w.start)).collect())
 }
 

@@ -5,7 +5,7 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::model::Frame;
 use crate::profile::Profile;
-use crate::profile::ids::OpId;
+use crate::profile::ids::{GlobalPid, OpId};
 use crate::sites::frames::PathRules;
 use crate::sites::program::Programs;
 use crate::sites::{Bundle, native};
@@ -32,7 +32,7 @@ pub struct Judge<'a> {
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
     /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
-    pub copies: OnceCell<FxHashMap<i64, i64>>,
+    pub copies: OnceCell<FxHashMap<GlobalPid, i64>>,
 }
 
 impl Judge<'_> {
@@ -159,13 +159,13 @@ fn overlap(profile: &Profile, wait: &Wait) -> i64 {
 
 /// How many copies from or to pinned memory each process makes beyond those that are a wait's own: they may still be under way
 /// when the next wait begins. Waits that a filter left out count as none: then there seem to be more such copies.
-fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<i64, i64> {
+fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<GlobalPid, i64> {
     let ops = &profile.ops;
     let is_pinned = |copy: &Copy| {
         copy.host_memory != HostMemory::Pageable
             && matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost)
     };
-    let mut left: FxHashMap<i64, i64> = FxHashMap::default();
+    let mut left: FxHashMap<GlobalPid, i64> = FxHashMap::default();
     for op in ops.ids().filter(|&op| ops.copy(op).is_some_and(|copy| is_pinned(&copy))) {
         *left.entry(ops.pid(op)).or_default() += 1;
     }

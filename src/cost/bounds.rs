@@ -28,7 +28,7 @@ use super::overhead;
 use super::simulate::Program;
 use crate::model::Bounds;
 use crate::profile::Profile;
-use crate::profile::ids::{OpId, StreamIx, ThreadIx};
+use crate::profile::ids::{GlobalPid, OpId, StreamIx, ThreadIx};
 use crate::vocabulary::{Change, HostMemory};
 use crate::waits::api::Blocking;
 use crate::waits::device::{DeviceIx, Devices};
@@ -347,7 +347,7 @@ fn window(all: &Waits, run: &[(WaitId, Change)]) -> (i64, i64) {
 /// process has work on, since what its threads launch next may be for any of them.
 fn idle(
     devices: &Devices,
-    pid: Option<i64>,
+    pid: Option<GlobalPid>,
     (from, to): (i64, i64),
     mut busy: impl FnMut(DeviceIx) -> i64,
 ) -> i64 {

@@ -11,7 +11,7 @@
 //! A search each collective and thread.
 
 use crate::analysis::CaptureAnalysis;
-use crate::profile::ids::{OpId, ThreadIx, pid_of, process};
+use crate::profile::ids::{OpId, ThreadIx};
 use crate::sites::native;
 use crate::waits::WaitId;
 use crate::waits::collectives::{END_APART_NS, all_for_all};
@@ -35,7 +35,7 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
         let (launched, thread) = launch(op)?;
         let threads = &profile.calls.threads;
         let main =
-            threads.keys().filter(|&t| found.context.main[t] && process(threads[t]) == profile.ops.pid(op));
+            threads.keys().filter(|&t| found.context.main[t] && threads[t].process() == profile.ops.pid(op));
         let last = main.chain([thread]).filter_map(|thread| {
             let waits_of = ended.get(&thread)?;
             let at = waits_of.partition_point(|&w| waits[w].end <= launched).checked_sub(1)?;
@@ -52,7 +52,7 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
     let communicator = |op| Some(format!("{:#x}", found.collectives.communicator(op)?));
     let device = |op| i64::from(found.devices.list[found.devices.of_op(&profile.ops, op)].id);
     df![
-        "pid" => each(&|op| i64::from(pid_of(profile.ops.pid(op)))),
+        "pid" => each(&|op| i64::from(profile.ops.pid(op).pid())),
         "device" => each(&device),
         "name" => ops.iter().map(|&op| name(op).map(|n| native::short(n))).collect::<Vec<_>>(),
         "communicator" => ops.iter().map(|&op| communicator(op)).collect::<Vec<_>>(),

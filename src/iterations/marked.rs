@@ -11,7 +11,7 @@
 use super::Iterations;
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::RangeId;
+use crate::profile::ids::{GlobalTid, RangeId};
 use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
 use crate::text::Names;
 use rustc_hash::FxHashMap;
@@ -89,7 +89,7 @@ struct Family {
 }
 
 /// The thread, the name without its number, and whether there is one.
-type Key = (i64, String, bool);
+type Key = (GlobalTid, String, bool);
 
 fn best_family(
     profile: &Profile,
@@ -135,7 +135,7 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
         let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).collect();
         let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &here)?;
         let table = &profile.nvtx.ranges;
-        let mut threads: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
+        let mut threads: BTreeMap<GlobalTid, Vec<(i64, i64)>> = BTreeMap::new();
         for (&r, _) in
             here.iter().zip(&texts).filter(|(_, text)| text.as_deref().is_some_and(|t| is_named(t, wanted)))
         {
@@ -154,7 +154,7 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
 }
 
 /// Iterations from ranges.
-fn iterations(name: String, tid: i64, ranges: &[(i64, i64)]) -> Iterations {
+fn iterations(name: String, tid: GlobalTid, ranges: &[(i64, i64)]) -> Iterations {
     let spans = (0..ranges.len()).map(|i| with_rest(ranges, i)).collect();
     Iterations::marked(name, tid, spans)
 }
@@ -183,7 +183,7 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     let table = &profile.nvtx.ranges;
     /// Turns of a thread, and how many of them have gone on after the forward pass.
     type Turns = (Vec<(i64, i64)>, BTreeSet<i64>);
-    let mut threads: BTreeMap<i64, Turns> = BTreeMap::new();
+    let mut threads: BTreeMap<GlobalTid, Turns> = BTreeMap::new();
     for (&r, text) in ranges.iter().zip(texts) {
         let Some(text) = text.as_deref().filter(|text| !is_of_torch(text)) else { continue };
         let (turns, whole) = threads.entry(table.tid(r)).or_default();
@@ -211,7 +211,7 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
 
 /// Whether disjoint ranges hold at least half of the time in which their thread made calls. A loop does; a part of its
 /// body that is called a step, without a number, does not.
-fn fills(profile: &Profile, tid: i64, spans: &[(i64, i64)]) -> bool {
+fn fills(profile: &Profile, tid: GlobalTid, spans: &[(i64, i64)]) -> bool {
     let calls = &profile.calls;
     let Ok(thread) = calls.threads.binary_search(&tid) else { return false };
     let all = calls.spans[thread];

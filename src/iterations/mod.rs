@@ -7,7 +7,7 @@ mod starts;
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{CallId, process};
+use crate::profile::ids::{CallId, GlobalPid, GlobalTid};
 use crate::profile::seek::seek;
 use marked::Fit;
 
@@ -25,8 +25,8 @@ const START_UP: i64 = 4;
 pub struct Iterations {
     /// Name that the ranges share, `#` for the number.
     pub name: String,
-    /// `globalTid` of the thread that runs the loop.
-    pub tid: i64,
+    /// The thread that runs the loop.
+    pub tid: GlobalTid,
     /// Start and end of each, disjoint, ascending, in ns.
     pub spans: Vec<(i64, i64)>,
     /// Where no NVTX ranges mark them: of the launches, copies and waits between the first and the last, the share that every
@@ -48,13 +48,13 @@ pub struct Other {
 
 impl Iterations {
     /// By NVTX ranges.
-    pub fn marked(name: String, tid: i64, spans: Vec<(i64, i64)>) -> Self {
+    pub fn marked(name: String, tid: GlobalTid, spans: Vec<(i64, i64)>) -> Self {
         Self { name, tid, spans, confidence: None, others: Vec::new(), start_up: 0 }
     }
 
-    /// Whether they are of that process (`globalPid`): those of another one say nothing about its waits.
-    pub fn are_of(&self, pid: i64) -> bool {
-        process(self.tid) == pid
+    /// Whether they are of that process: those of another one say nothing about its waits.
+    pub fn are_of(&self, pid: GlobalPid) -> bool {
+        self.tid.process() == pid
     }
 
     /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
@@ -181,12 +181,12 @@ pub fn detect(
 
 #[cfg(test)]
 mod tests {
-    use super::Iterations;
+    use super::{GlobalTid, Iterations};
 
     #[test]
     fn an_iteration_holds_what_lies_inside_of_it() {
         let spans = vec![(0, 100), (110, 210), (300, 400), (450, 460)];
-        let iterations = Iterations::marked(String::new(), 0, spans);
+        let iterations = Iterations::marked(String::new(), GlobalTid::NONE, spans);
         assert_eq!([0, 105, 460, 470].map(|time| iterations.at(time)), [Some(0), None, Some(3), None]);
     }
 }

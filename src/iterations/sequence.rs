@@ -15,7 +15,7 @@ use super::found::{self, Kind, Loop, Turn};
 use super::{Iterations, Other};
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{CallId, OpId, process};
+use crate::profile::ids::{CallId, GlobalPid, OpId};
 use crate::profile::ops::{OpKind, multiplies_matrices};
 use crate::vocabulary::Direction;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -49,11 +49,11 @@ pub fn find(
     warm_up: Option<(i64, i64)>,
 ) -> Result<Option<Iterations>, InputError> {
     let mut keys = keys(profile, waiting);
-    let mut events: FxHashMap<i64, Vec<CallId>> = FxHashMap::default();
+    let mut events: FxHashMap<GlobalPid, Vec<CallId>> = FxHashMap::default();
     for call in profile.calls.ids().filter(|&call| keys[call] != 0) {
-        events.entry(process(profile.calls.tid(call))).or_default().push(call);
+        events.entry(profile.calls.tid(call).process()).or_default().push(call);
     }
-    let mut processes: Vec<(i64, Vec<CallId>)> = events.into_iter().collect();
+    let mut processes: Vec<(GlobalPid, Vec<CallId>)> = events.into_iter().collect();
     processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
     let found = |profile: &Profile, keys: &TiVec<CallId, Key>, sure| {
         processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)))

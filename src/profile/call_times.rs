@@ -1,7 +1,7 @@
 //! Which rows of NVTX concern calls: ranges around one that may wait, or around many; marks at a backtrace twin.
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::CallId;
+use crate::profile::ids::{CallId, GlobalTid};
 use crate::profile::seek::seek;
 
 /// A range around this many calls is kept even if none of them may wait: an iteration without waits counts too.
@@ -15,7 +15,7 @@ pub(super) struct CallTimes<'a> {
 }
 
 struct ThreadTimes<'a> {
-    tid: i64,
+    tid: GlobalTid,
     /// All kept calls: those that may wait or issued an op.
     calls: Starts<'a>,
     /// Backtrace twins of calls that may wait.
@@ -75,7 +75,7 @@ impl<'a> CallTimes<'a> {
     }
 
     /// Of sorted (thread, time) pairs only, and the times of these once more.
-    pub fn of(calls: &[(i64, i64)], mut starts: &'a [i64]) -> Self {
+    pub fn of(calls: &[(GlobalTid, i64)], mut starts: &'a [i64]) -> Self {
         let threads = calls.chunk_by(|a, b| a.0 == b.0).map(|list| {
             let (column, others) = starts.split_at(list.len());
             starts = others;
@@ -85,7 +85,7 @@ impl<'a> CallTimes<'a> {
         Self { threads: threads.collect(), has_twins: false }
     }
 
-    fn thread(&self, place: &mut Cursor, tid: i64) -> Option<&ThreadTimes<'a>> {
+    fn thread(&self, place: &mut Cursor, tid: GlobalTid) -> Option<&ThreadTimes<'a>> {
         if self.threads.get(place.thread).is_none_or(|t| t.tid != tid) {
             let thread = self.threads.binary_search_by_key(&tid, |t| t.tid).ok()?;
             *place = Cursor { thread, ..Cursor::default() };
@@ -93,14 +93,14 @@ impl<'a> CallTimes<'a> {
         self.threads.get(place.thread)
     }
 
-    pub fn is_twin(&self, place: &mut Cursor, tid: i64, start: i64) -> bool {
+    pub fn is_twin(&self, place: &mut Cursor, tid: GlobalTid, start: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
         let at = thread.twins.first_from(&mut place.twin, start);
         thread.twins.get(at) == Some(start)
     }
 
     /// Whether a range holds a call that may wait, or many calls.
-    pub fn matters(&self, place: &mut Cursor, tid: i64, start: i64, end: i64) -> bool {
+    pub fn matters(&self, place: &mut Cursor, tid: GlobalTid, start: i64, end: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
         let mut nth_call_from_start = |n: usize| {
             let first = thread.calls.first_from(&mut place.call, start);

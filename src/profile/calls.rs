@@ -8,7 +8,7 @@ use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::getters::nine_of_ten;
-use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, TwinIx, process};
+use crate::profile::ids::{CallId, ExportId, GlobalTid, NameIx, ThreadIx, TwinIx};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, base_name};
@@ -43,8 +43,8 @@ pub struct Calls {
     callers: Vec<(ThreadIx, NameIx)>,
     /// Call chain of the row itself, of calls that may wait; none where a twin has it (newer exports).
     pub chain: FxHashMap<CallId, ExportId>,
-    /// `globalTid` of each thread, ascending.
-    pub threads: TiVec<ThreadIx, i64>,
+    /// Each thread, ascending.
+    pub threads: TiVec<ThreadIx, GlobalTid>,
     /// Distinct names of API functions.
     pub names: TiVec<NameIx, ApiName>,
     /// Calls of each thread, in start order.
@@ -122,7 +122,7 @@ pub struct Twins {
 struct Raw {
     start: i64,
     end: i64,
-    tid: i64,
+    tid: GlobalTid,
     name: i64,
     correlation: ExportId,
     chain: ExportId,
@@ -131,14 +131,13 @@ struct Raw {
 /// What is counted of rows, also of calls that do not matter.
 #[derive(Default)]
 struct Counts {
-    /// By `globalTid`.
-    spans: Tally<Span>,
+    spans: Tally<GlobalTid, Span>,
     /// Rows by name id.
-    names: Tally<u64>,
+    names: Tally<i64, u64>,
     /// Rows with a call chain by name id: twins, or in older exports calls themselves.
-    chains: Tally<u64>,
+    chains: Tally<i64, u64>,
     /// Getters by their length in ns.
-    getters: Tally<u64>,
+    getters: Tally<i64, u64>,
     open: u64,
     out_of_range: u64,
     failed: Failures,
@@ -159,7 +158,7 @@ pub struct Rows {
     callers: Dictionary<(ThreadIx, NameIx)>,
     counts: Counts,
     /// By the id of the name: those of calls that matter.
-    kept: Tally<()>,
+    kept: Tally<i64, ()>,
     twins: Vec<Raw>,
     /// By the places of `counts.spans`.
     by_thread: TiVec<ThreadIx, Vec<CallId>>,
@@ -265,8 +264,8 @@ impl Calls {
         &self.names[self.name(call)].base
     }
 
-    /// `globalTid` of the thread that made a call.
-    pub fn tid(&self, call: CallId) -> i64 {
+    /// The thread that made a call, as the export has it.
+    pub fn tid(&self, call: CallId) -> GlobalTid {
         self.threads[self.thread(call)]
     }
 
@@ -321,8 +320,8 @@ impl Calls {
         &mut self,
         db: &Database,
         strings: &mut Strings,
-        rows: &Tally<u64>,
-        chains: &Tally<u64>,
+        rows: &Tally<i64, u64>,
+        chains: &Tally<i64, u64>,
     ) -> Result<(), InputError> {
         strings.fetch(db, rows.keys().chain(chains.keys()).copied())?;
         for name in &mut self.names {
@@ -344,7 +343,7 @@ impl Calls {
 }
 
 impl Twins {
-    fn new(mut rows: Vec<Raw>, threads: &TiSlice<ThreadIx, i64>) -> Self {
+    fn new(mut rows: Vec<Raw>, threads: &TiSlice<ThreadIx, GlobalTid>) -> Self {
         if !rows.is_sorted_by_key(|r| (r.tid, r.start)) {
             rows.sort_by_key(|r| (r.tid, r.start));
         }
@@ -411,7 +410,7 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
     let raw = Raw {
         start,
         end,
-        tid: row.int(3).unwrap_or(0),
+        tid: row.global_tid(3).unwrap_or(GlobalTid::NONE),
         correlation: row.export_id(4),
         name,
         chain: if waits { chain } else { ExportId::NONE },
@@ -427,7 +426,7 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
             if let Some(code) = failed {
                 counts.failed.add(Failures { calls: 1, first: Some((start, name, code)) });
             }
-            if waits || issued.issued(process(raw.tid), raw.correlation) {
+            if waits || issued.issued(raw.tid.process(), raw.correlation) {
                 counts.open += u64::from(cut);
                 out.calls.push(raw);
             }
@@ -467,6 +466,6 @@ impl Span {
     }
 }
 
-fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {
+fn position(sorted: &TiSlice<ThreadIx, GlobalTid>, tid: GlobalTid) -> ThreadIx {
     sorted.binary_search(&tid).unwrap_or(ThreadIx::from(0))
 }

@@ -16,7 +16,7 @@
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::process;
+use crate::profile::ids::{GlobalPid, GlobalTid};
 use crate::profile::nvtx::{TABLE, range_times};
 use crate::profile::payload::{COLUMNS, u32_at, u64_at};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,7 +37,7 @@ const PAYLOAD: usize = 32;
 
 /// A range of NCCL's domain.
 struct Range {
-    tid: i64,
+    tid: GlobalTid,
     start: i64,
     end: i64,
     domain: i64,
@@ -70,24 +70,24 @@ pub struct Member {
 pub struct Told {
     /// The communicator of each launch asked for; `None` where it is not known.
     pub launches: Vec<Option<u64>>,
-    /// Which rank a process (`globalPid`) is in the largest of its communicators, of several as large the first.
-    pub members: BTreeMap<i64, Member>,
+    /// Which rank a process is in the largest of its communicators, of several as large the first.
+    pub members: BTreeMap<GlobalPid, Member>,
 }
 
-/// What is told of launches, given by thread (`globalTid`) and time, and of all processes.
+/// What is told of launches, given by thread and time, and of all processes.
 ///
 /// # Errors
 /// [`InputError`]: a table cannot be read.
-pub fn told(db: &Database, launches: &[(i64, i64)]) -> Result<Told, InputError> {
+pub fn told(db: &Database, launches: &[(GlobalTid, i64)]) -> Result<Told, InputError> {
     let ranges = read(db)?;
     Ok(Told { launches: of_launches(&ranges, launches), members: members(&ranges) })
 }
 
-fn members(ranges: &[Range]) -> BTreeMap<i64, Member> {
-    let mut largest: BTreeMap<i64, (i64, Member)> = BTreeMap::new();
+fn members(ranges: &[Range]) -> BTreeMap<GlobalPid, Member> {
+    let mut largest: BTreeMap<GlobalPid, (i64, Member)> = BTreeMap::new();
     for range in ranges {
         let Some(Said::Member(member)) = range.said else { continue };
-        let known = largest.entry(process(range.tid)).or_insert((range.start, member));
+        let known = largest.entry(range.tid.process()).or_insert((range.start, member));
         if (member.ranks, Reverse(range.start)) > (known.1.ranks, Reverse(known.0)) {
             *known = (range.start, member);
         }
@@ -95,7 +95,7 @@ fn members(ranges: &[Range]) -> BTreeMap<i64, Member> {
     largest.into_iter().map(|(pid, (_, member))| (pid, member)).collect()
 }
 
-fn of_launches(ranges: &[Range], launches: &[(i64, i64)]) -> Vec<Option<u64>> {
+fn of_launches(ranges: &[Range], launches: &[(GlobalTid, i64)]) -> Vec<Option<u64>> {
     let mut found = vec![None; launches.len()];
     let mut order: Vec<usize> = (0..launches.len()).collect();
     order.sort_by_key(|&k| launches[k]);
@@ -164,7 +164,7 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
     let mut ranges = db.scan(TABLE, &columns, |row| {
         let domain = row.int(4).filter(|domain| domains.contains(domain))?;
         let (start, end) = range_times(row)?;
-        let (tid, rowid) = (row.int(3).unwrap_or(0), row.int(5).unwrap_or(0));
+        let (tid, rowid) = (row.global_tid(3).unwrap_or(GlobalTid::NONE), row.int(5).unwrap_or(0));
         Some(Range { tid, start, end, domain, rowid, said: None })
     })?;
     let rowids: Vec<i64> = ranges.iter().map(|range| range.rowid).collect();
@@ -176,7 +176,7 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
     let payloads: Payloads = db.look_up(TABLE, COLUMNS, ("rowid", 1), &rowids, said, Vec::extend)?;
     payloads.into_iter().for_each(|(k, said)| ranges[k].said = said);
     // Domains are numbered in each process: the same number may be another's.
-    let own = |range: &Range| (process(range.tid), range.domain);
+    let own = |range: &Range| (range.tid.process(), range.domain);
     let known: FxHashSet<_> = ranges.iter().filter(|r| r.said.is_some()).map(own).collect();
     ranges.retain(|range| known.contains(&own(range)));
     ranges.sort_by_key(|range| (range.tid, range.start, Reverse(range.end), range.rowid));
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn launches_are_of_the_collectives_called_for_them() {
         let range = |start, end, communicator: Option<u64>| Range {
-            tid: 1,
+            tid: GlobalTid::new(1),
             start,
             end,
             domain: 1,

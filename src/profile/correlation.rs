@@ -1,7 +1,7 @@
 //! From a correlation id to the call that used it.
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, process};
+use crate::profile::ids::{CallId, ExportId, GlobalPid, GlobalTid, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::Ops;
 use crate::profile::seek::seek;
 use rustc_hash::FxHashMap;
@@ -9,8 +9,8 @@ use typed_index_collections::TiVec;
 
 /// Calls by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
 pub struct Correlation {
-    /// By `globalPid`: its place in `lists`.
-    place: FxHashMap<i64, usize>,
+    /// Of each process its place in `lists`.
+    place: FxHashMap<GlobalPid, usize>,
     /// Correlation ids of a process, ascending, each with its call.
     lists: Vec<Vec<(u32, CallId)>>,
 }
@@ -19,10 +19,10 @@ impl Correlation {
     /// The first call of each id wins: calls are sorted outermost first, so a nested driver row that shares the id of
     /// its runtime call stays behind it. Ids count up with time: the lists are mostly in order as they come.
     pub fn new(calls: &Calls) -> Self {
-        let mut place: FxHashMap<i64, usize> = FxHashMap::default();
-        let mut of_thread = |&tid: &i64| {
+        let mut place: FxHashMap<GlobalPid, usize> = FxHashMap::default();
+        let mut of_thread = |tid: &GlobalTid| {
             let next = place.len();
-            *place.entry(process(tid)).or_insert(next)
+            *place.entry(tid.process()).or_insert(next)
         };
         let of_thread: TiVec<ThreadIx, usize> = calls.threads.iter().map(&mut of_thread).collect();
         let mut lists = vec![Vec::new(); place.len()];
@@ -53,7 +53,7 @@ impl Correlation {
     }
 
     /// The call of a process with this correlation id.
-    pub fn call(&self, pid: i64, correlation: ExportId) -> Option<CallId> {
+    pub fn call(&self, pid: GlobalPid, correlation: ExportId) -> Option<CallId> {
         let list = &self.lists[*self.place.get(&pid)?];
         find(list, &mut (list.len() / 2), correlation)
     }

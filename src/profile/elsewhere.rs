@@ -1,7 +1,7 @@
 //! NVTX away from calls that may wait: read when something asks, with a further scan of the table.
 
 use super::database::{Cells, Database};
-use super::ids::process;
+use super::ids::{GlobalPid, GlobalTid};
 use super::nvtx::{MARK, TABLE, range_times};
 use crate::error::InputError;
 use rustc_hash::FxHashMap;
@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 pub struct Sequenced {
     /// The number.
     pub number: u64,
-    /// `globalTid`.
-    pub tid: i64,
+    /// The thread.
+    pub tid: GlobalTid,
     /// In ns.
     pub start: i64,
     /// `i64::MAX` for a range that was still open.
@@ -30,15 +30,16 @@ pub fn sequenced(
     const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text"];
     db.scan(TABLE, COLUMNS, |row| {
         let (start, end) = range_times(row)?;
-        Some(Sequenced { number: row.bytes(4).and_then(&number)?, tid: row.int(3).unwrap_or(0), start, end })
+        let tid = row.global_tid(3).unwrap_or(GlobalTid::NONE);
+        Some(Sequenced { number: row.bytes(4).and_then(&number)?, tid, start, end })
     })
 }
 
 /// A time in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
-    /// `globalPid`.
-    pub process: i64,
+    /// The process.
+    pub process: GlobalPid,
     /// In ns.
     pub time: i64,
 }
@@ -50,8 +51,8 @@ pub struct Mark {
     pub start: i64,
     /// Row of NVTX_EVENTS, from which the payload is read.
     pub rowid: i64,
-    /// `globalTid`.
-    pub tid: i64,
+    /// The thread.
+    pub tid: GlobalTid,
 }
 
 /// The last marks before some times.
@@ -76,17 +77,17 @@ impl LastMarks {
         const COLUMNS: &[&str] = &["start", "eventType", "globalTid", "rowid"];
         asked.sort_unstable();
         asked.dedup();
-        let last = |out: &mut FxHashMap<(usize, i64), Mark>, row: &Cells| {
+        let last = |out: &mut FxHashMap<(usize, GlobalTid), Mark>, row: &Cells| {
             let (Ok(Some(start)), Some(MARK)) = (row.time(0), row.int(1)) else { return };
-            let (tid, rowid) = (row.int(2).unwrap_or(0), row.int(3).unwrap_or(0));
-            let next = asked.partition_point(|a| (a.process, a.time) <= (process(tid), start));
-            if asked.get(next).is_some_and(|a| a.process == process(tid)) {
+            let (tid, rowid) = (row.global_tid(2).unwrap_or(GlobalTid::NONE), row.int(3).unwrap_or(0));
+            let next = asked.partition_point(|a| (a.process, a.time) <= (tid.process(), start));
+            if asked.get(next).is_some_and(|a| a.process == tid.process()) {
                 let mark = Mark { start, rowid, tid };
                 let last = out.entry((next, tid)).or_insert(mark);
                 *last = mark.max(*last);
             }
         };
-        let mut found: Vec<((usize, i64), Mark)> = db.gather(TABLE, COLUMNS, &[], last, Vec::extend)?;
+        let mut found: Vec<((usize, GlobalTid), Mark)> = db.gather(TABLE, COLUMNS, &[], last, Vec::extend)?;
         found.sort_unstable_by_key(|&((at, _), mark)| (at, mark));
         let mut found = found.into_iter().peekable();
         let mut before: Vec<(Asked, Vec<Mark>)> = Vec::with_capacity(asked.len());

@@ -14,7 +14,7 @@ pub const GETTER: &str = "cuKernelGetName";
 const FEWEST: u64 = 100;
 
 /// What nine of ten getters do not exceed, in ns, that are counted by their length.
-pub(super) fn nine_of_ten(getters: &Tally<u64>) -> Option<i64> {
+pub(super) fn nine_of_ten(getters: &Tally<i64, u64>) -> Option<i64> {
     let mut lengths: Vec<(i64, u64)> = getters.iter().map(|(&ns, &calls)| (ns, calls)).collect();
     lengths.sort_unstable();
     let count: u64 = lengths.iter().map(|(_, calls)| calls).sum();

@@ -81,17 +81,79 @@ impl From<u32> for ExportId {
     }
 }
 
-/// `globalPid` of a `globalTid`.
-pub fn process(global_tid: i64) -> i64 {
-    global_tid & !0xFF_FFFF
+/// `globalPid`: a process of the machine that was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GlobalPid(i64);
+
+/// `globalTid`: a host thread, and in its upper bits the process that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GlobalTid(i64);
+
+impl GlobalPid {
+    /// That of rows which name no process.
+    pub const NONE: Self = Self(0);
+
+    /// What stands in a cell.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// As the export has it.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
+    /// Process id: bits 24 to 47.
+    pub fn pid(self) -> u32 {
+        ((self.0 >> 24) & 0xFF_FFFF) as u32
+    }
+
+    /// The thread that the process began with: its thread id is the process id.
+    pub fn main_thread(self) -> GlobalTid {
+        GlobalTid(self.0 | i64::from(self.pid()))
+    }
 }
 
-/// Process id of a `globalPid` or `globalTid`: bits 24 to 47.
-pub fn pid_of(global: i64) -> u32 {
-    ((global >> 24) & 0xFF_FFFF) as u32
+impl GlobalTid {
+    /// That of rows which name no thread.
+    pub const NONE: Self = Self(0);
+
+    /// What stands in a cell.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// As the export has it.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
+    /// The process that it is of.
+    pub fn process(self) -> GlobalPid {
+        GlobalPid(self.0 & !0xFF_FFFF)
+    }
+
+    /// Process id, as [`GlobalPid::pid`].
+    pub fn pid(self) -> u32 {
+        self.process().pid()
+    }
+
+    /// Thread id: the low 24 bits.
+    pub fn tid(self) -> u32 {
+        (self.0 & 0xFF_FFFF) as u32
+    }
 }
 
-/// Thread id of a `globalTid`: the low 24 bits.
-pub fn tid_of(global: i64) -> u32 {
-    (global & 0xFF_FFFF) as u32
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_tells_its_process() {
+        let [process, main, other] = [0, 100, 105].map(|tid| 7 << 48 | 100 << 24 | tid);
+        let (process, main, other) = (GlobalPid::new(process), GlobalTid::new(main), GlobalTid::new(other));
+        assert_eq!([main.process(), other.process()], [process; 2]);
+        assert_eq!((process.pid(), other.pid(), other.tid()), (100, 100, 105));
+        assert_eq!(process.main_thread(), main);
+    }
 }

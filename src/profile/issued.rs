@@ -1,6 +1,6 @@
 //! Which correlation ids issued an op: calls with any other are not kept.
 
-use crate::profile::ids::ExportId;
+use crate::profile::ids::{ExportId, GlobalPid};
 use crate::profile::tally::Tally;
 use rustc_hash::FxHashSet;
 
@@ -9,7 +9,7 @@ const MAX_BIT_SPARSITY: u64 = 64;
 
 /// Which (process, correlation id) issued an op or recorded an event.
 pub struct IssuedBy {
-    by_pid: Tally<Ids>,
+    by_pid: Tally<GlobalPid, Ids>,
     /// Some rows name no process: any call may have issued them.
     any: bool,
 }
@@ -32,22 +32,22 @@ struct Extent {
 impl IssuedBy {
     /// Of the (process, correlation id) of all ops and event records, which are gone through twice: for their bounds, then for
     /// themselves.
-    pub fn new<I: Iterator<Item = (i64, ExportId)>>(all: impl Fn() -> I) -> Self {
+    pub fn new<I: Iterator<Item = (GlobalPid, ExportId)>>(all: impl Fn() -> I) -> Self {
         let ids = || all().filter_map(|(pid, id)| Some((pid, id.known()?)));
-        let mut extents: Tally<Extent> = Tally::default();
+        let mut extents: Tally<GlobalPid, Extent> = Tally::default();
         for (pid, id) in ids() {
             let e = extents.of(pid, || Extent { first: id, last: id, count: 0 });
             (e.first, e.last, e.count) = (e.first.min(id), e.last.max(id), e.count + 1);
         }
-        let mut sets: Tally<Ids> = Tally::default();
+        let mut sets: Tally<GlobalPid, Ids> = Tally::default();
         for (pid, extent) in extents.iter() {
             sets.of(*pid, || Ids::new(extent));
         }
         ids().for_each(|(pid, id)| sets.of(pid, || Ids::Sparse(FxHashSet::default())).insert(id));
-        Self { any: sets.get(&0).is_some(), by_pid: sets }
+        Self { any: sets.get(&GlobalPid::NONE).is_some(), by_pid: sets }
     }
 
-    pub(super) fn issued(&self, pid: i64, correlation: ExportId) -> bool {
+    pub(super) fn issued(&self, pid: GlobalPid, correlation: ExportId) -> bool {
         let id = correlation.number();
         self.any || self.by_pid.get(&pid).is_some_and(|set| set.contains(id))
     }
@@ -91,18 +91,18 @@ mod tests {
 
     #[test]
     fn ids_far_apart_take_no_room() {
-        let near: Vec<(i64, u32)> = (100..200).map(|id| (1 << 24, id * 3)).collect();
-        let far = [(2 << 24, 5), (2 << 24, u32::MAX - 1)];
+        let [one, two] = [1 << 24, 2 << 24].map(GlobalPid::new);
+        let near: Vec<(GlobalPid, u32)> = (100..200).map(|id| (one, id * 3)).collect();
+        let far = [(two, 5), (two, u32::MAX - 1)];
         let ids = || near.iter().chain(&far).map(|&(pid, id)| (pid, ExportId::from(id)));
         let issued = IssuedBy::new(ids);
         for (pid, id) in ids() {
-            assert!(issued.issued(pid, id), "{pid} {id:?}");
+            assert!(issued.issued(pid, id), "{pid:?} {id:?}");
         }
-        for (pid, id) in [(1, 300), (1 << 24, 301), (1 << 24, 0), (1 << 24, 5), (2 << 24, 300), (2 << 24, 6)]
-        {
-            assert!(!issued.issued(pid, id.into()), "{pid} {id}");
+        for (pid, id) in [(GlobalPid::new(1), 300), (one, 301), (one, 0), (one, 5), (two, 300), (two, 6)] {
+            assert!(!issued.issued(pid, id.into()), "{pid:?} {id}");
         }
         let dense = |pid| matches!(issued.by_pid.get(&pid), Some(Ids::Dense { .. }));
-        assert_eq!([dense(1 << 24), dense(2 << 24)], [true, false]);
+        assert_eq!([dense(one), dense(two)], [true, false]);
     }
 }

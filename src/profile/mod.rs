@@ -36,7 +36,7 @@ use crate::error::InputError;
 use calls::{Calls, Interest};
 use correlation::Correlation;
 use database::{Database, Reading};
-use ids::{CallId, OpId, process};
+use ids::{CallId, GlobalPid, OpId};
 use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
@@ -207,8 +207,8 @@ fn is_nsys(db: &Database) -> bool {
 }
 
 /// The process of all calls, if there is only one: rows that name none are its.
-fn only_process(calls: &Calls) -> Option<i64> {
-    let mut pids = calls.threads.iter().map(|&t| process(t)).filter(|&p| p != 0);
+fn only_process(calls: &Calls) -> Option<GlobalPid> {
+    let mut pids = calls.threads.iter().map(|t| t.process()).filter(|&p| p != GlobalPid::NONE);
     let first = pids.next()?;
     pids.all(|p| p == first).then_some(first)
 }

@@ -9,7 +9,7 @@ use crate::error::InputError;
 use crate::profile::call_times::{CallTimes, Cursor};
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::{MarkIx, RangeId, process};
+use crate::profile::ids::{GlobalPid, GlobalTid, MarkIx, RangeId};
 use crate::profile::payload::{self, Payloads};
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, clean};
@@ -42,8 +42,8 @@ pub struct Nvtx {
     pub payloads: Payloads,
     /// Texts of the ranges around waits, as far as they were asked for; `None` of one without.
     pub texts: FxHashMap<RangeId, Option<Arc<str>>>,
-    /// How many ranges each thread opened, by `globalTid`, those not kept included.
-    pub opened: FxHashMap<i64, u64>,
+    /// How many ranges each thread opened, those not kept included.
+    pub opened: FxHashMap<GlobalTid, u64>,
     /// Ranges that were pushed and never popped.
     pub unclosed: Unclosed,
     /// Rows that name domains.
@@ -69,8 +69,8 @@ pub struct Ranges {
 /// Marks that carry a Python stack; one entry of each column a mark.
 #[derive(Default)]
 pub struct Marks {
-    /// `globalTid`.
-    pub tid: TiVec<MarkIx, i64>,
+    /// The thread.
+    pub tid: TiVec<MarkIx, GlobalTid>,
     /// In ns.
     pub start: TiVec<MarkIx, i64>,
     /// Row of NVTX_EVENTS, from which the payload is read.
@@ -81,8 +81,8 @@ pub struct Marks {
 /// When ranges of one name were open in each process, whichever thread opened them and whatever else overlapped them.
 #[derive(Default)]
 pub struct Instances {
-    /// By `globalPid`: disjoint, ascending.
-    spans: FxHashMap<i64, Vec<(i64, i64)>>,
+    /// Of each process: disjoint, ascending.
+    spans: FxHashMap<GlobalPid, Vec<(i64, i64)>>,
 }
 
 #[derive(Default)]
@@ -93,8 +93,7 @@ struct Chunk {
     marks: Vec<Event>,
     domains: Vec<i64>,
     payloads: Payloads,
-    /// By `globalTid`.
-    opened: Tally<u64>,
+    opened: Tally<GlobalTid, u64>,
     place: Cursor,
 }
 
@@ -140,7 +139,7 @@ impl Nvtx {
         let unclosed = Unclosed::mend(&mut ranges, wanted.name, texts)?;
         let mut spans = vec![Vec::new(); names.len()];
         for (name, Event { tid, start, end, rowid }) in instances {
-            spans[name].push((process(tid), start, unclosed.end(rowid, end)));
+            spans[name].push((tid.process(), start, unclosed.end(rowid, end)));
         }
         let spans = spans.into_iter().map(Instances::new);
         let (call_marks, sample_marks) =
@@ -167,7 +166,7 @@ impl Nvtx {
     /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
     ///
     /// Scans the table once more: what [`Nvtx::read`] keeps of a capture with backtraces is not enough.
-    pub fn around(&self, db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
+    pub fn around(&self, db: &Database, calls: &[(GlobalTid, i64)]) -> Result<Ranges, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let mut calls = calls.to_vec();
         calls.sort_unstable();
@@ -181,7 +180,7 @@ impl Nvtx {
                 return;
             }
             let Some((start, end)) = range_times(row) else { return };
-            let (tid, rowid) = (row.int(3).unwrap_or(0), row.int(4).unwrap_or(0));
+            let (tid, rowid) = (row.global_tid(3).unwrap_or(GlobalTid::NONE), row.int(4).unwrap_or(0));
             let end = self.unclosed.end(rowid, end);
             if times.matters(&mut out.place, tid, start, end) {
                 out.ranges.push(Event { tid, start, end, rowid });
@@ -241,8 +240,8 @@ impl Ranges {
         self.rows.keys()
     }
 
-    /// `globalTid` of a range's thread.
-    pub fn tid(&self, range: RangeId) -> i64 {
+    /// A range's thread.
+    pub fn tid(&self, range: RangeId) -> GlobalTid {
         self.rows[range].tid
     }
 
@@ -268,7 +267,7 @@ impl Ranges {
     }
 
     /// The innermost range that holds `time` on thread `tid`.
-    pub fn innermost(&self, tid: i64, time: i64) -> Option<RangeId> {
+    pub fn innermost(&self, tid: GlobalTid, time: i64) -> Option<RangeId> {
         let rows = &self.rows.raw;
         let after = self.place.seek(rows.len(), |i| (rows[i].tid, rows[i].start) <= (tid, time));
         // The last range begun before `time`, or one around it: parents hold their children whole.
@@ -288,10 +287,10 @@ impl Ranges {
 }
 
 impl Instances {
-    /// Merges what overlaps: `(globalPid, start, end)` in any order.
-    fn new(mut rows: Vec<(i64, i64, i64)>) -> Self {
+    /// Merges what overlaps: process, start and end, in any order.
+    fn new(mut rows: Vec<(GlobalPid, i64, i64)>) -> Self {
         rows.sort_unstable();
-        let mut spans: FxHashMap<i64, Vec<(i64, i64)>> = FxHashMap::default();
+        let mut spans: FxHashMap<GlobalPid, Vec<(i64, i64)>> = FxHashMap::default();
         for (pid, start, end) in rows {
             let list = spans.entry(pid).or_default();
             match list.last_mut() {
@@ -308,8 +307,8 @@ impl Instances {
     }
 
     /// Whether one of them was open in the process at that time.
-    pub fn hold(&self, global_pid: i64, time: i64) -> bool {
-        self.spans.get(&global_pid).is_some_and(|list| {
+    pub fn hold(&self, pid: GlobalPid, time: i64) -> bool {
+        self.spans.get(&pid).is_some_and(|list| {
             let after = list.partition_point(|s| s.0 <= time);
             after.checked_sub(1).is_some_and(|i| time <= list[i].1)
         })
@@ -341,12 +340,12 @@ impl Marks {
     }
 
     /// The marks of one thread, as a range of indices.
-    pub fn of_thread(&self, tid: i64) -> std::ops::Range<usize> {
+    pub fn of_thread(&self, tid: GlobalTid) -> std::ops::Range<usize> {
         self.tid.raw.partition_point(|&t| t < tid)..self.tid.raw.partition_point(|&t| t <= tid)
     }
 
     /// The mark at exactly this time on this thread.
-    pub fn at(&self, tid: i64, start: i64) -> Option<MarkIx> {
+    pub fn at(&self, tid: GlobalTid, start: i64) -> Option<MarkIx> {
         let before = |i| (self.tid.raw[i], self.start.raw[i]) < (tid, start);
         let mark = MarkIx::from(self.place.seek(self.start.len(), before));
         (self.tid.get(mark) == Some(&tid) && self.start[mark] == start).then_some(mark)
@@ -355,7 +354,7 @@ impl Marks {
 
 /// Reads `start`, `end`, `eventType`, `globalTid`, `rowid`; the range, where the row is one.
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) -> Option<Event> {
-    let tid = row.int(3).unwrap_or(0);
+    let tid = row.global_tid(3).unwrap_or(GlobalTid::NONE);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     let kind = row.int(2);
     if kind == Some(MARK) {

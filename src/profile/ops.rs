@@ -3,7 +3,7 @@
 use crate::error::InputError;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::{ExportId, OpId, StreamIx};
+use crate::profile::ids::{ExportId, GlobalPid, OpId, StreamIx};
 use crate::profile::times::Times;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
@@ -26,8 +26,8 @@ pub enum OpKind {
 /// A CUDA stream of one process: ids are per process and context. In-order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamKey {
-    /// `globalPid` of the process.
-    pub pid: i64,
+    /// The process.
+    pub pid: GlobalPid,
     /// CUDA ordinal of the device within the process (`deviceId`).
     pub device: ExportId,
     /// `contextId`.
@@ -156,8 +156,8 @@ impl Ops {
         if let Work::Memcpy(copy) = self.work(op) { Some(copy) } else { None }
     }
 
-    /// `globalPid` of the process whose stream an op ran on.
-    pub fn pid(&self, op: OpId) -> i64 {
+    /// The process whose stream an op ran on.
+    pub fn pid(&self, op: OpId) -> GlobalPid {
         self.streams[self.stream(op)].pid
     }
 
@@ -175,11 +175,12 @@ impl Ops {
     }
 
     /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
-    pub fn set_missing_pid(&mut self, pid: i64) {
-        if self.streams.iter().all(|s| s.pid != 0) {
+    pub fn set_missing_pid(&mut self, pid: GlobalPid) {
+        if self.streams.iter().all(|s| s.pid != GlobalPid::NONE) {
             return;
         }
-        let named = |s: &StreamKey| StreamKey { pid: if s.pid == 0 { pid } else { s.pid }, ..*s };
+        let named =
+            |s: &StreamKey| StreamKey { pid: if s.pid == GlobalPid::NONE { pid } else { s.pid }, ..*s };
         let old: TiVec<StreamIx, StreamKey> = self.streams.iter().map(named).collect();
         self.streams.clone_from(&old);
         self.streams.raw.sort_unstable();
@@ -235,10 +236,10 @@ impl Unordered {
     }
 
     /// Process and correlation id of each.
-    pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
+    pub fn issued(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> {
         self.tables.iter().flat_map(|table| {
             let pid = |work: &(StreamIx, Work)| self.streams[work.0.index()].pid;
-            let pids: Vec<i64> = table.works.iter().map(pid).collect();
+            let pids: Vec<GlobalPid> = table.works.iter().map(pid).collect();
             let of = move |at: usize| pids[table.work.get(at) as usize];
             table.correlation.iter().enumerate().map(move |(at, correlation)| (of(at), *correlation))
         })
@@ -341,7 +342,7 @@ fn place(out: &mut Chunk, row: &Cells, work: impl Fn(&Cells) -> Work) {
         _ => return out.out_of_range += 1,
     };
     let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
-    let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
+    let key = StreamKey { pid: row.global_pid(2).unwrap_or(GlobalPid::NONE), device, context, stream };
     // Neighbouring ops mostly share their stream.
     if out.streams.get_index(out.last) != Some(&key) {
         out.last = out.streams.insert_full(key).0;

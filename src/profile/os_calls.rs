@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
+use crate::profile::ids::GlobalTid;
 use rustc_hash::FxHashMap;
 
 /// What a call does.
@@ -15,7 +16,7 @@ pub enum Kind {
 
 /// Such calls, sorted.
 #[derive(Default)]
-pub struct OsCalls(Vec<(Kind, i64, i64)>);
+pub struct OsCalls(Vec<(Kind, GlobalTid, i64)>);
 
 const TABLE: &str = "OSRT_API";
 const WRITES: &[&str] =
@@ -37,7 +38,7 @@ pub fn read(db: &Database) -> Result<OsCalls, InputError> {
     if names.is_empty() {
         return Ok(OsCalls::default());
     }
-    let call = |row: &Cells| Some((*names.get(&row.int(2)?)?, row.int(0)?, row.int(1)?));
+    let call = |row: &Cells| Some((*names.get(&row.int(2)?)?, row.global_tid(0)?, row.int(1)?));
     let mut calls = db.scan(TABLE, &["globalTid", "start", "nameId"], call)?;
     calls.sort_unstable();
     Ok(OsCalls(calls))
@@ -50,7 +51,7 @@ impl OsCalls {
     }
 
     /// Whether `tid` made such a call within `from..=to`.
-    pub fn any(&self, kind: Kind, tid: i64, from: i64, to: i64) -> bool {
+    pub fn any(&self, kind: Kind, tid: GlobalTid, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|&call| call < (kind, tid, from));
         self.0.get(first).is_some_and(|&(k, t, start)| k == kind && t == tid && start <= to)
     }

@@ -3,13 +3,13 @@
 use super::chains::ChainTable;
 use crate::error::InputError;
 use crate::profile::database::Database;
-use crate::profile::ids::ExportId;
+use crate::profile::ids::{ExportId, GlobalTid};
 
 /// A moment (or stretch) of a thread with a native call chain, sorted by thread and start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// `globalTid`.
-    pub tid: i64,
+    /// The thread.
+    pub tid: GlobalTid,
     /// In ns.
     pub start: i64,
     /// Its call chain.
@@ -32,14 +32,14 @@ fn read(db: &Database, chains: ChainTable, table: &str, chain: &str) -> Result<V
     }
     let mut samples = db.scan(table, &["globalTid", "start", chain], |row| {
         let chain = row.id(2).filter(|&id| id > 0)?.into();
-        Some(Sample { tid: row.int(0)?, start: row.int(1)?, chain })
+        Some(Sample { tid: row.global_tid(0)?, start: row.int(1)?, chain })
     })?;
     samples.sort_unstable_by_key(|s| (s.tid, s.start, s.chain));
     Ok(samples)
 }
 
 /// The samples of `tid` that start within `from..=to`.
-pub fn within(samples: &[Sample], tid: i64, from: i64, to: i64) -> &[Sample] {
+pub fn within(samples: &[Sample], tid: GlobalTid, from: i64, to: i64) -> &[Sample] {
     let first = samples.partition_point(|s| (s.tid, s.start) < (tid, from));
     let len = samples[first..].partition_point(|s| (s.tid, s.start) <= (tid, to));
     &samples[first..first + len]

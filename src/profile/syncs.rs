@@ -6,7 +6,7 @@
 use crate::error::InputError;
 use crate::profile::correlation::Correlation;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::{CallId, ExportId};
+use crate::profile::ids::{CallId, ExportId, GlobalPid};
 use crate::profile::seek::Place;
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
@@ -34,8 +34,8 @@ impl Deref for SyncRow {
 /// One row of `CUPTI_ACTIVITY_KIND_CUDA_EVENT`: an event record.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRow {
-    /// `globalPid`; 0 where the export has none.
-    pub pid: i64,
+    /// The process.
+    pub pid: GlobalPid,
     /// CUPTI correlation id of the call that recorded the event.
     pub correlation: ExportId,
     /// `deviceId`.
@@ -58,7 +58,7 @@ pub struct Syncs {
     rows: Vec<SyncRow>,
     events: Vec<EventRow>,
     /// First record of each (process, event, `eventSyncId`), by its place in `events`.
-    by_sync: FxHashMap<(i64, ExportId, ExportId), usize>,
+    by_sync: FxHashMap<(GlobalPid, ExportId, ExportId), usize>,
     place: Place,
 }
 
@@ -93,9 +93,9 @@ impl Syncs {
     }
 
     /// Replaces the process of rows that name none.
-    pub fn set_missing_pid(&mut self, pid: i64) {
+    pub fn set_missing_pid(&mut self, pid: GlobalPid) {
         let all = self.rows.iter_mut().map(|row| &mut row.waits_for).chain(&mut self.events);
-        all.filter(|row| row.pid == 0).for_each(|row| row.pid = pid);
+        all.filter(|row| row.pid == GlobalPid::NONE).for_each(|row| row.pid = pid);
         *self = Self::new(std::mem::take(&mut self.rows), std::mem::take(&mut self.events));
     }
 
@@ -110,7 +110,7 @@ impl Syncs {
     }
 
     /// Process and correlation id of each event record.
-    pub fn records(&self) -> impl Iterator<Item = (i64, ExportId)> + '_ {
+    pub fn records(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> + '_ {
         self.events.iter().map(|e| (e.pid, e.correlation))
     }
 
@@ -122,7 +122,7 @@ impl Syncs {
     }
 
     /// The row of a call; where one correlation id served several calls, the row that lies inside this one.
-    pub fn of(&self, pid: i64, correlation: ExportId, start: i64, end: i64) -> Option<&SyncRow> {
+    pub fn of(&self, pid: GlobalPid, correlation: ExportId, start: i64, end: i64) -> Option<&SyncRow> {
         if correlation.is_none() {
             return None;
         }
@@ -159,7 +159,7 @@ impl Syncs {
 /// What a row of either table says about its event, in its first columns.
 fn record(row: &Cells) -> EventRow {
     EventRow {
-        pid: row.int(0).unwrap_or(0),
+        pid: row.global_pid(0).unwrap_or(GlobalPid::NONE),
         correlation: row.export_id(1),
         device: row.export_id(2),
         context: row.export_id(3),

@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
+use crate::profile::ids::{GlobalPid, GlobalTid};
 use crate::profile::strings::{Strings, clean};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -25,10 +26,10 @@ pub struct Target {
     pub device_of_context: FxHashMap<(u32, u32), u32>,
     /// How streams take part in the legacy default stream's ordering: (pid, context, stream).
     pub ordering: FxHashMap<(u32, u32, u32), Ordering>,
-    /// Process names by `globalPid`.
-    pub process_names: FxHashMap<i64, Arc<str>>,
-    /// Thread names by `globalTid`.
-    pub thread_names: FxHashMap<i64, Arc<str>>,
+    /// Names of processes.
+    pub process_names: FxHashMap<GlobalPid, Arc<str>>,
+    /// Names of threads.
+    pub thread_names: FxHashMap<GlobalTid, Arc<str>>,
     /// Name of the machine.
     pub host: Option<String>,
     /// Rank by the program's environment, of which nothing else is kept: it holds secrets.
@@ -219,10 +220,12 @@ impl Target {
 
     fn read_names(&mut self, db: &Database, strings: &mut Strings) -> Result<(), InputError> {
         db.rows("PROCESSES", &["globalPid", "name"], |row| {
-            self.process_names.extend(row.int(0).zip(row.bytes(1).map(clean)));
+            self.process_names.extend(row.global_pid(0).zip(row.bytes(1).map(clean)));
         })?;
         let mut threads = Vec::new();
-        db.rows("ThreadNames", &["globalTid", "nameId"], |row| threads.extend(row.int(0).zip(row.int(1))))?;
+        db.rows("ThreadNames", &["globalTid", "nameId"], |row| {
+            threads.extend(row.global_tid(0).zip(row.int(1)))
+        })?;
         strings.fetch(db, threads.iter().map(|t| t.1))?;
         self.thread_names
             .extend(threads.iter().filter_map(|&(tid, id)| Some((tid, strings.get(id)?.clone()))));

@@ -11,6 +11,7 @@
 //! The last range of each name stays open: a capture that stops inside a range has such ranges too.
 
 use crate::error::InputError;
+use crate::profile::ids::GlobalTid;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(super) const MAX_DEPTH: usize = 64;
 /// A range, or a mark.
 #[derive(Clone, Copy)]
 pub(super) struct Event {
-    pub tid: i64,
+    pub tid: GlobalTid,
     pub start: i64,
     pub end: i64,
     pub rowid: i64,
@@ -61,7 +62,8 @@ impl Unclosed {
         let rowids: Vec<i64> = open.iter().map(|&i| ranges[i].rowid).collect();
         let named =
             |(i, text): (usize, Option<Arc<str>>)| (ranges[i].tid, i, name(text.as_deref().unwrap_or("")));
-        let named: Vec<(i64, usize, String)> = open.into_iter().zip(texts(&rowids)?).map(named).collect();
+        let named: Vec<(GlobalTid, usize, String)> =
+            open.into_iter().zip(texts(&rowids)?).map(named).collect();
         let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
         let mut gone: FxHashSet<i64> = FxHashSet::default();
         for thread in named.chunk_by(|a, b| a.0 == b.0) {

@@ -4,7 +4,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::model::{
     Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow, Process,
 };
-use crate::profile::ids::{OpId, StreamIx, pid_of};
+use crate::profile::ids::{GlobalPid, OpId, StreamIx};
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text;
@@ -189,9 +189,9 @@ impl<'a> Look<'a> {
 }
 
 /// A process of an export.
-pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: i64) -> Process {
+pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: GlobalPid) -> Process {
     let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
-    Process { pid: pid_of(pid), name, profile: number }
+    Process { pid: pid.pid(), name, profile: number }
 }
 
 /// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.

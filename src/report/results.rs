@@ -9,7 +9,7 @@ use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
 use crate::model::*;
 use crate::profile::communicators;
-use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
+use crate::profile::ids::{GlobalPid, GlobalTid, OpId, ThreadIx};
 use crate::profile::parallel::divided;
 use crate::profile::payload::PyFrame;
 use crate::profile::recapture;
@@ -264,10 +264,10 @@ impl<'a> Sites<'a> {
     }
 
     fn thread(&self, threads: &[ThreadIx], role: ThreadRole) -> Thread {
-        let first = threads.first().map_or(0, |&t| self.found.profile.calls.threads[t]);
+        let first = threads.first().map_or(GlobalTid::NONE, |&t| self.found.profile.calls.threads[t]);
         let name = self.found.profile.target.thread_names.get(&first).map(|n| n.to_string());
         let main = threads.iter().all(|&t| self.found.context.main[t]);
-        Thread { tid: tid_of(first), name, role, main, count: threads.len() }
+        Thread { tid: first.tid(), name, role, main, count: threads.len() }
     }
 
     /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
@@ -346,7 +346,7 @@ impl<'a> Sites<'a> {
             idle_ns: span_ns - busy_ns,
             drain_ns: drained.drain_ns,
         });
-        let pids: BTreeSet<i64> = profile.calls.threads.iter().map(|&t| process(t)).collect();
+        let pids: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|t| t.process()).collect();
         let (from, to) = profile.bounds().unwrap_or((0, 0));
         let (from, to) = self.options.filter.clip(from, to);
         Ok(ProfileInfo {
@@ -370,8 +370,8 @@ impl<'a> Sites<'a> {
 
     fn members(&self) -> Vec<Member> {
         let members = self.found.collectives.members.iter();
-        let member = |(&pid, member): (&i64, &communicators::Member)| Member {
-            pid: pid_of(pid),
+        let member = |(&pid, member): (&GlobalPid, &communicators::Member)| Member {
+            pid: pid.pid(),
             communicator: format!("{:#x}", member.communicator),
             ranks: member.ranks,
             rank: member.rank,

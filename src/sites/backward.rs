@@ -16,7 +16,6 @@ use super::ranges::texts_outwards;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::elsewhere::{Asked, LastMarks, Mark, Sequenced, sequenced};
-use crate::profile::ids::process;
 use crate::profile::payload::PyFrame;
 use crate::text;
 use crate::vocabulary::ThreadRole;
@@ -43,7 +42,7 @@ pub fn place(
     }
     let operators = operators(profile, waits, context, &lost)?;
     let before = |w: WaitId| Asked { process: waits[w].pid, time: waits[w].start };
-    let inside = |op: &Sequenced| Asked { process: process(op.tid), time: op.end };
+    let inside = |op: &Sequenced| Asked { process: op.tid.process(), time: op.end };
     let asked = lost.iter().map(|&w| before(w)).chain(operators.iter().flatten().map(inside));
     let marks = LastMarks::read(&profile.db, asked.collect())?;
     let rowids = marks.rowids();
@@ -90,7 +89,7 @@ fn operators(
     let operator = |&w: &WaitId| {
         let own = profile.calls.threads[waits[w].thread];
         let before =
-            |op: &&Sequenced| op.start < waits[w].start && op.tid != own && process(op.tid) == waits[w].pid;
+            |op: &&Sequenced| op.start < waits[w].start && op.tid != own && op.tid.process() == waits[w].pid;
         known.get(&number(w)?)?.iter().filter(before).max_by_key(|op| (op.start, op.tid)).copied()
     };
     Ok(lost.iter().map(operator).collect())

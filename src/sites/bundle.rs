@@ -9,7 +9,7 @@ use super::{Bundle, native, ranges, sampled};
 use crate::catalogue;
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{NameIx, OpId, RangeId};
+use crate::profile::ids::{GlobalPid, NameIx, OpId, RangeId};
 use crate::profile::payload::{PyFrame, StackIx};
 use crate::vocabulary::{Attribution, Direction, HostMemory, NUMBER_BYTES, ThreadRole};
 use crate::waits::api::Blocking;
@@ -36,7 +36,7 @@ enum Place {
 /// What waits of one bundle share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
-    pid: i64,
+    pid: GlobalPid,
     role: ThreadRole,
     api: NameIx,
     place: Place,

@@ -4,7 +4,7 @@ use super::program::Programs;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::chains::{ChainTable, Chains};
-use crate::profile::ids::{CallId, ExportId, RangeId, ThreadIx, pid_of, process, tid_of};
+use crate::profile::ids::{CallId, ExportId, GlobalPid, GlobalTid, RangeId, ThreadIx};
 use crate::profile::payload::{StackIx, Stacks};
 use crate::vocabulary::{HostMemory, ThreadRole};
 use crate::waits::{Wait, WaitId, Waits};
@@ -71,10 +71,10 @@ impl Context {
         context.roles(profile, waits);
         let python =
             waits.iter().zip(&context.stack).filter(|(_, stack)| stack.is_some()).map(|(w, _)| w.pid);
-        let sampled = profile.nvtx.sample_marks.tid.iter().map(|&tid| process(tid));
+        let sampled = profile.nvtx.sample_marks.tid.iter().map(|tid| tid.process());
         context.programs = Programs::read(profile, &python.chain(sampled).collect())?;
         // What the next capture is to ask for: frames of Python where there is Python.
-        let compiled = |&tid: &i64| context.programs.is_compiled(process(tid));
+        let compiled = |tid: &GlobalTid| context.programs.is_compiled(tid.process());
         profile.target.without_python =
             !profile.calls.threads.is_empty() && profile.calls.threads.iter().all(compiled);
         Ok(context)
@@ -160,16 +160,16 @@ fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
     let calls = &profile.calls;
     let rank = |t: ThreadIx| {
         let tid = calls.threads[t];
-        (tid_of(tid) == pid_of(tid), calls.spans[t].calls, std::cmp::Reverse(t))
+        (tid == tid.process().main_thread(), calls.spans[t].calls, std::cmp::Reverse(t))
     };
-    let mut best: FxHashMap<i64, ThreadIx> = FxHashMap::default();
+    let mut best: FxHashMap<GlobalPid, ThreadIx> = FxHashMap::default();
     for t in calls.threads.keys() {
-        let main = best.entry(process(calls.threads[t])).or_insert(t);
+        let main = best.entry(calls.threads[t].process()).or_insert(t);
         if rank(t) > rank(*main) {
             *main = t;
         }
     }
-    calls.threads.keys().map(|t| best[&process(calls.threads[t])] == t).collect()
+    calls.threads.keys().map(|t| best[&calls.threads[t].process()] == t).collect()
 }
 
 /// Rowid of the Python mark of one call.

@@ -17,6 +17,7 @@ pub mod sampled;
 pub mod set_up;
 pub mod thread;
 
+use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
 use crate::vocabulary::{Attribution, Copy, ThreadRole};
 use crate::waits::api::Blocking;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 pub struct Bundle {
     /// Ascending.
     pub waits: Vec<WaitId>,
-    /// `globalPid`.
-    pub pid: i64,
+    /// The process.
+    pub pid: GlobalPid,
     /// What the waiting thread does in the program.
     pub role: ThreadRole,
     /// Name without version suffix.

@@ -8,7 +8,7 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::database::Cells;
-use crate::profile::ids::{ThreadIx, pid_of, process};
+use crate::profile::ids::{GlobalPid, ThreadIx};
 use crate::profile::strings::clean;
 use crate::text::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -72,7 +72,7 @@ fn of_openacc(kernel: &str) -> bool {
 /// The toolkit of each process that is not PyTorch's, and how its host may see what kernels write without a copy.
 #[derive(Debug, Default)]
 pub struct Programs {
-    toolkits: FxHashMap<i64, Toolkit>,
+    toolkits: FxHashMap<GlobalPid, Toolkit>,
     /// What says so: `cudaMallocManaged`, `MPI_Send`.
     shared: Option<Arc<str>>,
 }
@@ -82,11 +82,11 @@ impl Programs {
     ///
     /// # Errors
     /// [`InputError`]: a table cannot be read.
-    pub fn read(profile: &mut Profile, python: &FxHashSet<i64>) -> Result<Self, InputError> {
+    pub fn read(profile: &mut Profile, python: &FxHashSet<GlobalPid>) -> Result<Self, InputError> {
         let mut programs = Self::default();
         let kernels = kernels(profile)?;
         let command_is_python = profile.target.command.as_deref().is_some_and(is_python);
-        let processes: BTreeSet<i64> = profile.calls.threads.iter().map(|&tid| process(tid)).collect();
+        let processes: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|tid| tid.process()).collect();
         for pid in processes {
             let none = BTreeSet::new();
             let kernels = kernels.get(&pid).unwrap_or(&none);
@@ -112,36 +112,36 @@ impl Programs {
     }
 
     /// What a process is made with; `None` for PyTorch, and where that is not known.
-    pub fn toolkit(&self, pid: i64) -> Option<Toolkit> {
+    pub fn toolkit(&self, pid: GlobalPid) -> Option<Toolkit> {
         self.toolkits.get(&pid).copied()
     }
 
     /// Whether a process is no Python program.
-    pub fn is_compiled(&self, pid: i64) -> bool {
+    pub fn is_compiled(&self, pid: GlobalPid) -> bool {
         self.toolkit(pid).is_some_and(|toolkit| !toolkit.python)
     }
 
     /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,
     /// which reads device buffers by itself.
-    pub fn shared(&self, pid: i64) -> Option<&str> {
+    pub fn shared(&self, pid: GlobalPid) -> Option<&str> {
         self.shared.as_deref().filter(|_| self.toolkits.contains_key(&pid))
     }
 
     /// Processes that are not PyTorch's, by id.
-    pub fn foreign(&self) -> Vec<(i64, Toolkit)> {
-        let mut all: Vec<(i64, Toolkit)> = self.toolkits.iter().map(|(&pid, &of)| (pid, of)).collect();
+    pub fn foreign(&self) -> Vec<(GlobalPid, Toolkit)> {
+        let mut all: Vec<(GlobalPid, Toolkit)> = self.toolkits.iter().map(|(&pid, &of)| (pid, of)).collect();
         all.sort_unstable_by_key(|of| of.0);
         all
     }
 }
 
 /// Distinct names of the kernels of each process.
-fn kernels(profile: &mut Profile) -> Result<FxHashMap<i64, BTreeSet<Arc<str>>>, InputError> {
+fn kernels(profile: &mut Profile) -> Result<FxHashMap<GlobalPid, BTreeSet<Arc<str>>>, InputError> {
     let ops = &profile.ops;
-    let ids: FxHashSet<(i64, u32)> =
+    let ids: FxHashSet<(GlobalPid, u32)> =
         ops.ids().filter_map(|op| Some((ops.pid(op), ops.kernel(op)?))).collect();
     profile.strings.fetch(&profile.db, ids.iter().map(|&(_, id)| i64::from(id)))?;
-    let mut names: FxHashMap<i64, BTreeSet<Arc<str>>> = FxHashMap::default();
+    let mut names: FxHashMap<GlobalPid, BTreeSet<Arc<str>>> = FxHashMap::default();
     for (pid, id) in ids {
         names.entry(pid).or_default().extend(profile.strings.get(i64::from(id)).cloned());
     }
@@ -149,12 +149,11 @@ fn kernels(profile: &mut Profile) -> Result<FxHashMap<i64, BTreeSet<Arc<str>>>, 
 }
 
 /// The name of a process and those of its threads that call CUDA, the main one's among them.
-fn names(profile: &Profile, pid: i64) -> Vec<Arc<str>> {
+fn names(profile: &Profile, pid: GlobalPid) -> Vec<Arc<str>> {
     let target = &profile.target;
     let calls = |t: ThreadIx| profile.calls.threads[t];
-    let threads = profile.calls.threads.keys().map(calls).filter(|&tid| process(tid) == pid);
-    let main = pid | i64::from(pid_of(pid));
-    let threads = threads.chain([main]).filter_map(|tid| target.thread_names.get(&tid));
+    let threads = profile.calls.threads.keys().map(calls).filter(|&tid| tid.process() == pid);
+    let threads = threads.chain([pid.main_thread()]).filter_map(|tid| target.thread_names.get(&tid));
     let all = target.process_names.get(&pid).into_iter().chain(threads).cloned();
     all.filter(|name| !name.is_empty()).collect()
 }

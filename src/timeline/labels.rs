@@ -1,7 +1,7 @@
 //! What streams, threads and their groups are called where they are drawn.
 
 use crate::analysis::CaptureAnalysis;
-use crate::profile::ids::{ExportId, StreamIx, ThreadIx, pid_of, tid_of};
+use crate::profile::ids::{ExportId, GlobalPid, StreamIx, ThreadIx};
 use crate::text::escape_terminal;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 pub struct Labels<'a> {
     found: &'a CaptureAnalysis,
     /// Of each number of a stream on a device, a process that has it, and whether there is another.
-    processes: FxHashMap<(DeviceIx, ExportId), (i64, bool)>,
+    processes: FxHashMap<(DeviceIx, ExportId), (GlobalPid, bool)>,
     /// Of each in a process, a context that has it, and whether there is another.
-    contexts: FxHashMap<(DeviceIx, ExportId, i64), (ExportId, bool)>,
+    contexts: FxHashMap<(DeviceIx, ExportId, GlobalPid), (ExportId, bool)>,
 }
 
 impl<'a> Labels<'a> {
@@ -40,7 +40,7 @@ impl<'a> Labels<'a> {
         let device = self.found.devices.of_stream[stream];
         let mut label = format!("stream {}", key.stream.number());
         if self.processes.get(&(device, key.stream)).is_some_and(|of| of.1) {
-            label.push_str(&format!(", pid {}", pid_of(key.pid)));
+            label.push_str(&format!(", pid {}", key.pid.pid()));
         }
         if self.contexts.get(&(device, key.stream, key.pid)).is_some_and(|of| of.1) {
             label.push_str(&format!(", context {}", key.context.number()));
@@ -49,7 +49,7 @@ impl<'a> Labels<'a> {
     }
 
     /// The program's name, without its id.
-    pub fn program(&self, pid: i64) -> String {
+    pub fn program(&self, pid: GlobalPid) -> String {
         let name = self.found.profile.target.process_names.get(&pid);
         name.map_or_else(|| "process".into(), |n| escape_terminal(n).into_owned())
     }
@@ -60,7 +60,7 @@ impl<'a> Labels<'a> {
         }
         let tid = self.found.profile.calls.threads[thread];
         let name = self.found.profile.target.thread_names.get(&tid).map(|name| escape_terminal(name));
-        format!("{} {}", name.unwrap_or("thread".into()), tid_of(tid))
+        format!("{} {}", name.unwrap_or("thread".into()), tid.tid())
     }
 
     pub fn is_main(found: &CaptureAnalysis, thread: ThreadIx) -> bool {

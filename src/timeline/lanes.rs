@@ -8,7 +8,7 @@ use super::windows::{self, Touching};
 use super::{Places, Source, Wanted, series};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeline};
-use crate::profile::ids::{pid_of, process};
+use crate::profile::ids::{GlobalPid, StreamIx, ThreadIx};
 use crate::profile::times::Times;
 use crate::text::escape_terminal;
 use crate::vocabulary::{ProfileIx, SiteId, SiteIx};
@@ -88,17 +88,21 @@ fn sources(found: &CaptureAnalysis, most: usize) -> (Vec<Source>, usize) {
     (sources, left_out)
 }
 
-/// Order of lanes: devices before threads.
-fn place(found: &CaptureAnalysis, source: Source) -> (bool, i64, u8, i64, usize) {
+/// Order of lanes: a device, then its streams; threads after all of them, the main one of a process first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Device(DeviceIx, Option<StreamIx>),
+    /// Whether it is another than the main one, after its process.
+    Thread(GlobalPid, bool, ThreadIx),
+}
+
+fn place(found: &CaptureAnalysis, source: Source) -> Place {
     match source {
-        Source::Idle(device) => (false, device.index() as i64, 0, 0, 0),
-        Source::Stream(stream) => {
-            let device = found.devices.of_stream[stream].index() as i64;
-            (false, device, 1, found.profile.ops.streams[stream].pid, stream.index())
-        }
+        Source::Idle(device) => Place::Device(device, None),
+        Source::Stream(stream) => Place::Device(found.devices.of_stream[stream], Some(stream)),
         Source::Thread(thread) => {
-            let tid = found.profile.calls.threads[thread];
-            (true, process(tid), u8::from(!Labels::is_main(found, thread)), tid, thread.index())
+            let process = found.profile.calls.threads[thread].process();
+            Place::Thread(process, !Labels::is_main(found, thread), thread)
         }
     }
 }
@@ -210,8 +214,8 @@ impl Drawing<'_> {
                         spans.add(start, end, |names| names.call(profile, call));
                     }
                 }
-                let pid = process(profile.calls.threads[thread]);
-                (LaneKind::Thread, format!("{} {}", labels.program(pid), pid_of(pid)), labels.thread(thread))
+                let pid = profile.calls.threads[thread].process();
+                (LaneKind::Thread, format!("{} {}", labels.program(pid), pid.pid()), labels.thread(thread))
             }
         };
         let busy = if kind == LaneKind::Idle { Packed::default() } else { spans.bins.pack() };

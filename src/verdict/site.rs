@@ -5,6 +5,7 @@ use super::library::Inside;
 use super::source::{Reading, SourceTree, line};
 use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
+use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
 use crate::sites::{Bundle, native, ranges};
 use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, PatternId, Verdict};
@@ -162,7 +163,7 @@ fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site
 /// Sites of one process whose keys are alike all the same are numbered: no hash is above a collision, least of all over
 /// names that somebody else chose.
 pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
-    let mut taken: FxHashMap<(i64, String), usize> = FxHashMap::default();
+    let mut taken: FxHashMap<(GlobalPid, String), usize> = FxHashMap::default();
     for site in sites {
         let pid = site.bundle.pid;
         let plain = site.key.clone();

@@ -13,7 +13,7 @@ use super::api::Blocking;
 use super::device::{DeviceIx, Devices, gpu_id};
 use super::streams::{FEW_STREAMS, Streams};
 use super::{Covers, Found, Wait};
-use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, pid_of};
+use crate::profile::ids::{CallId, ExportId, GlobalPid, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::{OpKind, StreamKey};
 use crate::profile::syncs::SyncRow;
 use crate::profile::{ISSUE_UNKNOWN, Profile};
@@ -40,12 +40,12 @@ pub(super) struct Queues<'a> {
     profile: &'a Profile,
     devices: &'a Devices,
     /// First op of each (process, correlation id).
-    op_by_correlation: FxHashMap<(i64, ExportId), OpId>,
+    op_by_correlation: FxHashMap<(GlobalPid, ExportId), OpId>,
     streams: Streams<'a>,
     /// The device of each process that has used no other.
-    only_device: FxHashMap<i64, DeviceIx>,
+    only_device: FxHashMap<GlobalPid, DeviceIx>,
     /// For processes of many streams: the ops of a process and device in the order of their issue.
-    issued: FxHashMap<(i64, DeviceIx), Vec<Issued>>,
+    issued: FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>>,
 }
 
 /// One op in the order of issue.
@@ -73,7 +73,7 @@ impl<'a> Queues<'a> {
     }
 
     /// The copy or memset that a call issued.
-    pub fn op_of_call(&self, pid: i64, call: CallId) -> Option<OpId> {
+    pub fn op_of_call(&self, pid: GlobalPid, call: CallId) -> Option<OpId> {
         self.op_by_correlation.get(&(pid, self.profile.calls.correlation[call])).copied()
     }
 
@@ -91,7 +91,7 @@ impl<'a> Queues<'a> {
     /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
     fn stream_index(
         &self,
-        pid: i64,
+        pid: GlobalPid,
         device: ExportId,
         context: ExportId,
         stream: ExportId,
@@ -156,14 +156,14 @@ impl<'a> Queues<'a> {
         wait.awaited = last.or(wait.awaited);
     }
 
-    fn device_index(&self, pid: i64, ordinal: ExportId) -> Option<DeviceIx> {
+    fn device_index(&self, pid: GlobalPid, ordinal: ExportId) -> Option<DeviceIx> {
         if ordinal.is_none() {
             return None;
         }
         self.devices.with_id(gpu_id(self.profile, pid, ordinal))
     }
 
-    fn has_ops(&self, pid: i64) -> bool {
+    fn has_ops(&self, pid: GlobalPid) -> bool {
         !self.streams.of(pid).is_empty()
     }
 
@@ -359,9 +359,9 @@ impl<'a> Queues<'a> {
 }
 
 /// Ops of processes with many streams; none of a process and device whose launches are not all recorded.
-fn in_order_of_issue(streams: &Streams) -> FxHashMap<(i64, DeviceIx), Vec<Issued>> {
+fn in_order_of_issue(streams: &Streams) -> FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>> {
     let (profile, devices, ops) = (streams.profile, streams.devices, &streams.profile.ops);
-    let mut issued: FxHashMap<(i64, DeviceIx), Vec<Issued>> = FxHashMap::default();
+    let mut issued: FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>> = FxHashMap::default();
     if streams.of_process.values().all(|streams| streams.len() <= FEW_STREAMS) {
         return issued;
     }
@@ -385,16 +385,16 @@ fn in_order_of_issue(streams: &Streams) -> FxHashMap<(i64, DeviceIx), Vec<Issued
 fn only_devices(
     profile: &Profile,
     devices: &Devices,
-    streams_of: &FxHashMap<i64, Vec<StreamIx>>,
-) -> FxHashMap<i64, DeviceIx> {
+    streams_of: &FxHashMap<GlobalPid, Vec<StreamIx>>,
+) -> FxHashMap<GlobalPid, DeviceIx> {
     let target = &profile.target;
     let mut ordinals: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for (&(pid, _), &ordinal) in &target.device_of_context {
         ordinals.entry(pid).or_default().push(ordinal);
     }
-    let only = |(&pid, streams): (&i64, &Vec<StreamIx>)| {
+    let only = |(&pid, streams): (&GlobalPid, &Vec<StreamIx>)| {
         let first = devices.of_stream[*streams.first()?];
-        let ordinals = ordinals.get(&pid_of(pid)).map_or(&[][..], Vec::as_slice);
+        let ordinals = ordinals.get(&pid.pid()).map_or(&[][..], Vec::as_slice);
         let ops_elsewhere = streams.iter().any(|&s| devices.of_stream[s] != first);
         let is_first = |&o: &u32| gpu_id(profile, pid, o.into()) == devices.list[first].id;
         let listed = !ordinals.is_empty() || target.gpu_names.len() == 1;

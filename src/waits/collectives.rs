@@ -21,7 +21,7 @@ use super::device::{DeviceIx, Devices};
 use super::held::{Held, Stretch};
 use crate::profile::Profile;
 use crate::profile::communicators::Member;
-use crate::profile::ids::OpId;
+use crate::profile::ids::{GlobalPid, OpId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ const MOST_MEET: usize = 80;
 pub const END_APART_NS: i64 = 20_000;
 
 /// A process on a GPU.
-pub type Party = (i64, DeviceIx);
+pub type Party = (GlobalPid, DeviceIx);
 
 /// The collectives of an export.
 #[derive(Default)]
@@ -53,13 +53,13 @@ pub struct Collectives {
     /// Names (ids of strings) that are collectives.
     names: Vec<u32>,
     /// When those of a process ran: disjoint, ascending.
-    busy: FxHashMap<i64, Vec<(i64, i64)>>,
+    busy: FxHashMap<GlobalPid, Vec<(i64, i64)>>,
     /// Each that met others, with the one of them that began last, by op.
     last: Vec<(OpId, OpId)>,
     /// The hash of the communicator that each was called for, where it is recorded.
     communicators: FxHashMap<OpId, u64>,
-    /// Which rank a process (`globalPid`) is in the largest communicator, where NCCL says so.
-    pub members: BTreeMap<i64, Member>,
+    /// Which rank a process is in the largest communicator, where NCCL says so.
+    pub members: BTreeMap<GlobalPid, Member>,
 }
 
 /// Time of waits that passed behind collectives, in ns.

@@ -2,7 +2,7 @@
 
 use super::Wait;
 use crate::profile::Profile;
-use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
+use crate::profile::ids::{ExportId, GlobalPid, OpId, StreamIx, index};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
 use crate::profile::seek::seek;
 use crate::profile::times::{STRIDE, Times};
@@ -49,9 +49,9 @@ pub struct Devices {
     /// Ops of each stream, in start order.
     pub stream_ops: TiVec<StreamIx, Vec<OpId>>,
     /// From the start of each process' first kernel to the end of its last, in ns.
-    pub work: FxHashMap<i64, (i64, i64)>,
+    pub work: FxHashMap<GlobalPid, (i64, i64)>,
     /// Devices that each process has streams on.
-    pub of_process: FxHashMap<i64, BTreeSet<DeviceIx>>,
+    pub of_process: FxHashMap<GlobalPid, BTreeSet<DeviceIx>>,
     /// Streams of each device, the one that worked last first.
     pub latest_streams: TiVec<DeviceIx, Vec<StreamIx>>,
     /// When each stream worked; empty for one that has its device to itself.
@@ -147,8 +147,8 @@ impl Devices {
 }
 
 /// GPU of a process's CUDA ordinal. With `CUDA_VISIBLE_DEVICES` two ranks both call theirs 0: the export's map tells.
-pub fn gpu_id(profile: &Profile, global_pid: i64, ordinal: ExportId) -> u32 {
-    let (pid, ordinal) = (pid_of(global_pid), ordinal.number());
+pub fn gpu_id(profile: &Profile, process: GlobalPid, ordinal: ExportId) -> u32 {
+    let (pid, ordinal) = (process.pid(), ordinal.number());
     profile.target.gpu_of.get(&(pid, ordinal)).copied().unwrap_or(ordinal)
 }
 

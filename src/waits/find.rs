@@ -6,7 +6,7 @@ use super::device::Devices;
 use super::{Covers, Found, Wait, WaitId};
 use crate::profile::Profile;
 use crate::profile::database::MAX_TIME;
-use crate::profile::ids::{CallId, ExportId, NameIx, OpId, ThreadIx, process};
+use crate::profile::ids::{CallId, ExportId, NameIx, OpId, ThreadIx};
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -106,7 +106,7 @@ impl Finder<'_> {
 
     fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Wait {
         let table = &self.profile.calls;
-        let pid = process(table.threads[self.thread]);
+        let pid = table.threads[self.thread].process();
         let duration = table.length(call);
         let mut wait = Wait {
             call,

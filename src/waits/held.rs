@@ -27,7 +27,7 @@ use super::awaited::CLOCK_SLOP_NS;
 use super::device::Devices;
 use super::streams::{FEW_STREAMS, Streams};
 use crate::profile::Profile;
-use crate::profile::ids::{OpId, StreamIx};
+use crate::profile::ids::{GlobalPid, OpId, StreamIx};
 use crate::profile::seek::Place;
 
 /// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
@@ -158,7 +158,7 @@ impl<'a> Held<'a> {
 
     /// The op of another stream that an op waited for: the last to end before it, but after the one before on its own
     /// stream, and launched before it as well.
-    fn behind(&self, pid: i64, op: OpId, before: i64) -> Option<OpId> {
+    fn behind(&self, pid: GlobalPid, op: OpId, before: i64) -> Option<OpId> {
         let ops = &self.streams.profile.ops;
         let (start, issued) = (ops.start(op), self.streams.profile.issued(op));
         if start.saturating_sub(before) <= BACK_TO_BACK_NS {

@@ -10,7 +10,7 @@ mod overlap;
 pub mod streams;
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, index};
+use crate::profile::ids::{CallId, ExportId, GlobalPid, OpId, StreamIx, ThreadIx, index};
 use crate::profile::ops::Ops;
 use crate::vocabulary::{Copy, Direction};
 use api::Blocking;
@@ -65,8 +65,8 @@ pub struct Wait {
     pub blocking: Blocking,
     /// The thread that waits.
     pub thread: ThreadIx,
-    /// `globalPid`.
-    pub pid: i64,
+    /// The process.
+    pub pid: GlobalPid,
     /// Start of the copy call if there is one, else of the call, in ns.
     pub start: i64,
     /// End of the call, in ns.

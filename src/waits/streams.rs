@@ -3,7 +3,7 @@
 use super::device::Devices;
 use super::overlap::Overlaps;
 use crate::profile::Profile;
-use crate::profile::ids::{OpId, StreamIx};
+use crate::profile::ids::{GlobalPid, OpId, StreamIx};
 use crate::profile::seek::Place;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
@@ -16,7 +16,7 @@ pub struct Streams<'a> {
     pub(super) profile: &'a Profile,
     pub(super) devices: &'a Devices,
     /// Streams of each process, the one that worked first first.
-    pub(super) of_process: FxHashMap<i64, Vec<StreamIx>>,
+    pub(super) of_process: FxHashMap<GlobalPid, Vec<StreamIx>>,
     /// All ops, where a process has many streams.
     overlaps: Option<Overlaps>,
     /// Where the last look-up ended.
@@ -27,7 +27,7 @@ impl<'a> Streams<'a> {
     /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
         let ops = &profile.ops;
-        let mut of_process: FxHashMap<i64, Vec<StreamIx>> = FxHashMap::default();
+        let mut of_process: FxHashMap<GlobalPid, Vec<StreamIx>> = FxHashMap::default();
         for (stream, key) in ops.streams.iter_enumerated() {
             of_process.entry(key.pid).or_default().push(stream);
         }
@@ -41,12 +41,12 @@ impl<'a> Streams<'a> {
     }
 
     /// Streams of a process; none where the export holds no work of it.
-    pub(super) fn of(&self, pid: i64) -> &[StreamIx] {
+    pub(super) fn of(&self, pid: GlobalPid) -> &[StreamIx] {
         self.of_process.get(&pid).map_or(&[], Vec::as_slice)
     }
 
     /// Streams of a process that may have worked between `from` and `until`.
-    pub(super) fn working(&self, pid: i64, from: i64, until: i64) -> Vec<StreamIx> {
+    pub(super) fn working(&self, pid: GlobalPid, from: i64, until: i64) -> Vec<StreamIx> {
         let (streams, ops) = (self.of(pid), &self.profile.ops);
         match &self.overlaps {
             Some(overlaps) if streams.len() > FEW_STREAMS => {

@@ -10,7 +10,7 @@ use super::packed::Packed;
 use super::sample::{self, Loop};
 use super::step::{GroupIx, Op, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
-use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
+use crate::profile::ids::{CallId, GlobalPid, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
 use crate::profile::parallel::join;
 use crate::profile::seek::seek;
@@ -46,7 +46,7 @@ pub struct Draft {
     /// Whether calls of a name copy asynchronously.
     enqueues: TiVec<NameIx, bool>,
     /// Streams of one process on one device share a number.
-    groups: FxHashMap<(i64, DeviceIx), GroupIx>,
+    groups: FxHashMap<(GlobalPid, DeviceIx), GroupIx>,
 }
 
 impl Draft {

@@ -22,7 +22,7 @@
 use super::issue::Issue;
 use super::step::{Rank, StepIx, UNEXPLAINED_NS};
 use crate::profile::Profile;
-use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
+use crate::profile::ids::{ExportId, GlobalPid, GlobalTid, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::StreamKey;
 use crate::sites::thread::is_autograd;
 use crate::waits::device::Devices;
@@ -143,10 +143,10 @@ pub struct HandOver {
 /// A few steps of a search tree for each burst.
 pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs) -> Vec<HandOver> {
     let (calls, mut found) = (&profile.calls, Vec::new());
-    let mut places: FxHashMap<i64, usize> = FxHashMap::default();
-    let mut place = |&tid: &i64| {
+    let mut places: FxHashMap<GlobalPid, usize> = FxHashMap::default();
+    let mut place = |tid: &GlobalTid| {
         let next = places.len();
-        *places.entry(process(tid)).or_insert(next)
+        *places.entry(tid.process()).or_insert(next)
     };
     let process_of: TiVec<ThreadIx, usize> = calls.threads.iter().map(&mut place).collect();
     if places.len() == calls.threads.len() {
@@ -198,10 +198,10 @@ pub fn side_by_side(profile: &Profile, issue: &Issue) -> Pairs {
     let calls = &profile.calls;
     let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();
     let mut bursts: TiVec<ThreadIx, (u32, u32)> = calls.threads.iter().map(|_| (0, 0)).collect();
-    let mut current: FxHashMap<i64, (ThreadIx, i64)> = FxHashMap::default();
+    let mut current: FxHashMap<GlobalPid, (ThreadIx, i64)> = FxHashMap::default();
     for call in issue.entries().filter_map(|entry| entry.call) {
         let (start, end, thread) = (calls.start(call), calls.end(call), calls.thread(call));
-        let pid = process(calls.threads[thread]);
+        let pid = calls.threads[thread].process();
         bursts[thread].0 += 1;
         match current.get_mut(&pid) {
             Some((before, until)) if *before != thread => {

@@ -13,7 +13,7 @@
 
 use super::step::{ContextIx, Op, Part};
 use crate::profile::Profile;
-use crate::profile::ids::{ExportId, StreamIx, pid_of};
+use crate::profile::ids::{ExportId, GlobalPid, StreamIx};
 use crate::profile::ops::StreamKey;
 use crate::profile::target::Ordering;
 use crate::waits::awaited::CLOCK_SLOP_NS;
@@ -71,9 +71,9 @@ pub fn note(barriers: &mut TiSlice<ContextIx, Barrier>, part: Part, end: i64) {
 /// The part of each stream, and the number of contexts that have both sides: alone, neither waits for anything.
 pub fn parts(profile: &Profile) -> (TiVec<StreamIx, Part>, usize) {
     let ordering = |s: &StreamKey| {
-        profile.target.ordering.get(&(pid_of(s.pid), s.context.number(), s.stream.number())).copied()
+        profile.target.ordering.get(&(s.pid.pid(), s.context.number(), s.stream.number())).copied()
     };
-    let mut sides: FxHashMap<(i64, ExportId), (bool, bool)> = FxHashMap::default();
+    let mut sides: FxHashMap<(GlobalPid, ExportId), (bool, bool)> = FxHashMap::default();
     for key in &profile.ops.streams {
         let side = sides.entry((key.pid, key.context)).or_default();
         match ordering(key) {
@@ -83,7 +83,7 @@ pub fn parts(profile: &Profile) -> (TiVec<StreamIx, Part>, usize) {
         }
     }
     sides.retain(|_, side| side.0 && side.1);
-    let mut contexts: Vec<(i64, ExportId)> = sides.into_keys().collect();
+    let mut contexts: Vec<(GlobalPid, ExportId)> = sides.into_keys().collect();
     contexts.sort_unstable();
     let parts = profile.ops.streams.iter().map(|key| {
         let context = contexts.binary_search(&(key.pid, key.context)).ok().map(ContextIx::from);

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::error::InputError;
 use crate::profile::header::check_header;
-use crate::profile::ids::ExportId;
+use crate::profile::ids::{ExportId, GlobalPid, GlobalTid};
 use crate::profile::parallel::joined;
 use crate::vocabulary::words;
 use pages::Pages;
@@ -155,6 +155,18 @@ impl Cells<'_> {
     #[inline]
     pub fn export_id(&self, i: usize) -> ExportId {
         ExportId::new(self.id(i))
+    }
+
+    /// The `globalPid` in column `i`.
+    #[inline]
+    pub fn global_pid(&self, i: usize) -> Option<GlobalPid> {
+        self.int(i).map(GlobalPid::new)
+    }
+
+    /// The `globalTid` in column `i`.
+    #[inline]
+    pub fn global_tid(&self, i: usize) -> Option<GlobalTid> {
+        self.int(i).map(GlobalTid::new)
     }
 
     /// The bytes in column `i`, whatever they encode.

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::analysis::CaptureAnalysis;
-use crate::profile::ids::{StreamIx, ThreadIx, pid_of, process};
+use crate::profile::ids::{GlobalPid, StreamIx, ThreadIx};
 use crate::timeline::labels::Labels;
 use crate::waits::device::DeviceIx;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,11 +54,11 @@ impl Tracks {
     pub fn new(found: &CaptureAnalysis, suffix: &str, taken: &mut FxHashSet<u32>) -> Self {
         let labels = Labels::new(found);
         let (threads, streams) = (&found.profile.calls.threads, &found.profile.ops.streams);
-        let mut rows: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
+        let mut rows: BTreeMap<GlobalPid, Vec<Row>> = BTreeMap::new();
         let waiting: FxHashSet<ThreadIx> = found.waits.iter().map(|w| w.thread).collect();
         for (thread, &tid) in threads.iter_enumerated() {
             let other = !Labels::is_main(found, thread);
-            let own = rows.entry(process(tid)).or_default();
+            let own = rows.entry(tid.process()).or_default();
             own.push(Row::Thread { other, thread });
             own.extend(waiting.contains(&thread).then_some(Row::Waits { other, thread }));
         }
@@ -77,7 +77,7 @@ impl Tracks {
             rows.sort_unstable();
             let last = rows.len() as u32 * LANES;
             let free = |pid: &u32| *pid > last && !taken.contains(pid);
-            let pid = (0..1_000).map(|n| pid_of(global) + n * NEXT_PID).find(free).unwrap_or(u32::MAX);
+            let pid = (0..1_000).map(|n| global.pid() + n * NEXT_PID).find(free).unwrap_or(u32::MAX);
             taken.insert(pid);
             tracks.processes.push((pid, format!("{}{suffix}", labels.program(global))));
             for (i, row) in (0u32..).zip(rows) {

@@ -4,7 +4,7 @@ use super::stretch::Chosen;
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
 use crate::profile::details::{Details, GpuModel, LaunchSize};
-use crate::profile::ids::{CallId, OpId, RangeId, ThreadIx, process};
+use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId, ThreadIx};
 use crate::profile::nvtx::Ranges;
 use crate::replay::gemm::estimate::Grid;
 use crate::replay::gemm::{Launch, names, shapes};
@@ -73,7 +73,7 @@ fn calls(found: &CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Vec<Cal
     let mut calls: Vec<Call> = Vec::new();
     let mut place: FxHashMap<CallId, usize> = FxHashMap::default();
     for call in
-        table.starting(stretch.from_ns, stretch.to_ns).filter(|&c| process(table.tid(c)) == chosen.pid)
+        table.starting(stretch.from_ns, stretch.to_ns).filter(|&c| table.tid(c).process() == chosen.pid)
     {
         let (until, around) = open.entry(table.thread(call)).or_insert((i64::MIN, 0));
         if table.end(call) > *until || table.start(call) >= *until {
@@ -104,7 +104,7 @@ fn launches(
     let profile = &mut found.profile;
     let mut launches = Vec::new();
     // Index of the launch, thread and time of its call.
-    let mut products: Vec<(usize, i64, i64)> = Vec::new();
+    let mut products: Vec<(usize, GlobalTid, i64)> = Vec::new();
     let mut is_product: FxHashMap<u32, bool> = FxHashMap::default();
     for call in calls {
         for (op, id) in call.ops.iter().filter_map(|&op| Some((op, profile.ops.kernel(op)?))) {
@@ -120,7 +120,7 @@ fn launches(
     if products.is_empty() {
         return Ok(launches);
     }
-    let times: Vec<(i64, i64)> = products.iter().map(|p| (p.1, p.2)).collect();
+    let times: Vec<(GlobalTid, i64)> = products.iter().map(|p| (p.1, p.2)).collect();
     let wider;
     // A capture without backtraces has its ranges around launches already.
     let ranges: &Ranges = if profile.calls.twins.is_empty() {

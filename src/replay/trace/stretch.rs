@@ -18,7 +18,7 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
 use crate::model::Report;
-use crate::profile::ids::ThreadIx;
+use crate::profile::ids::{GlobalPid, ThreadIx};
 use crate::replay::plan::Stretch;
 use crate::report::scenario;
 use crate::text;
@@ -42,8 +42,8 @@ pub struct Chosen {
     first: SiteIx,
     /// All of them, the first in front.
     pub sites: Vec<SiteIx>,
-    /// `globalPid`.
-    pub pid: i64,
+    /// The process.
+    pub pid: GlobalPid,
     pub device: DeviceIx,
     /// They were asked for.
     pub by_name: bool,
@@ -140,7 +140,7 @@ fn listed(report: &Report) -> String {
 }
 
 /// The device that most waits of the site are for, else the one on which its process did most.
-fn device_of(found: &CaptureAnalysis, site: SiteIx, pid: i64) -> Option<DeviceIx> {
+fn device_of(found: &CaptureAnalysis, site: SiteIx, pid: GlobalPid) -> Option<DeviceIx> {
     let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
     for device in waits(found, site).filter_map(|wait| found.devices.of_wait(&found.profile.ops, wait)) {
         *votes.entry(device).or_default() += 1;

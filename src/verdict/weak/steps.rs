@@ -9,7 +9,7 @@
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::profile::Profile;
-use crate::profile::ids::{OpId, process};
+use crate::profile::ids::OpId;
 use crate::profile::ops::{Ops, multiplies_matrices};
 use crate::waits::Wait;
 use crate::waits::device::Devices;
@@ -60,7 +60,7 @@ impl Steps {
         let mut near = 0;
         for op in ops.ids() {
             let Some(update) = self.is_update(ops, op) else { continue };
-            if ops.pid(op) != process(iterations.tid) {
+            if ops.pid(op) != iterations.tid.process() {
                 continue;
             }
             let launched = profile.issued_by(op);

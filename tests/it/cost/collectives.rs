@@ -32,14 +32,13 @@ fn rank(e: &mut Export, pid: i64, gpu: Gpu, length: i64) {
 const OTHER: Gpu = Gpu { device: 1, stream: 7 };
 
 /// End and busy times by rank, with the given waits gone.
-fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
+fn outcome(e: &Export, gone: impl Fn(u32, &str) -> bool) -> (i64, Vec<i64>) {
     let found = look::analysed(e);
     let mut draft = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     draft.meet(&found.profile, &found.collectives);
     let mut program = draft.place(&found.profile, &found.devices, &found.waits, None);
     program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<TiVec<_, _>>());
-    let pid = |w: &sync_report::waits::Wait| w.pid >> 24 & 0xFF_FFFF;
-    let fixes = found.waits.iter().map(|w| match gone(pid(w), found.profile.calls.base_name(w.call)) {
+    let fixes = found.waits.iter().map(|w| match gone(w.pid.pid(), found.profile.calls.base_name(w.call)) {
         true => Change::Delete,
         false => Change::Keep,
     });
