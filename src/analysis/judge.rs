@@ -70,7 +70,9 @@ impl Judge<'_> {
             && observer.knows_clocks(profile)?
         {
             let observed = observer.look(profile, &bundle)?;
-            weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
+            if let Some(timing) = weak::timing(&bundle, &observed) {
+                combined.verdict = combine::merge(timing, combined.verdict);
+            }
         }
         library::advise(&bundle, &mut combined);
         if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {

@@ -89,7 +89,7 @@ fn finer(trace: &Verdict, source: &Verdict) -> Option<PatternId> {
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.
-fn merge(mut first: Verdict, second: Verdict) -> Verdict {
+pub fn merge(mut first: Verdict, second: Verdict) -> Verdict {
     if first.class == second.class {
         first.confidence = first.confidence.max(second.confidence);
     }
