@@ -94,6 +94,7 @@ pub fn merge(mut first: Verdict, second: Verdict) -> Verdict {
         first.confidence = first.confidence.max(second.confidence);
     }
     first.pattern = first.pattern.or(second.pattern);
+    first.made = first.made.or(second.made);
     let decided = first.class != Class::Unknown;
     for evidence in second.evidence {
         let settled = decided && evidence.rule == RuleId::Undecided;
@@ -120,7 +121,7 @@ mod tests {
 
     fn verdict(kind: Kind, confidence: f64, rule: RuleId) -> Verdict {
         let evidence = vec![Evidence::new(rule, rule.as_str())];
-        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence }
+        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence, made: None }
     }
 
     fn read(kind: Kind, confidence: f64) -> Finding {

@@ -90,9 +90,4 @@ impl RuleId {
     pub const fn title(self) -> &'static str {
         self.help()
     }
-
-    /// Whether the rule only leans. X12 says of what phase a wait is, not what it is.
-    pub fn is_weak(self) -> bool {
-        (Self::X1..=Self::X18).contains(&self) && self != Self::X12
-    }
 }
