@@ -421,4 +421,31 @@ pub struct Verdict {
     pub pattern: Option<PatternId>,
     /// Reasons, the deciding one first.
     pub evidence: Vec<Evidence>,
+    /// Of an upload: how the host makes it right before. The evidence says so too.
+    #[serde(skip)]
+    pub made: Option<Made>,
+}
+
+/// How the host makes a tensor right before it is uploaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// It fills or joins fresh memory.
+    Filled,
+    /// It draws random numbers.
+    Drawn,
+    /// It converts a list, element by element.
+    Listed,
+}
+
+impl Verdict {
+    /// Says how the host makes what is uploaded.
+    pub fn makes(&mut self, made: Made, text: String) {
+        let rule = match made {
+            Made::Filled => RuleId::S22,
+            Made::Drawn => RuleId::S23,
+            Made::Listed => RuleId::S24,
+        };
+        self.made = Some(made);
+        self.evidence.push(Evidence::new(rule, text));
+    }
 }

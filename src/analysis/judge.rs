@@ -14,8 +14,8 @@ use crate::verdict::site::Site;
 use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
 use crate::verdict::subject::Subject;
 use crate::verdict::weak::observe::Observer;
-use crate::verdict::weak::sizes::{self, Sizes};
-use crate::verdict::{library, recount, trace, weak};
+use crate::verdict::weak::sizes::Sizes;
+use crate::verdict::{library, operators, recount, trace, weak};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, HostMemory, Kind};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
@@ -53,14 +53,14 @@ impl Judge<'_> {
     ) -> Result<Site, InputError> {
         let subject = self.subject(profile, &bundle);
         let mut said = trace::judge(&subject);
-        let of_size = sizes::asked(&said);
-        if of_size {
-            Sizes::after(&bundle, profile, self.devices, self.waits).temper(&mut said);
+        let of_size = operators::unseen(&said);
+        if let Some(unseen) = of_size {
+            Sizes::after(&bundle, profile, self.devices, self.waits).temper(&mut said, unseen);
         }
         let mut combined = combine::combine(said, self.read(profile, &bundle));
         let foreign = self.programs.toolkit(bundle.pid).is_some();
         // Weak rules were fitted to programs of PyTorch, and to reads: a size is no figure that is shown.
-        let leans = !foreign && !of_size && (bundle.copy.is_some() || bundle.completes);
+        let leans = !foreign && of_size.is_none() && (bundle.copy.is_some() || bundle.completes);
         if combined.verdict.class == Class::Unknown && leans {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
@@ -70,7 +70,9 @@ impl Judge<'_> {
             && observer.knows_clocks(profile)?
         {
             let observed = observer.look(profile, &bundle)?;
-            weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
+            if let Some(timing) = weak::timing(&bundle, &observed) {
+                combined.verdict = combine::merge(timing, combined.verdict);
+            }
         }
         library::advise(&bundle, &mut combined);
         if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {

@@ -87,9 +87,8 @@ impl CaptureAnalysis {
         costs.mark(profile, &mut program);
         // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
         for found in sites {
-            let made = found.verdict.evidence.iter().find_map(|e| beside::making(e.rule));
-            match made {
-                Some(rate) => program.mark_made(profile, &calls(found), rate),
+            match found.verdict.made {
+                Some(made) => program.mark_made(profile, &calls(found), beside::making(made)),
                 None if self.advice(found).is_some_and(|advice| advice.entry.fix.pins) => {
                     program.mark_pinned(profile, &calls(found));
                 }

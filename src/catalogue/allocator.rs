@@ -84,6 +84,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api("cuMemFree or cuMemFreeHost")
         .sources("CUDA runtime documentation"),
     BASE.entry(G08, "a context or communicator is made or taken down")
+        .sets_up()
         .triggers(&["cudaFree(0)", "cudaDeviceReset()", "dist.destroy_process_group()", "the program's end"])
         .op("cuDevicePrimaryCtxRetain, cudaDeviceReset, ncclCommDestroy")
         .trace("frees and device synchronisations before the first kernel or after the last")

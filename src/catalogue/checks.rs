@@ -93,6 +93,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api("none")
         .sources("PyTorch sources"),
     BASE.of_kind(E07, "cuDNN benchmark mode with changing shapes", Kind::Timing)
+        .sets_up()
         .triggers(&["torch.backends.cudnn.benchmark = True"])
         .op("cudnn_frontend::time_sorted_plan")
         .trace("bursts of convolution kernels with event or device synchronisation on every new shape")
@@ -161,6 +162,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/nn/functional.py")
         .at("torch/nn/functional.py", "gaussian_nll_loss"),
     BASE.of_kind(E13, "TensorRT: an engine is built", Kind::Timing)
+        .sets_up()
         .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
         .op("nvinfer1::IBuilder::buildSerializedNetwork")
         .trace("kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize")

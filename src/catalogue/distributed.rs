@@ -153,6 +153,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("dist.init_process_group('cpu:gloo,cuda:nccl')")
         .sources("general knowledge"),
     BASE.of_kind(H13, "first collective on a new communicator", Barrier)
+        .sets_up()
         .triggers(&["dist.new_group(ranks)", "dist.all_reduce(t)"])
         .op("ncclCommInitRank")
         .trace("cudaMalloc and synchronisation inside ncclCommInit, once per communicator")

@@ -61,6 +61,8 @@ pub struct Pattern {
     pub case_of: &'static [PatternId],
     /// True where the wait is wanted for its own sake (timing, debugging, memory throttle): report, do not delete blindly.
     pub intended: bool,
+    /// A library's own set-up: what is paid while the program starts or ends costs no more however long it runs.
+    pub sets_up: bool,
     /// Why the CPU waits, in one or two sentences.
     pub why: &'static str,
     /// How to get rid of it.
@@ -133,6 +135,7 @@ impl Pattern {
         wraps: false,
         case_of: &[],
         intended: false,
+        sets_up: false,
         why: "",
         fix: Fix {
             strategy: Strategy::Leave,
@@ -367,6 +370,11 @@ impl Pattern {
     /// Usually there on purpose.
     const fn intended(self) -> Self {
         Self { intended: true, ..self }
+    }
+
+    /// A library's set-up.
+    const fn sets_up(self) -> Self {
+        Self { sets_up: true, ..self }
     }
 
     /// The fix pins in the line itself.

@@ -24,7 +24,7 @@ use matching::{Pair, Roots};
 use polars::prelude::PolarsResult;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
-use units::{Cost, KindGroup, SiteGroup, UnitIx};
+use units::{Cost, KindGroup, SiteGroup, UnitIx, is_indirect};
 
 /// Compares two reports. Pure: the same two give the same result.
 ///
@@ -155,7 +155,7 @@ fn compared(pair: &Pair, fixed: &Fixed, roots: &Roots) -> SiteChange {
 fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
     let read = |u: &SiteGroup| u.site.source.is_some();
     let verdict = |u: &SiteGroup| (u.site.class, KindGroup::of(u.site));
-    let alike = read(before) == read(after) && !before.site.is_indirect() && !after.site.is_indirect();
+    let alike = read(before) == read(after) && !is_indirect(before.site) && !is_indirect(after.site);
     alike && verdict(before) != verdict(after)
 }
 

@@ -8,6 +8,7 @@ use super::snapshot::{Snapshot, ranks};
 use crate::cost::statistics::QUARTILES_APART;
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
+use crate::rules::{self, Role};
 use crate::vocabulary::{Attribution, Direction, DriverApi, Kind, Per, Sample, ThreadRole, index};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -69,11 +70,16 @@ pub enum KindGroup {
     Other(Kind),
 }
 
+/// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from run to run.
+pub fn is_indirect(site: &Site) -> bool {
+    site.evidence.iter().any(|e| matches!(rules::role(e.rule), Some(Role::Weak(_))))
+}
+
 impl KindGroup {
     pub fn of(site: &Site) -> Self {
         match site.kind {
             Kind::Explicit | Kind::Redundant | Kind::Idle => Self::Synchronisation,
-            _ if site.is_indirect() => Self::Indirect,
+            _ if is_indirect(site) => Self::Indirect,
             kind => Self::Other(kind),
         }
     }

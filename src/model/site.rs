@@ -219,12 +219,6 @@ impl Site {
         change.avoids(self.class, asked)
     }
 
-    /// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from
-    /// run to run.
-    pub fn is_indirect(&self) -> bool {
-        self.evidence.iter().any(|e| e.rule.is_weak())
-    }
-
     /// What it is called where no Python frame is known: the method or function of its native chain, else its range, else
     /// its API.
     pub fn name(&self) -> String {

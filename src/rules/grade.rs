@@ -76,6 +76,7 @@ grades! {
     R22: R22 0.9 "";
     R23: R23 0.95 "";
     R24: R24 0.9 "";
+    R25: R25 0.75 "at least; as sure as R02, where that is surer";
     COLLECTIVE: Collective 0.7 "";
     S01: S01 0.95 "";
     S01_CHOICE: S01 0.85 "the branch only chooses between values, as `torch.where` can";

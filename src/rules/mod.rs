@@ -88,6 +88,11 @@ pub fn row(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
+/// What a rule does to a verdict; `None` for one of another version of the program.
+pub fn role(id: RuleId) -> Option<Role> {
+    row(id).map(|rule| rule.role)
+}
+
 /// The rule of that id, in any case, with or without the zeros before its number.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
     let plain = |id: &str| {
@@ -145,6 +150,7 @@ pub fn says(
         confidence: grade.confidence,
         pattern: pattern.into(),
         evidence: vec![Evidence::new(grade.rule, text)],
+        made: None,
     }
 }
 

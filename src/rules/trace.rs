@@ -153,6 +153,13 @@ stream 7         [copy~~~~~~~]  [gemm~~~~~~]"),
 host      [all_reduce] [synchronize====================]
 stream 7        [ncclDevKernel_AllReduce~~~~~~~~~~~~]
 peer            ………………………… late …………………………[ncclDevKernel~]"),
+    rule(RuleId::R25, Yields::to(To::Anything))
+        .looks_at("As R02; with it clock_gettime within a millisecond, in captures with operating-system calls, and the names of the user's functions and NVTX ranges around: words such as timer, bench.")
+        .proves("The program measures time there: of what R02 calls explicit, what it is for.")
+        .example("\
+NVTX      [benchmark                                   ]
+host      [launch] [synchronize==] [clock_gettime]
+stream 7     [gemm~~~~~~~~~~~]"),
     rule(RuleId::R02, Yields::to(To::Decided))
         .looks_at("Copies at the wait and unawaited ones before it: there are none.")
         .proves("The CPU receives nothing. Whether it measures time, or is a barrier that another line needs, the source may show.")

@@ -75,7 +75,7 @@ stream 7  [copy] [gather, 31 blocks]    2nd"),
         .proves("Metrics, for which one read would do.")
         .example("host      [D2H 4 B] [sync=] [D2H 4 B] [sync=] [D2H 4 B] [sync=]"),
     rule(RuleId::X11, lean(About::Names, -0.15, (17, 0), -0.25))
-        .looks_at("Functions of the user's frames and NVTX ranges around: words such as log, metrics, progress, print. Of a bare synchronisation beside a clock: words such as timer, bench.")
+        .looks_at("Functions of the user's frames and NVTX ranges around: words such as log, metrics, progress, print.")
         .proves("Perhaps the value is only shown. All sites of the fit that it fired on are of one program.")
         .example("\
 NVTX      [log_metrics                  ]
@@ -94,7 +94,7 @@ host      [D2H 4 B] [synchronize==]"),
         .example("pt_autograd_0  [backward] [D2H 1 B] [sync=] [backward] [D2H 1 B] [sync=]"),
     rule(RuleId::X17, lean(About::Host, -0.12, (0, 0), -0.30).of(Kind::Timing))
         .looks_at("clock_gettime within a millisecond, in captures with operating-system calls.")
-        .proves("Perhaps the program measures time. Beside code that measures by its name (X11), a synchronisation that R02 calls explicit is one of timing where no source was read: false either way.")
+        .proves("Perhaps the program measures time. Of a bare synchronisation see R25.")
         .example("host      [clock_gettime] [synchronize==] [clock_gettime]"),
     rule(RuleId::X18, lean(About::Where, 0.10, (0, 0), 0.20))
         .looks_at("Synchronisations with an event that complete a copy on another stream than most of the work.")

@@ -51,7 +51,14 @@ pub fn find<'a, S: AsRef<str>>(chain: &'a [S], ranges: &'a [S]) -> Option<(&'sta
     named.find(|(set_up, name)| set_up.names.iter().any(|part| name.contains(part)))
 }
 
-/// Whether a catalogue entry is that of a set-up.
-pub fn is(pattern: PatternId) -> bool {
-    ALL.iter().any(|set_up| set_up.pattern == pattern)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn their_entries_say_that_they_are_set_up() {
+        let own = |entry: &catalogue::Pattern| ALL.iter().any(|set_up| set_up.pattern == entry.id);
+        assert!(catalogue::all().all(|entry| entry.sets_up == own(entry)));
+    }
 }

@@ -89,11 +89,12 @@ fn finer(trace: &Verdict, source: &Verdict) -> Option<PatternId> {
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.
-fn merge(mut first: Verdict, second: Verdict) -> Verdict {
+pub fn merge(mut first: Verdict, second: Verdict) -> Verdict {
     if first.class == second.class {
         first.confidence = first.confidence.max(second.confidence);
     }
     first.pattern = first.pattern.or(second.pattern);
+    first.made = first.made.or(second.made);
     let decided = first.class != Class::Unknown;
     for evidence in second.evidence {
         let settled = decided && evidence.rule == RuleId::Undecided;
@@ -120,7 +121,7 @@ mod tests {
 
     fn verdict(kind: Kind, confidence: f64, rule: RuleId) -> Verdict {
         let evidence = vec![Evidence::new(rule, rule.as_str())];
-        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence }
+        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence, made: None }
     }
 
     fn read(kind: Kind, confidence: f64) -> Finding {

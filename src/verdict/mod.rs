@@ -8,7 +8,7 @@
 pub(crate) mod combine;
 pub(crate) mod kernels;
 pub(crate) mod library;
-mod operators;
+pub(crate) mod operators;
 pub(crate) mod recount;
 pub mod site;
 pub mod source;

@@ -7,7 +7,7 @@ use super::kernels::*;
 use crate::rules::{self, grade, grade::Grade};
 use crate::sites::neighbours::Neighbours;
 use crate::text::Names;
-use crate::vocabulary::{Copy, Direction, PatternId, PatternId::*};
+use crate::vocabulary::{Copy, Direction, PatternId, PatternId::*, Verdict};
 
 /// An operation that waits.
 pub struct Operation {
@@ -17,6 +17,8 @@ pub struct Operation {
     pub because: &'static str,
     /// How sure a chain or a range is that names it, and a line that calls it.
     pub grades: (Grade, Grade),
+    /// Of what needs a count or a number: how sure that is where no size is seen to change with it.
+    unseen: Option<Grade>,
     /// Methods of Python under which it is another entry, and how that is said.
     pub under: &'static [(&'static str, PatternId, &'static str)],
     /// The argument, by name and place, with which it does not wait, and how that is said.
@@ -53,6 +55,7 @@ impl Operation {
         pattern: A01,
         because: "",
         grades: (grade::R18, grade::S11),
+        unseen: None,
         under: &[],
         spared: None,
         native: Names(""),
@@ -73,6 +76,10 @@ impl Operation {
 
     const fn graded(self, native: Grade, line: Grade) -> Self {
         Self { grades: (native, line), ..self }
+    }
+
+    const fn unseen(self, grade: Grade) -> Self {
+        Self { unseen: Some(grade), ..self }
     }
 
     const fn spared(self, argument: &'static str, place: usize, how: &'static str) -> Self {
@@ -169,11 +176,9 @@ const OPERATIONS: &[Operation] = &[
         .graded(grade::R18_UNSEEN, grade::S11),
     op("isin*", B15, "it sorts through unique, although its result has a fixed shape"),
     op("combinations", B14, "it selects by a mask, although its size is known beforehand"),
-    op("masked_select*", B02, "how many elements the mask selects decides its output's size").called(
-        By::Any,
-        "masked_select",
-        3,
-    ),
+    op("masked_select*", B02, "how many elements the mask selects decides its output's size")
+        .called(By::Any, "masked_select", 3)
+        .unseen(grade::R18_UNSEEN),
     Operation {
         under: &[
             ("getitem", B02, ", under an index with a mask"),
@@ -182,6 +187,7 @@ const OPERATIONS: &[Operation] = &[
         ..op("argwhere nonzero", B01, "how many elements are nonzero decides its output's size")
     }
     .called(By::Any, "nonzero argwhere where", 3)
+    .unseen(grade::R18_UNSEEN)
     .kernels(&[SELECTED]),
     op("_coalesce coalesce", B16, "how many distinct indices there are decides the sparse tensor's size")
         .called(By::Any, "coalesce to_sparse", 3),
@@ -239,13 +245,15 @@ const CONVERSIONS: &[Operation] = &[
         "",
         A08,
         "names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number",
-    ),
+    )
+    .unseen(grade::R18_NUMBER),
     converts(
         "arange",
         "PythonArgs::scalar",
         A07,
         "names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has",
-    ),
+    )
+    .unseen(grade::R18_NUMBER),
     converts(
         "",
         "PythonArgs::scalar",
@@ -279,6 +287,15 @@ pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S
         .chain(OPERATIONS)
         .find(|row| row.way == Some(way) && row.is_made(method, chain))
         .map(|row| row.pattern)
+}
+
+/// How sure a verdict that needs a count or a number by the operator's name alone is where no size is seen to change with it; `None` of
+/// others.
+pub fn unseen(verdict: &Verdict) -> Option<Grade> {
+    let (pattern, rule) = (verdict.pattern?, verdict.evidence.first()?.rule);
+    let is = |row: &&Operation| row.pattern == pattern || row.under.iter().any(|under| under.1 == pattern);
+    let unseen = CONVERSIONS.iter().chain(OPERATIONS).filter(is).find_map(|row| row.unseen);
+    unseen.filter(|grade| grade.rule == rule)
 }
 
 /// What needs the number that a Python method, or a function below it, makes of a tensor; of what only reads it, nothing.

@@ -190,6 +190,7 @@ fn absorb(site: &mut Site, other: Site) {
         }
     }
     site.verdict.confidence = site.verdict.confidence.min(verdict.confidence);
+    site.verdict.made = site.verdict.made.or(verdict.made);
     site.bundle.copy = match (site.bundle.copy, bundle.copy) {
         (Some(a), Some(b)) if a.direction == b.direction => {
             let alike = a.host_memory == b.host_memory;

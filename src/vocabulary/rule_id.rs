@@ -29,6 +29,7 @@ words! {
         R22: "DDP measures its own run time",
         R23: "a library sets itself up",
         R24: "kernels of histc",
+        R25: "a clock is read beside it, in code that measures",
         S01: "the value is a branch's test",
         S02: "the value is the test of a guard",
         S03: "the value is asserted",
@@ -88,10 +89,5 @@ impl RuleId {
     /// What it goes by, as a short clause.
     pub const fn title(self) -> &'static str {
         self.help()
-    }
-
-    /// Whether the rule only leans. X12 says of what phase a wait is, not what it is.
-    pub fn is_weak(self) -> bool {
-        (Self::X1..=Self::X18).contains(&self) && self != Self::X12
     }
 }

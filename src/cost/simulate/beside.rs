@@ -32,7 +32,7 @@ use super::step::{Role, StepIx};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
 use crate::verdict::kernels::{COUNTING, SELECTING, TAKING, has_part};
-use crate::vocabulary::{Change, Direction, HostMemory, RuleId, SiteIx};
+use crate::vocabulary::{Change, Direction, HostMemory, Made, SiteIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -75,13 +75,12 @@ const PIN_NS: i64 = 25_000;
 /// And for each byte.
 const PIN_BYTE_NS: f64 = 0.036;
 
-/// Host time for each byte that the host makes right before its upload, by the remark that says how.
-pub fn making(rule: RuleId) -> Option<f64> {
-    match rule {
-        RuleId::S22 => Some(FRESH_NS),
-        RuleId::S23 => Some(DRAWN_NS),
-        RuleId::S24 => Some(LISTED_NS),
-        _ => None,
+/// Host time for each byte that the host makes so.
+pub fn making(made: Made) -> f64 {
+    match made {
+        Made::Filled => FRESH_NS,
+        Made::Drawn => DRAWN_NS,
+        Made::Listed => LISTED_NS,
     }
 }
 

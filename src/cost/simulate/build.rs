@@ -8,7 +8,7 @@ use super::legacy;
 use super::model::{Late, Program, Reach};
 use super::packed::Packed;
 use super::sample::{self, Loop};
-use super::step::{GroupIx, Op, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
+use super::step::{GroupIx, Op, Rank, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, GlobalPid, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
@@ -334,24 +334,7 @@ impl Builder<'_> {
         for (at, Entry { call, ops }) in self.draft.issue.entries().enumerate() {
             let (first_op, kept) = (next_op, is_kept(at));
             next_op = next_op + ops as usize;
-            let mut step = Step {
-                gap: 0,
-                length: 0,
-                back: 0,
-                first_op,
-                ops,
-                site: None,
-                overhead: 0,
-                around: 0,
-                traced: 0,
-                thread: program.unknown_thread(),
-                after: program.unknown_thread(),
-                kind: StepKind::Given,
-                role: Role::None,
-                flush: false,
-                last: false,
-                staged: false,
-            };
+            let mut step = Step::given(first_op, ops, program.unknown_thread());
             for op in step.ranks().map(|rank| self.draft.issue.order.op(rank)) {
                 let stream = self.profile.ops.stream(op);
                 until.see(stream, program.group[stream], self.profile.ops.end(op));

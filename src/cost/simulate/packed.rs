@@ -8,7 +8,7 @@
 //! A simulated run goes over all of them: what it reads per step and op is what it costs.
 
 use super::legacy;
-use super::step::{HostThread, Op, Rank, Role, Step, StepKind};
+use super::step::{HostThread, Op, Rank, Step, StepKind};
 use crate::profile::ids::{StreamIx, index};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -284,20 +284,9 @@ impl Row for StepRow {
         Step {
             gap: self.gap.into(),
             length: (self.bits & LOW) as i64,
-            back: 0,
-            first_op: self.first_op,
-            ops: if given { 1 } else { self.ops() as u32 },
-            site: None,
             overhead: (self.bits >> SHORT & LOW) as u32,
-            around: 0,
-            traced: 0,
-            thread: self.thread(),
-            after: self.thread(),
             kind: if given { StepKind::Given } else { StepKind::Launch(None) },
-            role: Role::None,
-            flush: false,
-            last: false,
-            staged: false,
+            ..Step::given(self.first_op, if given { 1 } else { self.ops() as u32 }, self.thread())
         }
     }
 }

@@ -125,6 +125,29 @@ pub struct Step {
 }
 
 impl Step {
+    /// Ops without a call, from `first_op` on: what a thread's call comes to is filled in.
+    #[inline]
+    pub(super) fn given(first_op: Rank, ops: u32, thread: HostThread) -> Self {
+        Self {
+            gap: 0,
+            length: 0,
+            back: 0,
+            first_op,
+            ops,
+            site: None,
+            overhead: 0,
+            around: 0,
+            traced: 0,
+            thread,
+            after: thread,
+            kind: StepKind::Given,
+            role: Role::None,
+            flush: false,
+            last: false,
+            staged: false,
+        }
+    }
+
     /// Its ops.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (self.first_op.index()..self.next_op().index()).map(Rank::from)

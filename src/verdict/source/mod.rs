@@ -152,6 +152,7 @@ fn combine(file: &parse::Source, judged: Vec<Reading>, alike: bool) -> Option<Re
             }
         }
         whole.outcome = together(file, whole.outcome, other.outcome);
+        mine.made = mine.made.or(theirs.made);
         for evidence in theirs.evidence {
             if !mine.evidence.contains(&evidence) {
                 mine.evidence.push(evidence);

@@ -24,7 +24,7 @@ mod rules;
 pub mod sizes;
 mod steps;
 
-use crate::rules::{Lean, Role, grade};
+use crate::rules::{Lean, Role, grade, says};
 use crate::sites::Bundle;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Direction, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
@@ -99,17 +99,14 @@ impl Leaning {
         let at = if decided.is_some() { 1 } else { verdict.evidence.len() };
         verdict.evidence.splice(at..at, fired);
     }
+}
 
-    /// What a bare synchronisation is for, where a clock is read beside it and its code says that it measures: false as
-    /// before, but timing.
-    pub fn measures(&self, bundle: &Bundle, verdict: &mut Verdict) {
-        let clock = self.fired.iter().find(|f| f.rule == RuleId::X17);
-        let Some((clock, name)) = clock.zip(rules::measuring(bundle)) else { return };
-        let text = format!("it happens in {name}, by its name code that measures time");
-        verdict.kind = Kind::Timing;
-        verdict.evidence.push(Evidence::new(RuleId::X17, clock.text.clone()));
-        verdict.evidence.push(Evidence::new(RuleId::X11, text));
-    }
+/// R25: what a bare synchronisation is for, where a clock is read beside it in code that says that it measures.
+pub fn timing(bundle: &Bundle, observed: &Observed) -> Option<Verdict> {
+    let name = rules::measuring(bundle, observed)?;
+    let text =
+        format!("the thread reads a clock right beside it, in {name}, by its name code that measures time");
+    Some(says(grade::R25, Kind::Timing, None, text))
 }
 
 /// Whether the wait is for a value: only then weak evidence may decide.

@@ -85,7 +85,7 @@ pub const RULES: &[(RuleId, Says)] = &[
         (b.role == ThreadRole::Autograd && bytes(b) == Some(1) && often)
             .then(|| "one byte is read after one backward operation upon the other: anomaly detection".into())
     }),
-    (RuleId::X17, |_, o| mostly(o, |s| s.clocked).then(|| "the thread reads a clock right beside it".into())),
+    (RuleId::X17, |_, o| clocked(o).then(|| "the thread reads a clock right beside it".into())),
     (RuleId::X18, |b, o| {
         (b.blocking == Blocking::Event && b.completes && o.beside)
             .then(|| "it waits by an event for a copy on a stream of its own: made to overlap".into())
@@ -137,9 +137,13 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
 /// Words of code that measures time.
 const TIMING: Names = Names("timed timer timing elapsed latency bench benchmark throughput");
 
-/// The name of the code around, where it says that it measures time.
-pub fn measuring(b: &Bundle) -> Option<&str> {
-    code_names(b).find(|n| has_word(n, TIMING))
+/// The name of the code around, where it says that it measures time and a clock is read.
+pub fn measuring<'a>(b: &'a Bundle, o: &Observed) -> Option<&'a str> {
+    code_names(b).find(|n| has_word(n, TIMING)).filter(|_| clocked(o))
+}
+
+fn clocked(o: &Observed) -> bool {
+    mostly(o, |s| s.clocked)
 }
 
 /// Waits of one iteration that are as many as a model has layers, or parameters.

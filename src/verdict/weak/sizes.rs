@@ -7,9 +7,9 @@
 
 use crate::profile::Profile;
 use crate::profile::ops::OpKind;
-use crate::rules::grade;
+use crate::rules::grade::{self, DECIDED, Grade};
 use crate::sites::{Bundle, neighbours};
-use crate::vocabulary::{Class, Evidence, Kind, PatternId::*, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use crate::waits::Waits;
 use crate::waits::device::Devices;
 
@@ -71,31 +71,25 @@ impl Sizes {
     }
 
     /// Leaves open what a rule says of a size by the operator's name alone, where the host may know it: one that never changes, and
-    /// a single number of which nothing shows that it does. Of other sizes it is less sure then.
-    pub fn temper(self, verdict: &mut Verdict) {
-        let repeat =
-            "the same sizes follow it every time: whether the host knows them, the trace does not tell";
-        let unseen =
-            "no size is seen to change with it: whether the host knows the number, the trace does not tell";
-        let (grade, text) = match (self, verdict.pattern) {
-            (Self::Repeat, _) => (grade::R18_SAME, repeat),
-            (Self::Unseen, Some(A07 | A08)) => (grade::R18_NUMBER, unseen),
-            (Self::Unseen, _) => {
-                verdict.confidence = grade::R18_UNSEEN.confidence;
-                return;
-            }
-            (Self::Differ, _) => return,
+    /// a single number of which nothing shows that it does. Of other sizes it is less sure then. `unseen`: how sure, by the operator.
+    pub fn temper(self, verdict: &mut Verdict, unseen: Grade) {
+        let (grade, text) = match self {
+            Self::Repeat => (
+                grade::R18_SAME,
+                "the same sizes follow it every time: whether the host knows them, the trace does not tell",
+            ),
+            Self::Unseen => (
+                unseen,
+                "no size is seen to change with it: whether the host knows the number, the trace does not tell",
+            ),
+            Self::Differ => return,
         };
-        (verdict.class, verdict.kind, verdict.confidence) =
-            (Class::Unknown, Kind::ValueRead, grade.confidence);
-        verdict.evidence.push(Evidence::new(RuleId::Undecided, text));
+        verdict.confidence = grade.confidence;
+        if grade.confidence < DECIDED {
+            (verdict.class, verdict.kind) = (Class::Unknown, Kind::ValueRead);
+            verdict.evidence.push(Evidence::new(RuleId::Undecided, text));
+        }
     }
-}
-
-/// Whether a verdict says by the operator's name alone that a count of elements, or a number as an index or bound, is needed.
-pub fn asked(verdict: &Verdict) -> bool {
-    matches!(verdict.pattern, Some(B01 | B02 | B03 | A07 | A08))
-        && verdict.evidence.first().is_some_and(|first| first.rule == RuleId::R18)
 }
 
 #[cfg(test)]

@@ -79,6 +79,10 @@ def text(names, model):
     ids = model.step().argmax(-1).view(-1)
     return ''.join([names[int(i)] for i in ids])  #! int: round-trip; pattern A14; expression int(i)
 
+def text_of_tuple(names, model):
+    ids = model.step().argmax(-1).view(-1)
+    return ''.join([names[int(i)] for i in iter(tuple(ids))])  #! int: round-trip; pattern A14; expression int(i)
+
 # --- a list that is asked for an entry by each element
 class Words:
     def __getitem__(self, i):

@@ -108,7 +108,7 @@ fn other_python_toolkits_keep_their_lines() {
     assert_eq!(sync.pattern, Some(PatternId::K01));
 }
 
-/// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (X17).
+/// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (R25).
 #[test]
 fn a_clock_beside_the_wait_is_timed_by_events() {
     let (mut e, t, _) = program("./jacobi", "main_42_gpu");

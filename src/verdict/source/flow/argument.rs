@@ -13,7 +13,7 @@ use crate::verdict::source::infer::{
     sinks,
 };
 use crate::verdict::source::parse::{
-    Node, Path, Source, dotted, full_callee, nodes, scope, split_callee, string, within,
+    Node, Path, Source, WRAPPERS, dotted, full_callee, nodes, scope, split_callee, string, within,
 };
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -295,7 +295,8 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
             }
             None => {}
         },
-        ("", "list" | "tuple" | "sorted" | "reversed" | "iter") | (_, "deepcopy" | "copy") => {}
+        ("", "sorted") | (_, "deepcopy" | "copy") => {}
+        ("", name) if WRAPPERS.has(name) => {}
         ("", "enumerate") => {
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([Step::Index(1), Step::Any]);

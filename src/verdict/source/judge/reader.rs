@@ -195,7 +195,9 @@ impl<'c, 'a> Case<'c, 'a> {
                 let what = "waits for an upload: no GPU value reaches the CPU";
                 let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 let bytes = self.site.observed.largest;
-                verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x, bytes)));
+                if let Some((made, text)) = moved.and_then(|x| surroundings::made(self.here, x, bytes)) {
+                    verdict.makes(made, text);
+                }
                 verdict
             }
             (None, _) => {

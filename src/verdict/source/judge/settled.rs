@@ -79,7 +79,9 @@ impl<'a> Case<'_, 'a> {
                 };
                 let mut verdict =
                     self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
-                verdict.evidence.extend(surroundings::listed(self.here, self.parts()));
+                if let Some((made, text)) = surroundings::listed(self.here, self.parts()) {
+                    verdict.makes(made, text);
+                }
                 verdict
             }
             (_, Index::Mask) if store => {

@@ -4,7 +4,7 @@ use crate::text::shorten_end;
 use crate::verdict::source::infer::{Here, JOINS, TORCH, counts, draws, fills, function_of, is_of_sizes};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{nodes, scope};
-use crate::vocabulary::{Evidence, RuleId};
+use crate::vocabulary::{Evidence, Made, RuleId};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
@@ -34,7 +34,7 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
 ///     images = torch.cat(views)        54 MiB of fresh memory, which no loader has pinned
 ///     images = images.to(device)
 /// ```
-pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evidence> {
+pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
     let (made, place) = match moved {
         Expr::Name(name) => {
             let [store] = &*scope::reaching(here.path, name) else { return None };
@@ -50,29 +50,29 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<Evide
     };
     let joins =
         made.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name));
-    let (rule, what) = match made {
-        _ if draws(made) => (RuleId::S23, "draws it on the CPU: the GPU does so in no time"),
+    let (how, what) = match made {
+        _ if draws(made) => (Made::Drawn, "draws it on the CPU: the GPU does so in no time"),
         _ if counts(made) => (
-            RuleId::S24,
+            Made::Listed,
             "counts on the CPU, number by number: torch.arange(n, device=device) costs it nothing",
         ),
-        _ if fills(made) => (RuleId::S22, "fills it on the CPU: made on the GPU, it costs the CPU nothing"),
+        _ if fills(made) => (Made::Filled, "fills it on the CPU: made on the GPU, it costs the CPU nothing"),
         _ if is_of_sizes(&place, made) => (
-            RuleId::S22,
+            Made::Filled,
             "makes it on the CPU of sizes and numbers alone: made on the GPU, or kept there while the sizes stay, it costs the CPU nothing",
         ),
         _ if joins && bytes >= WORTH_JOINING => (
-            RuleId::S22,
+            Made::Filled,
             "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",
         ),
         _ => return None,
     };
     let (text, line) = (here.text(made), here.file().line_of(made.start()));
-    Some(Evidence::new(rule, format!("`{}` on line {line} {what}", shorten_end(&text, LONGEST))))
+    Some((how, format!("`{}` on line {line} {what}", shorten_end(&text, LONGEST))))
 }
 
 /// S24: an index that is a list, of which PyTorch makes a tensor each time.
-pub fn listed<'a>(here: Here<'_, 'a>, parts: &'a [Expr]) -> Option<Evidence> {
+pub fn listed<'a>(here: Here<'_, 'a>, parts: &'a [Expr]) -> Option<(Made, String)> {
     let is_list = |part: &&'a Expr| {
         let value = match part {
             Expr::Name(name) => scope::assigned(here.path, name),
@@ -83,7 +83,7 @@ pub fn listed<'a>(here: Here<'_, 'a>, parts: &'a [Expr]) -> Option<Evidence> {
     let list = parts.iter().find(is_list)?;
     let text = here.text(list);
     let what = format!("the CPU makes a tensor of the list `{}` each time", shorten_end(&text, LONGEST));
-    Some(Evidence::new(RuleId::S24, what))
+    Some((Made::Listed, what))
 }
 
 /// The least that is worth joining on the GPU: each part costs a copy of its own, some 15 µs. Eight parts of 1 MiB in all take 0.1 ms

@@ -145,6 +145,9 @@ fn only_synchronises(body: &[Stmt]) -> bool {
     })
 }
 
+/// Modules of which [`is_clock`] knows the clocks.
+pub const CLOCKS: Names = Names("time timeit datetime");
+
 /// Whether a call reads a clock.
 pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
     let callee = full_callee(file, call);

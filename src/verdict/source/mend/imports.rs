@@ -1,6 +1,6 @@
 //! Imports that nothing uses any more.
 
-use crate::verdict::source::infer::Names;
+use super::delete::CLOCKS;
 use crate::verdict::source::parse::{Node, Source, called, last, nodes};
 use ruff_python_ast::Stmt;
 use ruff_text_size::{TextRange, TextSize};
@@ -18,7 +18,6 @@ pub fn unused(before: &Source, after: &Source) -> Vec<TextRange> {
         })
     };
     let Node::ModModule(module) = after.module() else { return Vec::new() };
-    const CLOCKS: Names = Names("time timeit datetime");
     let single = module.body.iter().filter_map(|stmt| match stmt {
         Stmt::ImportFrom(import) => match (&*import.names, import.module.as_deref()) {
             ([one], Some(from)) if from.starts_with("torch") || CLOCKS.has(from) => Some((import.range, one)),

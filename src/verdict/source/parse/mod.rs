@@ -10,5 +10,5 @@ pub use file::Source;
 pub use imports::{Import, called, full_callee, full_name, split_root};
 pub use nodes::function_scope;
 pub use nodes::{Node, Path, argument, dotted, flag, last, range, split_callee, statement, string, within};
-pub use scope::{Definition, Given, Occurrence, argument_for};
+pub use scope::{Definition, Given, Occurrence, WRAPPERS, argument_for};
 pub use tree::{Refused, SourceRoot, SourceTree};

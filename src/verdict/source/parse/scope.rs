@@ -1,6 +1,7 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
+use crate::text::Names;
 use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -395,6 +396,9 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     Given::Other
 }
 
+/// What hands its first argument on, element by element.
+pub const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
+
 /// What the loop goes through that gives the name at the end of a path its values, by its place in the tuples of the target:
 /// `xs` for the x of `for i, (x, y) in enumerate(zip(xs, ys))`. `None` where there is none, or it counts.
 pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
@@ -408,10 +412,10 @@ pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     while let Expr::Call(call) = iterated {
         let mut rest = places.clone();
         let (at, unpacks) = match (nodes::name(&call.func), rest.next()) {
-            ("range", _) | ("enumerate", Some(0)) => return None,
+            ("range" | "trange", _) | ("enumerate", Some(0)) => return None,
             ("enumerate", Some(1)) => (0, true),
             ("zip", Some(at)) => (at, true),
-            ("reversed" | "tqdm" | "list", _) => (0, false),
+            (name, _) if WRAPPERS.has(name) => (0, false),
             _ => break,
         };
         match call.arguments.args.get(at) {

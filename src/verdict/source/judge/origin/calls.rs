@@ -7,7 +7,8 @@ use crate::verdict::source::infer::{
     Here, NUMERIC, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
 };
 use crate::verdict::source::parse::{
-    Import, Node, Path, Source, dotted, function_scope, last, nodes, scope, split_callee, split_root,
+    Import, Node, Path, Source, WRAPPERS, dotted, function_scope, last, nodes, scope, split_callee,
+    split_root,
 };
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::TextRange;
@@ -24,8 +25,6 @@ const PURE: Names = Names(
 );
 /// Of these, the ones that are builtins too.
 const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
-/// What hands its argument on, element by element.
-const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
 /// Further functions and methods that hand on what they are given, or what lies in it.
 const HANDS_ON: Names = Names("enumerate zip items values get pop next");
 /// Functions of torch that make a tensor of numbers that the program names.
