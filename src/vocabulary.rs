@@ -438,8 +438,9 @@ pub enum Made {
 }
 
 impl Verdict {
-    /// Says how the host makes what is uploaded.
-    pub fn makes(&mut self, made: Made, text: String) {
+    /// Says how the host makes what is uploaded, if it does.
+    pub fn makes(&mut self, made: Option<(Made, String)>) {
+        let Some((made, text)) = made else { return };
         let rule = match made {
             Made::Filled => RuleId::S22,
             Made::Drawn => RuleId::S23,

@@ -5,7 +5,7 @@ use crate::catalogue::{self, Case, Category, Pattern};
 use crate::rules::{self, Role};
 use crate::verdict::site::Site;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, Direction, HostMemory, Kind, Strategy, ThreadRole,
+    Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, Strategy, ThreadRole,
 };
 
 /// What to do about a site.
@@ -53,7 +53,7 @@ impl CaptureAnalysis {
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
-        let guards = || site.verdict.evidence.iter().any(|one| rules::role(one.rule) == Some(Role::Guard));
+        let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
         Some(match kind {
@@ -80,7 +80,7 @@ impl CaptureAnalysis {
             Kind::Redundant | Kind::Idle if !plain => {
                 (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
             }
-            Kind::Barrier if guards() => {
+            Kind::Barrier if site.verdict.evidence.iter().any(guard) => {
                 (entry.fix.strategy, "two buffers in turn, each with an event: then it seldom waits")
             }
             Kind::Timing if plain && entry.fix.strategy == Strategy::Remove => {

@@ -8,7 +8,7 @@ use super::snapshot::{Snapshot, ranks};
 use crate::cost::statistics::QUARTILES_APART;
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
-use crate::rules::{self, Role};
+use crate::rules;
 use crate::vocabulary::{Attribution, Direction, DriverApi, Kind, Per, Sample, ThreadRole, index};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -70,9 +70,9 @@ pub enum KindGroup {
     Other(Kind),
 }
 
-/// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from run to run.
+/// Whether the verdict rests, in part, on what the trace shows around the wait, which strays from run to run.
 pub fn is_indirect(site: &Site) -> bool {
-    site.evidence.iter().any(|e| matches!(rules::role(e.rule), Some(Role::Weak(_))))
+    site.evidence.iter().any(|e| rules::row(e.rule).is_some_and(|rule| rule.strays))
 }
 
 impl KindGroup {
@@ -234,6 +234,7 @@ pub fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
 mod tests {
     use super::*;
     use crate::model::sample;
+    use crate::vocabulary::{Evidence, RuleId};
 
     #[test]
     fn names_that_join_to_one_text_are_two() {
@@ -246,5 +247,13 @@ mod tests {
         let side = Snapshot::of(report, true);
         let units = units(&side, Granularity::Line);
         assert_eq!(units.iter().map(|unit| unit.ids.len()).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    /// A clock may be seen in one capture and not in the other.
+    #[test]
+    fn timing_by_a_clock_beside_the_wait_strays() {
+        let mut site = sample::single().sites[0].clone();
+        (site.kind, site.evidence) = (Kind::Timing, vec![Evidence::new(RuleId::R25, "")]);
+        assert_eq!(KindGroup::of(&site), KindGroup::Indirect);
     }
 }

@@ -7,8 +7,8 @@
 //! the rules of the source were mended on half of the open programs, which the counts of `real` are of.
 //!
 //! A label is of a line. Both wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs. Those of R18
-//! are sizes that values do decide, of code that the label says could do without: a mask multiplied in place of a selection, which
-//! the line tells (S11) where it is at hand; a sparse matrix coalesced once. Those of S02 and S06 are tests that only a warning, or
+//! are sizes that values do decide, most in its surest case, of code that the label says could do without: a mask multiplied in place
+//! of a selection, which the line tells (S11) where it is at hand; a sparse matrix coalesced once. Those of S02 and S06 are tests that only a warning, or
 //! a figure printed now and then, hangs on, and of lengths that the host had; those of S11 to S13 are one program's (vits): reads and
 //! writes through a mask that `torch.where` can do, slices that a gather can. Of all `unseen` verdicts that said to be sure from 0.9 on,
 //! 201 of 218 are right; from 0.8, 48 of 64; from 0.65, 45 of 49. Losses of distances (S11) were told in sight of the last eleven but ten.

@@ -28,6 +28,8 @@ pub struct Rule {
     pub role: Role,
     /// Where the trace says the same kind, its entry of the catalogue is the one that tells more.
     pub finer: bool,
+    /// It rests on what happened to run around the wait, which strays from run to run: weak rules do.
+    pub strays: bool,
     /// A drawn timeline; of a rule of the source, lines of Python.
     pub example: &'static str,
 }
@@ -88,11 +90,6 @@ pub fn row(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// What a rule does to a verdict; `None` for one of another version of the program.
-pub fn role(id: RuleId) -> Option<Role> {
-    row(id).map(|rule| rule.role)
-}
-
 /// The rule of that id, in any case, with or without the zeros before its number.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
     let plain = |id: &str| {
@@ -105,11 +102,16 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
 
 impl Rule {
     const fn of(id: RuleId, role: Role) -> Self {
-        Self { id, looks_at: "", proves: "", role, finer: false, example: "" }
+        let strays = matches!(role, Role::Weak(_));
+        Self { id, looks_at: "", proves: "", role, finer: false, strays, example: "" }
     }
 
     const fn finer(self) -> Self {
         Self { finer: true, ..self }
+    }
+
+    const fn strays(self) -> Self {
+        Self { strays: true, ..self }
     }
 
     const fn looks_at(self, looks_at: &'static str) -> Self {

@@ -154,6 +154,7 @@ host      [all_reduce] [synchronize====================]
 stream 7        [ncclDevKernel_AllReduce~~~~~~~~~~~~]
 peer            ………………………… late …………………………[ncclDevKernel~]"),
     rule(RuleId::R25, Yields::to(To::Anything))
+        .strays()
         .looks_at("As R02; with it clock_gettime within a millisecond, in captures with operating-system calls, and the names of the user's functions and NVTX ranges around: words such as timer, bench.")
         .proves("The program measures time there: of what R02 calls explicit, what it is for.")
         .example("\

@@ -195,9 +195,7 @@ impl<'c, 'a> Case<'c, 'a> {
                 let what = "waits for an upload: no GPU value reaches the CPU";
                 let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 let bytes = self.site.observed.largest;
-                if let Some((made, text)) = moved.and_then(|x| surroundings::made(self.here, x, bytes)) {
-                    verdict.makes(made, text);
-                }
+                verdict.makes(moved.and_then(|x| surroundings::made(self.here, x, bytes)));
                 verdict
             }
             (None, _) => {

@@ -79,9 +79,7 @@ impl<'a> Case<'_, 'a> {
                 };
                 let mut verdict =
                     self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
-                if let Some((made, text)) = surroundings::listed(self.here, self.parts()) {
-                    verdict.makes(made, text);
-                }
+                verdict.makes(surroundings::listed(self.here, self.parts()));
                 verdict
             }
             (_, Index::Mask) if store => {
