@@ -233,6 +233,16 @@ def old(b, n, values, device):
     given = torch.empty(n).fill_(values[0]).to(device)  #! to: upload; pattern C15; rules S09
     return cost, noise, rows, data, torch.from_numpy(values).float().to(device)  #! to: upload; pattern C15; rules S09
 
+# --- by a name, moved where there is a GPU; read elsewhere too, it may stay on the host
+def constants(x, n):
+    targets = torch.ones(x.shape) * -1
+    if torch.cuda.is_available():
+        targets = targets.cuda()  #! cuda: upload; pattern C14; rules S09 S22
+    zeros = torch.zeros(n)
+    moved = zeros.cuda()  #! cuda: upload; pattern C15; rules S09 S22
+    zeros[0] = 1
+    return targets, moved, zeros
+
 # --- a field that its module has had since it was made; set from outside; written by elements; a module; none
 class Net(nn.Module):
     def __init__(self, n, width, weight):

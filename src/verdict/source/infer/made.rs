@@ -1,8 +1,9 @@
 //! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
 
 use super::libraries::*;
-use crate::verdict::source::parse::{Node, dotted, nodes, scope, split_callee};
-use ruff_python_ast::{Expr, ExprCall};
+use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee};
+use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign};
+use ruff_text_size::Ranged;
 
 /// Methods that overwrite all of a tensor with no data.
 const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_");
@@ -49,6 +50,26 @@ pub fn fills(expr: &Expr) -> bool {
     }
 }
 
+/// The only value that a name has where it is read, each time anew, and read nowhere before, where it might be written to; with
+/// the place.
+pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    let [store] = &*scope::reaching(path, name) else { return None };
+    let (value, place) = scope::value(store.clone())?;
+    let from = nodes::range(&place).end();
+    let mut loops = path.iter().filter(|node| nodes::is_loop(**node));
+    let reads = scope::reads(store, &name.id);
+    let mut before = reads.iter().map(|read| nodes::range(read).start());
+    let used = before.any(|at| (from..name.start()).contains(&at));
+    Some((value, place)).filter(|_| !used && loops.all(|one| one.range().contains(from)))
+}
+
+/// Whether the statement gives the name another value: `x = x.cuda()`.
+fn renames(path: &[Node<'_>], name: &ExprName) -> bool {
+    let statement = path.iter().rev().find(|node| node.is_statement());
+    let target = |ast: &StmtAssign| matches!(&ast.targets[..], [Expr::Name(target)] if target.id == name.id);
+    matches!(statement, Some(Node::StmtAssign(ast)) if target(ast))
+}
+
 /// Names followed from what is moved to what it is made of.
 const MAX_NAMES: u8 = 6;
 
@@ -65,9 +86,10 @@ pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
         let same = |part: &'a Expr| of_sizes(path, part, names);
         match unformed(expr) {
             _ if fills(expr) => true,
-            // Read elsewhere too, it may be written to there.
-            Expr::Name(name) if names > 0 => scope::assigned(path, name).is_some_and(|(value, place)| {
-                scope::reads(&place, &name.id).len() == 1 && of_sizes(&place, value, names - 1)
+            // Read elsewhere too, it may be written to there, or stay on the host: not where the moved tensor takes its name.
+            Expr::Name(name) if names > 0 => unread(path, name).is_some_and(|(value, place)| {
+                (scope::reads(&place, &name.id).len() == 1 || renames(path, name))
+                    && of_sizes(&place, value, names - 1)
             }),
             Expr::BinOp(ast) if nodes::is_number(&ast.left) => same(&ast.right),
             Expr::BinOp(ast) => same(&ast.left) && (nodes::is_number(&ast.right) || same(&ast.right)),

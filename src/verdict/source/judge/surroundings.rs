@@ -1,7 +1,9 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{Here, JOINS, TORCH, counts, draws, fills, function_of, is_of_sizes};
+use crate::verdict::source::infer::{
+    Here, JOINS, TORCH, counts, draws, fills, function_of, is_of_sizes, unread,
+};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{nodes, scope};
 use crate::vocabulary::{Evidence, Made, RuleId};
@@ -36,16 +38,7 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
 /// ```
 pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
     let (made, place) = match moved {
-        Expr::Name(name) => {
-            let [store] = &*scope::reaching(here.path, name) else { return None };
-            let (value, place) = scope::value(store.clone())?;
-            let from = nodes::range(&place).end();
-            let mut loops = here.path.iter().filter(|node| nodes::is_loop(**node));
-            let reads = scope::reads(store, &name.id);
-            let mut between = reads.iter().map(|read| nodes::range(read).start());
-            let used = between.any(|at| (from..name.start()).contains(&at));
-            Some((value, place)).filter(|_| !used && loops.all(|one| one.range().contains(from)))?
-        }
+        Expr::Name(name) => unread(here.path, name)?,
         made => (made, here.path.to_vec()),
     };
     let joins =
