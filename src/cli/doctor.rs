@@ -6,8 +6,8 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::error::InputError;
+use sync_report::model::SCHEMA_VERSION;
 use sync_report::model::doctor::{Diagnosis, Examined};
-use sync_report::model::{SCHEMA_VERSION, Tool};
 use sync_report::text::escape_terminal;
 use sync_report::{analysis, doctor};
 
@@ -16,8 +16,7 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let args = DoctorArgs { profiles: folders::exports(&args.profiles)?, ..args };
     output::refuse_input(&args.output, &args.profiles)?;
     let exports = input::exports(&args.profiles, &args.shared)?;
-    let mut found =
-        Diagnosis { schema_version: SCHEMA_VERSION, tool: Tool::default(), ..Diagnosis::default() };
+    let mut found = Diagnosis { schema_version: SCHEMA_VERSION, ..Diagnosis::default() };
     // What was found of those before a file that cannot be read is printed all the same.
     let read = exports.paths.iter().try_for_each(|path| {
         found.captures.push(examine(path, &exports, &args)?);
