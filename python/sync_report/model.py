@@ -1124,7 +1124,9 @@ class Totals:
     avoidable_sites: int
     """Sites about which something can be done; one for those of several ranks that share a key."""
     repeating_false_sites: int
-    """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
+    """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`;
+    counted as `avoidable_sites`.
+    """
     chosen_sites: int
     """How many of them are not false: a change of theirs was asked for."""
     savings_unknown: bool

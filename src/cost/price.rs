@@ -77,7 +77,6 @@ pub fn price(
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
         pace: program.learned.pace,
-        counted: subjects.iter().filter(|s| s.counted).count() as u64,
         step_known: terms.step.map(|_| false),
         backtraces: program.backtraces,
         sampled: program.sample.count,

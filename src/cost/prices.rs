@@ -88,8 +88,6 @@ pub struct Prices {
     pub assumed_bandwidth: Option<f64>,
     /// How long launches take here, beside the host that the profiler's known figures are from.
     pub pace: f64,
-    /// How many sites the saving is of.
-    pub counted: u64,
     /// Whether what an iteration takes without a profiler could be used; `None` where it was not given.
     pub step_known: Option<bool>,
     /// Whether part of that is of backtraces.

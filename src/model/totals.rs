@@ -62,7 +62,8 @@ pub struct Totals {
     /// Sites about which something can be done; one for those of several ranks that share a key.
     #[serde(default)]
     pub avoidable_sites: u64,
-    /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`.
+    /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`; counted as
+    /// `avoidable_sites`.
     #[serde(default)]
     pub repeating_false_sites: u64,
     /// How many of them are not false: a change of theirs was asked for.

@@ -24,6 +24,7 @@ pub struct Assembler<'a> {
     scenario: &'a ResolvedScenario,
     report: Report,
     known: Known,
+    keys: savings::Keys,
     /// Collectives of each export.
     collectives: Vec<DataFrame>,
     moves: FxHashMap<SiteId, SiteId>,
@@ -36,8 +37,8 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
         let report = Report { schema_version: SCHEMA_VERSION, ..Report::default() };
-        let (known, collectives, moves, together) = Default::default();
-        Self { options, scenario, report, known, collectives, moves, together, exports }
+        let (known, keys, collectives, moves, together) = Default::default();
+        Self { options, scenario, report, known, keys, collectives, moves, together, exports }
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
@@ -54,7 +55,7 @@ impl<'a> Assembler<'a> {
         let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &listed, &mut self.report)?;
+        savings::of_run(found, &listed, &mut self.keys, &mut self.report)?;
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {

@@ -2,7 +2,7 @@
 
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
-use crate::cost::prices::{Price, Saving};
+use crate::cost::prices::{Price, Prices, Saving};
 use crate::cost::statistics::percent;
 use crate::frame::sites::Sites;
 use crate::model::{
@@ -12,6 +12,7 @@ use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
 use polars::prelude::{PolarsResult, col};
+use rustc_hash::FxHashSet;
 
 /// Gives each site its price.
 pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
@@ -50,13 +51,42 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
     }
 }
 
-/// Adds what fixing all false sites of an export saves, of which `sites` are all. Ranks run side by side: the slowest to gain
+/// Keys of the sites that figures of the whole are of, also of those that are not listed: several ranks share one.
+#[derive(Default)]
+pub struct Keys {
+    repeating: FxHashSet<String>,
+    chosen: FxHashSet<String>,
+    once: FxHashSet<String>,
+    after_loop: FxHashSet<String>,
+}
+
+impl Keys {
+    fn add(&mut self, sites: &[Site], prices: &Prices) {
+        for (site, price) in sites.iter().zip(&prices.sites) {
+            let chosen = site.recoverable.as_ref().is_some_and(|saving| saving.chosen);
+            let sets = [
+                (price.counted, &mut self.repeating),
+                (chosen, &mut self.chosen),
+                (site.once, &mut self.once),
+                (site.once && site.after_loop, &mut self.after_loop),
+            ];
+            sets.into_iter().filter(|set| set.0).for_each(|set| _ = set.1.insert(site.key.clone()));
+        }
+    }
+}
+
+/// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run side by side: the slowest to gain
 /// counts, not a sum.
 ///
 /// # Errors
 /// polars refused a query: a defect, never the data.
-pub fn of_run(found: &CaptureAnalysis, sites: &[Site], report: &mut Report) -> PolarsResult<()> {
-    let (prices, sites) = (&found.prices, Sites::of(report, sites)?);
+pub fn of_run(
+    found: &CaptureAnalysis,
+    sites: &[Site],
+    keys: &mut Keys,
+    report: &mut Report,
+) -> PolarsResult<()> {
+    let (prices, rows) = (&found.prices, Sites::of(report, sites)?);
     let totals = &mut report.totals;
     totals.collectives += found.collectives.count;
     totals.savings_unknown |= found.profile.lacks.iter().any(|lack| lack.prices);
@@ -64,13 +94,13 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], report: &mut Report) -> P
         return Ok(());
     }
     let run = &prices.run;
-    totals.repeating_false_sites += prices.counted;
-    totals.chosen_sites += sites.those(col("chosen"))?.sites.unsigned_abs();
-    let (all, after) = (sites.those(col("once"))?, sites.those(col("once").and(col("after_loop")))?);
+    keys.add(sites, prices);
+    totals.repeating_false_sites = keys.repeating.len() as u64;
+    totals.chosen_sites = keys.chosen.len() as u64;
+    let (all, after) = (rows.those(col("once"))?, rows.those(col("once").and(col("after_loop")))?);
     let once = &mut totals.once;
-    once.sites += all.sites.unsigned_abs();
+    (once.sites, once.after_loop_sites) = (keys.once.len() as u64, keys.after_loop.len() as u64);
     once.blocked_ns = once.blocked_ns.saturating_add(all.blocked_ns);
-    once.after_loop_sites += after.sites.unsigned_abs();
     once.after_loop_blocked_ns = once.after_loop_blocked_ns.saturating_add(after.blocked_ns);
     let larger = totals.recoverable_high_ns < Some(run.high);
     if larger {

@@ -197,6 +197,27 @@ fn the_odd_rank_is_named() {
     assert!(table.contains("rank 7: 3.10 ms, median 405 µs"), "{table}");
 }
 
+/// What is said of the whole counts a site of several ranks once, as the table does.
+#[test]
+fn a_false_site_of_all_ranks_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..4 {
+        let mut e = Export::new(Schema::V2026_2);
+        let t = e.thread(100 + rank, 100 + rank);
+        for i in 0..8 {
+            let at = 1_000_000 * (i + 1);
+            e.launch(t, at..at + 5_000, GPU0, at + 10_000..at + 300_000, "k");
+            let wait = e.device_sync(t, at + 6_000..at + 301_000, 0);
+            e.python(wait, &[("step", "/w/train.py", 50), ("synchronize", "/t/torch/cuda/__init__.py", 900)]);
+            e.nvtx(t, at..at + 900_000, &format!("step {i}"));
+        }
+        e.write(&folder.path().join(format!("rank_{rank}.sqlite")));
+    }
+    let totals = &report(folder.path())["totals"];
+    let sites = [&totals["sites"], &totals["avoidable_sites"], &totals["repeating_false_sites"]];
+    assert_eq!(sites, [1, 1, 1], "{totals}");
+}
+
 /// A site that few ranks have counts with 0 on the others.
 #[test]
 fn a_site_of_one_rank_is_zero_elsewhere() {
