@@ -41,7 +41,7 @@ macro_rules! figures {
             /// Of each of `groups` groups by their index in column `by`; 0 of a group without rows, and where a figure
             /// has none.
             fn of(rows: LazyFrame, by: &str, groups: usize) -> PolarsResult<Vec<Self>> {
-                let rows = rows.filter(col(by).is_not_null()).group_by([col(by)]);
+                let rows = rows.group_by([col(by)]);
                 let table = rows.agg([$($query.cast(DataType::Int64).alias(stringify!($field)),)+]).collect()?;
                 let mut all = vec![Self::default(); groups];
                 let group = table.column(by)?.u32()?;
@@ -290,16 +290,16 @@ impl Waits {
     ///  iteration  [0----------][1----------][2----------][3----------]
     ///  waits         w    w                    w    w       w    w       3 samples of 2 waits each
     /// ```
-    /// Iterations without a wait are left out: of a line that logs every tenth step they would make the median 0.
+    /// Iterations without a wait are left out: of a line that logs every tenth step they would make the median 0. Sorted by
+    /// site and iteration, each sample is a slice of the rows, not a list of its own.
     fn spreads(&self) -> PolarsResult<Vec<Spread>> {
-        let costs = [col("blocked_ns"), col("drain_ns")];
-        let waits = self.lazy().with_column(lit(1i64).alias("waits"));
-        let iterations = waits.clone().filter(col("iteration").is_not_null());
-        let iterations = iterations.group_by([col("site"), col("iteration")]).agg([
-            col("waits").sum(),
-            costs[0].clone().sum(),
-            costs[1].clone().sum(),
-        ]);
+        let [site, iteration] = ["site", "iteration"].map(|column| col(column).cast(DataType::UInt64));
+        let sample = (site * lit(1u64 << 32) + iteration).alias("sample");
+        let waits = self.lazy().with_columns([lit(1i64).alias("waits"), sample]);
+        let inside = waits.clone().filter(col("sample").is_not_null());
+        let samples = inside.sort(["sample"], SortMultipleOptions::default()).group_by([col("sample")]);
+        let [count, blocked, drain] = ["waits", "blocked_ns", "drain_ns"].map(|column| col(column).sum());
+        let iterations = samples.agg([col("site").first(), count, blocked, drain]);
         let inside = Quartiles::of(iterations, "site", self.paths.len())?;
         let each = Quartiles::of(waits, "site", self.paths.len())?;
         let spread = |(inside, each): (&Quartiles, &Quartiles)| {

@@ -281,7 +281,8 @@ impl CaptureAnalysis {
         let sources = judge.sources;
         self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
         if !again {
-            (profile.nvtx.payloads, profile.nvtx.texts) = Default::default();
+            let nvtx = &mut profile.nvtx;
+            (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();
         }
         let mut sites = site::join(judged, |site| self.paid_once(site).is_some());
         site::doubt(&mut sites, &sources);
