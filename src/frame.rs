@@ -2,12 +2,12 @@
 //! `--format parquet` writes it.
 //!
 //! ```text
-//!  site  path  class  kind  iteration  pid  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
-//!     0     1      0     3          0  435       1       0       7      1200    1950         750        90      4
-//!     2     4      1     0          –  435       1       –       –      2010    2025          15         0      –
+//!  site  path  iteration  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
+//!     0     1          0       1       0       7      1200    1950         750        90      4
+//!     2     4          –       1       –       –      2010    2025          15         0      –
 //! ```
 //! docs/formats.md lists what is written. In memory no row holds text: sites, paths, threads and devices are indices of the
-//! export's lists, class and kind of the vocabulary's. Sums are of whole ns and quantiles are values that occurred (nearest
+//! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest
 //! rank), whatever the number of threads.
 //!
 //! What is added up over sites (totals, the gate's amounts, the two sides of a comparison) are queries over the rows of the
@@ -23,8 +23,7 @@ pub mod sites;
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Site, Spread};
 use crate::profile::ids::ThreadIx;
-use crate::verdict::site::Site as FoundSite;
-use crate::vocabulary::{Class, Kind, Sample, SiteIx};
+use crate::vocabulary::{Sample, SiteIx};
 use crate::waits::device::DeviceIx;
 use crate::waits::{Wait, WaitId};
 use polars::prelude::*;
@@ -180,7 +179,8 @@ pub struct Waits {
     pub collectives: DataFrame,
     /// How many paths each site has.
     paths: TiVec<SiteIx, usize>,
-    /// `tid` of each thread, and GPU id of each device.
+    /// `pid` and `tid` of each thread, and GPU id of each device.
+    pids: Vec<u32>,
     tids: Vec<u32>,
     devices: Vec<u32>,
 }
@@ -192,15 +192,11 @@ impl Waits {
     /// polars refused the columns: a defect, never the data. So in all of this file.
     pub fn of(found: &CaptureAnalysis) -> PolarsResult<Self> {
         let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
-        let mut place: TiVec<WaitId, Option<(&FoundSite, SiteIx, usize)>> = vec![None; waits.len()].into();
-        let paths =
-            sites.iter_enumerated().flat_map(|(at, site)| site.paths.iter().map(move |p| (site, at, p)));
-        for (number, (site, at, path)) in paths.enumerate() {
-            path.waits.iter().for_each(|&w| place[w] = Some((site, at, number)));
+        let mut place: TiVec<WaitId, Option<(u32, u32)>> = vec![None; waits.len()].into();
+        let paths = sites.iter_enumerated().flat_map(|(at, site)| site.paths.iter().map(move |p| (at, p)));
+        for (number, (at, path)) in paths.enumerate() {
+            path.waits.iter().for_each(|&w| place[w] = Some((at.index() as u32, number as u32)));
         }
-        let of = |of: fn((&FoundSite, SiteIx, usize)) -> usize| -> Vec<Option<u32>> {
-            place.iter().map(|place| place.map(|place| of(place) as u32)).collect()
-        };
         let iterations = found.iterations.as_ref();
         let mut near = 0;
         let inside: Vec<Option<(u32, i64)>> = each(waits, |w| {
@@ -212,13 +208,10 @@ impl Waits {
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;
         let frame = df![
-            "site" => of(|(_, at, _)| at.index()),
-            "path" => of(|(_, _, path)| path),
-            "class" => of(|(site, ..)| site.verdict.class as usize),
-            "kind" => of(|(site, ..)| site.verdict.kind as usize),
+            "site" => place.iter().map(|place| Some((*place)?.0)).collect::<Vec<_>>(),
+            "path" => place.iter().map(|place| Some((*place)?.1)).collect::<Vec<_>>(),
             "iteration" => inside.iter().map(|i| Some(i.as_ref()?.0)).collect::<Vec<_>>(),
             "offset_ns" => inside.iter().map(|i| Some(i.as_ref()?.1)).collect::<Vec<_>>(),
-            "pid" => each(waits, |w| w.pid.pid()),
             "thread" => each(waits, |w| w.thread.index() as u32),
             "device" => each(waits, device),
             "stream" => each(waits, |w| w.stream.known()),
@@ -230,11 +223,12 @@ impl Waits {
             "found_nothing" => each(waits, |w| w.found.is_nothing()),
             "recoverable_each_high_ns" => found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>(),
         ]?;
+        let pids = profile.calls.threads.iter().map(|t| t.pid()).collect();
         let tids = profile.calls.threads.iter().map(|t| t.tid()).collect();
         let devices = devices.list.iter().map(|d| d.id).collect();
         let paths = sites.iter().map(|site| site.paths.len()).collect();
         let collectives = collectives::table(found)?;
-        Ok(Self { frame, collectives, paths, tids, devices })
+        Ok(Self { frame, collectives, paths, pids, tids, devices })
     }
 
     fn lazy(&self) -> LazyFrame {
@@ -294,14 +288,16 @@ impl Waits {
     /// site and iteration, each sample is a slice of the rows, not a list of its own.
     fn spreads(&self) -> PolarsResult<Vec<Spread>> {
         let [site, iteration] = ["site", "iteration"].map(|column| col(column).cast(DataType::UInt64));
+        let site_of = (col("sample") / lit(1u64 << 32)).cast(DataType::UInt32).alias("site");
         let sample = (site * lit(1u64 << 32) + iteration).alias("sample");
-        let waits = self.lazy().with_columns([lit(1i64).alias("waits"), sample]);
-        let inside = waits.clone().filter(col("sample").is_not_null());
-        let samples = inside.sort(["sample"], SortMultipleOptions::default()).group_by([col("sample")]);
-        let [count, blocked, drain] = ["waits", "blocked_ns", "drain_ns"].map(|column| col(column).sum());
-        let iterations = samples.agg([col("site").first(), count, blocked, drain]);
-        let inside = Quartiles::of(iterations, "site", self.paths.len())?;
-        let each = Quartiles::of(waits, "site", self.paths.len())?;
+        let [blocked, drain] = ["blocked_ns", "drain_ns"].map(col);
+        let rows = self.lazy().select([sample, blocked.clone(), drain.clone()]);
+        let rows = rows.filter(col("sample").is_not_null());
+        let samples = rows.sort(["sample"], SortMultipleOptions::default()).group_by([col("sample")]);
+        let samples = samples.agg([len().alias("waits"), blocked.sum(), drain.sum()]).with_column(site_of);
+        let inside = Quartiles::of(samples, "site", self.paths.len())?;
+        let each = self.lazy().with_column(lit(1u32).alias("waits"));
+        let each = Quartiles::of(each, "site", self.paths.len())?;
         let spread = |(inside, each): (&Quartiles, &Quartiles)| {
             let (per, q) = match inside.samples {
                 0 => (Sample::Wait, each),
@@ -334,16 +330,15 @@ impl Waits {
             lit(values.into_series()).gather(col("site"), false).alias(name)
         };
         let of = |ids: &[u32], column: &str| lit(Series::new(column.into(), ids)).gather(col(column), false);
-        let word = |name: &str, all: Vec<&str>| lit(Series::new(name.into(), all)).gather(col(name), false);
         let number = |name: &str, value: Expr| value.cast(DataType::Int64).alias(name);
         let columns = [
             text("site", |s| &s.id),
             text("key", |s| &s.key),
-            word("class", Class::ALL.iter().map(|class| class.as_str()).collect()),
-            word("kind", Kind::ALL.iter().map(|kind| kind.as_str()).collect()),
+            text("class", |s| s.class.as_str()),
+            text("kind", |s| s.kind.as_str()),
             lit(profile).alias("profile"),
             number("iteration", col("iteration")),
-            number("pid", col("pid")),
+            number("pid", of(&self.pids, "thread")),
             number("tid", of(&self.tids, "thread")),
             number("device", of(&self.devices, "device")),
             number("stream", col("stream")),
@@ -382,6 +377,7 @@ mod tests {
             frame: frame.expect("columns of one length"),
             collectives: DataFrame::empty(),
             paths: vec![1; 3].into(),
+            pids: Vec::new(),
             tids: Vec::new(),
             devices: Vec::new(),
         }

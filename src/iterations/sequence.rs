@@ -15,6 +15,7 @@ use super::found::{self, Kind, Loop, Turn};
 use super::{Iterations, Other};
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::coded::Dictionary;
 use crate::profile::ids::{CallId, GlobalPid, OpId};
 use crate::profile::ops::{OpKind, multiplies_matrices};
 use crate::vocabulary::Direction;
@@ -48,14 +49,14 @@ pub fn find(
     waiting: &[CallId],
     warm_up: Option<(i64, i64)>,
 ) -> Result<Option<Iterations>, InputError> {
-    let mut keys = keys(profile, waiting);
+    let mut keys = Keys::new(profile, waiting);
     let mut events: FxHashMap<GlobalPid, Vec<CallId>> = FxHashMap::default();
-    for call in profile.calls.ids().filter(|&call| keys[call] != 0) {
+    for call in profile.calls.ids().filter(|&call| keys.of(call) != 0) {
         events.entry(profile.calls.tid(call).process()).or_default().push(call);
     }
     let mut processes: Vec<(GlobalPid, Vec<CallId>)> = events.into_iter().collect();
     processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
-    let found = |profile: &Profile, keys: &TiVec<CallId, Key>, sure| {
+    let found = |profile: &Profile, keys: &Keys, sure| {
         processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)))
     };
     if let Some(exactly) = found(profile, &keys, found::SURE) {
@@ -63,25 +64,41 @@ pub fn find(
     }
     let names = profile.kernel_names()?.into_iter().filter(|(_, name)| multiplies_matrices(name));
     let products: FxHashSet<Key> = names.map(|(id, _)| KERNEL | Key::from(id)).collect();
-    keys.iter_mut().filter(|key| products.contains(key)).for_each(|key| *key = PRODUCT);
+    keys.all.iter_mut().filter(|key| products.contains(key)).for_each(|key| *key = PRODUCT);
     Ok(found(profile, &keys, SURE_OF_LESS))
 }
 
-/// The event that each call is; 0 for none.
-fn keys(profile: &Profile, waiting: &[CallId]) -> TiVec<CallId, Key> {
-    let mut keys: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
-    for &call in waiting {
-        keys[call] = WAIT | profile.calls.name(call).index() as Key;
-    }
-    let mut issued: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
-    for op in profile.ops.ids() {
-        if let Some(call) = profile.issuer(op) {
+/// The event that each call is.
+struct Keys {
+    /// Its place in `all`.
+    number: TiVec<CallId, u32>,
+    /// The first is 0, for none.
+    all: Vec<Key>,
+}
+
+impl Keys {
+    fn new(profile: &Profile, waiting: &[CallId]) -> Self {
+        let mut number: TiVec<CallId, u32> = vec![0; profile.calls.ids().len()].into();
+        let mut all = Dictionary::from_iter([0]);
+        for op in profile.ops.ids() {
+            let key = key(profile, op);
             // The nodes of a graph have one call.
-            issued[call] = issued[call].max(key(profile, op));
+            if let Some(call) = profile.issuer(op).filter(|&call| all[number[call] as usize] < key) {
+                number[call] = all.insert_full(key).0 as u32;
+            }
         }
+        for &call in waiting {
+            if number[call] == 0 {
+                let key = WAIT | profile.calls.name(call).index() as Key;
+                number[call] = all.insert_full(key).0 as u32;
+            }
+        }
+        Self { number, all: all.into_iter().collect() }
     }
-    keys.iter_mut().zip(issued).filter(|(_, issued)| *issued != 0).for_each(|(key, issued)| *key = issued);
-    keys
+
+    fn of(&self, call: CallId) -> Key {
+        self.all[self.number[call] as usize]
+    }
 }
 
 fn key(profile: &Profile, op: OpId) -> Key {
@@ -99,7 +116,7 @@ fn key(profile: &Profile, op: OpId) -> Key {
 
 fn of_process(
     profile: &Profile,
-    keys: &TiVec<CallId, Key>,
+    keys: &Keys,
     calls: &[CallId],
     (sure, warm_up): (f64, Option<(i64, i64)>),
 ) -> Option<Iterations> {
@@ -108,9 +125,10 @@ fn of_process(
     let mut symbols = Vec::with_capacity(calls.len());
     for &call in calls {
         let next = numbers.len() as u32;
-        let number = *numbers.entry(keys[call]).or_insert(next);
+        let key = keys.of(call);
+        let number = *numbers.entry(key).or_insert(next);
         if number == next {
-            kinds.push(match keys[call] >> 32 << 32 {
+            kinds.push(match key >> 32 << 32 {
                 KERNEL | GRAPH => Kind::Launch,
                 UPLOAD => Kind::Upload,
                 DOWNLOAD => Kind::Download,

@@ -66,16 +66,23 @@ pub struct Ranges {
     place: Place,
 }
 
-/// Marks that carry a Python stack; one entry of each column a mark.
+/// Marks that carry a Python stack.
 #[derive(Default)]
 pub struct Marks {
-    /// The thread.
-    pub tid: TiVec<MarkIx, GlobalTid>,
-    /// In ns.
-    pub start: TiVec<MarkIx, i64>,
-    /// Row of NVTX_EVENTS, from which the payload is read.
-    pub rowid: TiVec<MarkIx, i64>,
+    /// By thread and start.
+    pub rows: TiVec<MarkIx, Mark>,
     place: Place,
+}
+
+/// A mark; those of a thread are in the order of their starts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// The thread.
+    pub tid: GlobalTid,
+    /// In ns.
+    pub start: i64,
+    /// Row of NVTX_EVENTS, from which the payload is read.
+    pub rowid: i64,
 }
 
 /// When ranges of one name were open in each process, whichever thread opened them and whatever else overlapped them.
@@ -90,7 +97,7 @@ struct Chunk {
     ranges: Vec<Event>,
     /// With the place of their name among those wanted.
     wanted: Vec<(usize, Event)>,
-    marks: Vec<Event>,
+    marks: Vec<Mark>,
     domains: Vec<i64>,
     payloads: Payloads,
     opened: Tally<GlobalTid, u64>,
@@ -316,39 +323,30 @@ impl Instances {
 }
 
 impl Marks {
-    fn new(mut events: Vec<Event>) -> Self {
-        let key = |e: &Event| (e.tid, e.start, e.rowid);
-        if !events.is_sorted_by_key(key) {
-            events.sort_unstable_by_key(key);
+    fn new(mut rows: Vec<Mark>) -> Self {
+        if !rows.is_sorted() {
+            rows.sort_unstable();
         }
-        Self {
-            tid: events.iter().map(|e| e.tid).collect(),
-            start: events.iter().map(|e| e.start).collect(),
-            rowid: events.iter().map(|e| e.rowid).collect(),
-            place: Place::default(),
-        }
-    }
-
-    /// How many marks there are.
-    pub fn len(&self) -> usize {
-        self.start.len()
+        rows.shrink_to_fit();
+        Self { rows: rows.into(), place: Place::default() }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.rows.is_empty()
     }
 
     /// The marks of one thread, as a range of indices.
     pub fn of_thread(&self, tid: GlobalTid) -> std::ops::Range<usize> {
-        self.tid.raw.partition_point(|&t| t < tid)..self.tid.raw.partition_point(|&t| t <= tid)
+        let rows = &self.rows.raw;
+        rows.partition_point(|mark| mark.tid < tid)..rows.partition_point(|mark| mark.tid <= tid)
     }
 
     /// The mark at exactly this time on this thread.
-    pub fn at(&self, tid: GlobalTid, start: i64) -> Option<MarkIx> {
-        let before = |i| (self.tid.raw[i], self.start.raw[i]) < (tid, start);
-        let mark = MarkIx::from(self.place.seek(self.start.len(), before));
-        (self.tid.get(mark) == Some(&tid) && self.start[mark] == start).then_some(mark)
+    pub fn at(&self, tid: GlobalTid, start: i64) -> Option<&Mark> {
+        let rows = &self.rows.raw;
+        let at = self.place.seek(rows.len(), |i| (rows[i].tid, rows[i].start) < (tid, start));
+        rows.get(at).filter(|mark| (mark.tid, mark.start) == (tid, start))
     }
 }
 
@@ -367,7 +365,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) -> Option<Event> {
                 out.payloads.see(rowid, json, blob);
             }
         }
-        out.marks.push(event(start, start));
+        out.marks.push(Mark { tid, start, rowid: row.int(4).unwrap_or(0) });
         return None;
     }
     let Some((start, end)) = times_of(kind, row) else {

@@ -71,7 +71,7 @@ impl Context {
         context.roles(profile, waits);
         let python =
             waits.iter().zip(&context.stack).filter(|(_, stack)| stack.is_some()).map(|(w, _)| w.pid);
-        let sampled = profile.nvtx.sample_marks.tid.iter().map(|tid| tid.process());
+        let sampled = profile.nvtx.sample_marks.rows.iter().map(|mark| mark.tid.process());
         context.programs = Programs::read(profile, &python.chain(sampled).collect())?;
         // What the next capture is to ask for: frames of Python where there is Python.
         let compiled = |tid: &GlobalTid| context.programs.is_compiled(tid.process());
@@ -175,8 +175,7 @@ fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
 /// Rowid of the Python mark of one call.
 pub fn mark_of(profile: &Profile, call: CallId) -> Option<i64> {
     let calls = &profile.calls;
-    let mark = profile.nvtx.call_marks.at(calls.tid(call), calls.twins.start[calls.twin(call)?])?;
-    Some(profile.nvtx.call_marks.rowid[mark])
+    Some(profile.nvtx.call_marks.at(calls.tid(call), calls.twins.start[calls.twin(call)?])?.rowid)
 }
 
 /// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.

@@ -43,7 +43,7 @@ pub fn place(
     let votes: Vec<Votes> =
         open.iter().map(|&i| Votes::collect(profile, waits, &bundles[i], period)).collect();
     let marks: BTreeSet<_> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
-    let rowids: Vec<i64> = marks.iter().map(|&m| profile.nvtx.sample_marks.rowid[m]).collect();
+    let rowids: Vec<i64> = marks.iter().map(|&m| profile.nvtx.sample_marks.rows[m].rowid).collect();
     let mut stacks = Stacks::default();
     let read = stacks.read(profile, &rowids)?;
     let stack_of: FxHashMap<MarkIx, StackIx> =
@@ -67,13 +67,13 @@ impl Votes {
         for &w in bundle.waits.iter().take(WAITS_PER_BUNDLE) {
             let wait = &waits[w];
             let thread = marks.of_thread(profile.calls.threads[wait.thread]);
-            let starts = &marks.start.raw[thread.clone()];
-            let at = |time: i64| thread.start + starts.partition_point(|&s| s < time);
+            let own = &marks.rows.raw[thread.clone()];
+            let at = |time: i64| thread.start + own.partition_point(|mark| mark.start < time);
             let (from, to) = (at(wait.start), at(wait.end.saturating_add(1)));
             votes.inside.extend((from..to).map(MarkIx::from));
             if from == to {
                 let before = from.checked_sub(1).filter(|&m| m >= thread.start);
-                let distance = |m: &MarkIx| (marks.start[*m] - wait.start).abs();
+                let distance = |m: &MarkIx| (marks.rows[*m].start - wait.start).abs();
                 let after = (to < thread.end).then_some(to);
                 let near = before.into_iter().chain(after).map(MarkIx::from).min_by_key(distance);
                 votes.near.extend(near.filter(|m| distance(m) <= REACH_PERIODS * period));
@@ -133,11 +133,8 @@ fn majority<K: Ord, V>(votes: impl Iterator<Item = (K, V)>) -> Option<(V, usize)
 
 /// Median distance of neighbouring samples of a thread, in ns.
 fn typical_period(profile: &Profile) -> i64 {
-    let marks = &profile.nvtx.sample_marks;
-    let mut gaps: Vec<i64> = (1..marks.len())
-        .filter(|&i| marks.tid.raw[i] == marks.tid.raw[i - 1])
-        .map(|i| marks.start.raw[i] - marks.start.raw[i - 1])
-        .collect();
+    let pairs = profile.nvtx.sample_marks.rows.raw.windows(2).filter(|pair| pair[0].tid == pair[1].tid);
+    let mut gaps: Vec<i64> = pairs.map(|pair| pair[1].start - pair[0].start).collect();
     gaps.sort_unstable();
     gaps.get(gaps.len() / 2).copied().unwrap_or(0)
 }
