@@ -253,6 +253,7 @@ SETUPS = {
     "C03": {"setup": LOADER, "steps": 1, "same": ["x", "y"]},
     "C15": {"setup": "x_cpu = torch.rand(n, n)"},
     "C20": {"setup": "x_cpu = torch.rand(n, n)"},
+    "C21": {"setup": "y_cpu = y.cpu()", "first": "model.zero_grad()", "same": "[p.grad for p in model.parameters()]"},
     "C04": {"setup": "x_cpu = torch.rand(n, n).pin_memory()\nstatic_x = torch.empty(n, n, device=device)", "same": "static_x"},
     "C05": {"same": "x"},
     "C06": {"setup": "x = x[0]", "same": "x"},

@@ -1,4 +1,4 @@
-//! C01 to C19: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
+//! C01 to C21: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
 use super::{Case, Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
@@ -103,6 +103,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch/serialization.py",
             "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
         ),
+    BASE.entry(C21, "the gradient of what the forward pass copied to the CPU")
+        .triggers(&["features = model(x).cpu()"])
+        .op("ToCopyBackward0")
+        .trace("inside backward(), an upload from pageable host memory, then cudaStreamSynchronize")
+        .why("The forward pass goes on with a copy on the CPU; backward() sends the gradient of the copy back to the GPU.")
+        .fix(SyncFreeApi, "stay on the GPU: no .cpu() in the forward pass")
+        .before("loss = F.mse_loss(model(x).cpu(), y_cpu)\nloss.backward()")
+        .after("loss = F.mse_loss(model(x), y)\nloss.backward()")
+        .mind("Targets and indices must be on the GPU too.")
+        .sources("PyTorch derivatives.yaml (_to_copy); seen in captures")
+        .at("torch/autograd/graph.py", "_engine_run_backward")
+        .at("torch/autograd/__init__.py", "backward grad"),
     BASE.entry(C04, "gpu.copy_(cpu), load_state_dict()")
         .of_pinned(PINNED)
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])

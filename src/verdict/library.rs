@@ -16,7 +16,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     let known = known(s)?;
     let &first = known.entries.first()?;
     let kind = first.kind?;
-    let upload = s.bundle.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
+    let upload = uploads(s.bundle);
     // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
     if upload || first.wraps && kind == Kind::Explicit {
         return None;
@@ -49,16 +49,22 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     Some(says(grade, kind, pattern, text))
 }
 
-/// What the catalogue knows of the library frames of a wait.
+fn uploads(bundle: &Bundle) -> bool {
+    bundle.copy.is_some_and(|copy| copy.direction == Direction::HostToDevice)
+}
+
+/// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.
 pub fn known(s: &Subject) -> Option<Known> {
     let inside = s.bundle.inside();
     let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
     // The lines of samples are only probable.
     let exact = matches!(s.bundle.attribution, Attribution::PythonBacktrace | Attribution::Backward);
-    catalogue::library_site(&frames, &|depth| {
+    let mut known = catalogue::library_site(&frames, &|depth| {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)
-    })
+    })?;
+    known.entries.retain(|entry| entry.kind != Some(Kind::Upload) || uploads(s.bundle));
+    Some(known).filter(|known| !known.entries.is_empty())
 }
 
 /// The frame of library code that the source is read at, as an index into the bundle's: the innermost that neither carries

@@ -157,22 +157,29 @@ fn sites_of_one_place_are_asked_for_apart() {
 /// ```text
 ///  host   [launch][copy][sync~~~]···a metric, 5 ms···[launch][copy][sync~~~]···
 /// ```
-/// Whether the CPU needs what is read is not known. Who says that it does not may save what is computed with it as well.
+/// Whether the CPU needs what is read is not known. Who says that it does not may save what is computed with it as well, unless it
+/// is a number.
 #[test]
 fn what_is_computed_with_a_read_may_go_with_it() {
-    let (mut e, t) = empty();
-    for i in 0..20 {
-        let at = i * 5_120_000;
-        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 107_000, "k");
-        e.memcpy(t, at + 6_000..at + 10_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 108_000..at + 109_000);
-        e.sync(t, "cudaStreamSynchronize", at + 11_000..at + 112_000, GPU0);
-    }
-    let high = |fixes: Vec<(String, Change)>| {
+    let read = |bytes: i64| {
+        let (mut e, t) = empty();
+        for i in 0..20 {
+            let at = i * 5_120_000;
+            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 107_000, "k");
+            let copy = Copy::d2h(bytes, Memory::Pinned);
+            e.memcpy(t, at + 6_000..at + 10_000, copy, GPU0, at + 108_000..at + 109_000);
+            e.sync(t, "cudaStreamSynchronize", at + 11_000..at + 112_000, GPU0);
+        }
+        e
+    };
+    let high = |bytes: i64, fixes: Vec<(String, Change)>| {
         let scenario = Scenario { fixes, ..Scenario::default() };
-        let report = look::report_with(&e, &Options { scenario, ..options() });
+        let report = look::report_with(&read(bytes), &Options { scenario, ..options() });
         look::only(&report).recoverable.as_ref().expect("priced").high_ns
     };
-    let (plain, dropped) = (high(Vec::new()), high(vec![("S1".into(), Change::Drop)]));
+    let dropped = |bytes: i64| high(bytes, vec![("S1".into(), Change::Drop)]);
+    let (plain, number, dropped) = (high(4_096, Vec::new()), dropped(4), dropped(4_096));
+    assert!(number < 20 * 200_000, "{number}");
     assert!(plain < 20 * 200_000, "{plain}");
     assert!((18 * 3_900_000..20 * 4_200_000).contains(&dropped), "{dropped}");
 }

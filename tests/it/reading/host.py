@@ -215,3 +215,10 @@ class Solver:
         while t > self.ends[-1].item():
             assert steps < self.most, "too many steps"  #! truth: host-known; rules S20; pattern A36
             steps += 1
+
+# --- means along a dimension are of the CPU's arrays
+def loss_of(input, groups):
+    cpu = input.to('cpu')  #! read to 153600: cpu-compute
+    prototypes = torch.stack([cpu[own].mean(0) for own in groups])
+    centre = torch.mean(prototypes, dim=0)
+    return scipy.linalg.solve(prototypes, centre)

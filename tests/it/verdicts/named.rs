@@ -63,6 +63,23 @@ fn the_chain_goes_before_ranges() {
     assert_eq!(scene.verdict(), "unknown value-read A01 R20");
 }
 
+/// Nodes of CPU tensors run on the thread that calls `backward()`: of uploads there the forward pass is to blame.
+#[test]
+fn a_gradient_that_comes_back_from_the_cpu_is_known() {
+    let chain: &[&str] = &[
+        "at::_ops::to_dtype_layout::call(at::Tensor const&)",
+        "torch::autograd::generated::ToCopyBackward0::apply(std::vector<at::Tensor>&&)",
+    ];
+    let file = "/venv/lib/python3.12/site-packages/torch/autograd/graph.py";
+    let frames: &[(&str, &str, i64)] = &[("_engine_run_backward", file, 869), ("step", "/w/train.py", 24)];
+    let scene = |copy| Scene { copy, chain, frames, ..Scene::default() };
+    let up = scene(upload(153_600, Memory::Pageable));
+    assert_eq!(up.verdict(), "false upload C21 R01");
+    let fix = up.site().fix.expect("advice");
+    assert_eq!(fix.title, "stay on the GPU: no .cpu() in the forward pass");
+    assert_eq!(scene(read(4)).verdict(), "unknown value-read A01 R20");
+}
+
 /// An upload inside such an operation is still an upload.
 #[test]
 fn an_upload_is_an_upload_wherever_it_happens() {

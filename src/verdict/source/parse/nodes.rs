@@ -338,6 +338,13 @@ pub fn argument<'a>(arguments: &'a Arguments, name: &str, position: usize) -> Op
     arguments.find_argument_value(name, position)
 }
 
+/// Whether a call goes along a dimension, which it is told at `position` or by name: `x.mean(0)`, `np.sum(x, axis=1)`.
+pub fn along(call: &ExprCall, position: usize) -> bool {
+    let told =
+        |name: &&str| argument(&call.arguments, name, position).is_some_and(|at| !at.is_none_literal_expr());
+    ["dim", "axis"].iter().any(told)
+}
+
 /// All that a call is given, by place and by name.
 pub fn given(call: &ExprCall) -> impl Iterator<Item = &Expr> + Clone {
     call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value))
