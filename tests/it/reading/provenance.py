@@ -782,3 +782,28 @@ class Trainer:
             self.tokens += (y >= 0).sum()
             if self.tokens < config.warmup:  #! truth: host-known; pattern A36
                 warm(x)
+
+# --- tokens of the batches, counted where they were sent
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+class Trainer:
+    def __init__(self, model, data, config):
+        self.model, self.data, self.config = model, data, config
+        self.device = torch.cuda.current_device()
+
+    def train(self):
+        config = self.config
+        def run_epoch(loader, is_train):
+            pbar = tqdm(enumerate(loader), total=len(loader)) if is_train else enumerate(loader)
+            for it, (x, y) in pbar:
+                x = x.to(self.device)
+                y = y.to(self.device)
+                logits, loss = self.model(x, y)
+                self.tokens += (y >= 0).sum()
+                if self.tokens < config.warmup_tokens:  #! truth: host-known; pattern A36; rules S20
+                    lr_mult = float(self.tokens) / float(max(1, config.warmup_tokens))  #! float: host-known; pattern A36; rules S20
+                    self.set_rate(lr_mult)
+        self.tokens = 0
+        for epoch in range(config.epochs):
+            run_epoch(DataLoader(self.data, batch_size=8), is_train=True)
