@@ -228,3 +228,21 @@ class Scaler:
 # --- an image made on the CPU
 def to_image(x):
     return TF.to_pil_image((x + 1) / 2)  #! copy _to_copy in /v/torchvision/transforms/functional.py:to_pil_image: cpu-compute
+
+# --- the last hundred of them
+class Runner:
+    def step(self, reward):
+        self.returns.append(reward.item())  #! item: logging
+    def close(self):
+        print(sum(self.returns) / len(self.returns))
+        self.returns = self.returns[-100:]
+
+# --- of episodes, handed out with what else is logged
+class Collector:
+    def collect(self, rewards):
+        for i, done in enumerate(self.done):
+            if done:
+                self.log_return.append(self.episode_return[i].item())  #! item: logging
+        logs = {"return": self.log_return[-8:], "frames": self.frames}
+        self.log_return = self.log_return[-4:]
+        return logs

@@ -24,7 +24,13 @@ impl<'a> Tracer<'a, '_> {
     /// Cost: one walk over the file, and one for each method that hands it out.
     pub(super) fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
         let name = self.file.text(target);
-        if !self.seen.insert((target.range, name.clone())) {
+        // What keeps a part of itself goes nowhere else: `self.returns = self.returns[-100:]`.
+        let part = match nodes::above(path, 1) {
+            Some(Node::StmtAssign(ast)) => ast.value.as_subscript_expr(),
+            _ => None,
+        };
+        let trims = part.is_some_and(|part| self.file.text(&*part.value) == name);
+        if trims || !self.seen.insert((target.range, name.clone())) {
             return;
         }
         let value = value.named(name.clone());
