@@ -160,6 +160,10 @@ SETUPS = {
         "tolerance": 1e-5,
         "gpu": True,
     },
+    "A47": {
+        "setup": "from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn\ndecay = 0.9\nema_model = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))\nema_model.update_parameters(model)\nwith torch.no_grad():\n    [p.add_(1) for p in model.parameters()]",
+        "same": "list(ema_model.module.parameters())",
+    },
     "A21": {"setup": "scaler, log = torch.amp.GradScaler(device), Recorder()\nscaler.scale(loss)", "steps": 100, "same": "log.last"},
     "A22": {
         "setup": GRADS

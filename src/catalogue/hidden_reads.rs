@@ -1,5 +1,5 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
-//! program's own; A41, A46: optimizers.
+//! program's own; A41, A46, A47: optimizers, averages.
 
 use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
@@ -78,6 +78,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4")
         .at("torch/amp/grad_scaler.py", "_maybe_opt_step step")
         .at("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
+    BASE.of_kind(A47, "AveragedModel.update_parameters()", ControlFlow)
+        .triggers(&["ema_model.update_parameters(model)"])
+        .op("AveragedModel.update_parameters -> aten::is_nonzero")
+        .trace("two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize, around the updates")
+        .why("How often it was averaged is counted on the GPU, and whether that is the first time is decided on the CPU, twice.")
+        .fix(SyncFreeApi, "average with torch._foreach_lerp_: it asks nothing")
+        .before("ema_model.update_parameters(model)")
+        .after("averaged, now = (list(m.parameters()) for m in (ema_model.module, model))\nwith torch.no_grad():\n    torch._foreach_lerp_(averaged, now, 1 - decay)")
+        .mind("For an exponential average, on the model's device. The first update_parameters() copies: make it once before. It copies buffers (BatchNorm) too, and counts n_averaged.")
+        .or(&["update every N steps, with decay**N"])
+        .sources("torch/optim/swa_utils.py; seen in captures")
+        .at("torch/optim/swa_utils.py", "update_parameters"),
     BASE.entry(A21, "GradScaler.get_scale()")
         .triggers(&["scaler.get_scale()"])
         .op("GradScaler.get_scale -> aten::item")

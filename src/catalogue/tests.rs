@@ -142,6 +142,7 @@ fn torch_frames_name_their_pattern() {
         ("torch/optim/optimizer.py", "_get_value", "A22"),
         ("torch/optim/_adafactor.py", "_multi_tensor_adafactor", "A41"),
         ("torch/optim/asgd.py", "_multi_tensor_asgd", "A46"),
+        ("torch/optim/swa_utils.py", "update_parameters", "A47"),
         ("torch/nn/modules/transformer.py", "_detect_is_causal_mask", "A27"),
         ("torch/nn/modules/_functions.py", "forward", "H11"),
         ("torch/serialization.py", "_save", "D07"),
