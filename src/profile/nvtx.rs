@@ -237,11 +237,6 @@ impl Ranges {
         Self { rows: events.into(), ..out }
     }
 
-    /// Whether the export has no ranges.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// All ranges, by thread and start.
     pub fn ids(&self) -> impl Iterator<Item = RangeId> + use<> {
         self.rows.keys()

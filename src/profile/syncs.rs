@@ -104,11 +104,6 @@ impl Syncs {
         self.events.iter_mut().for_each(|e| e.call = correlation.call(e.pid, e.correlation));
     }
 
-    /// Whether the export has no synchronisation rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Process and correlation id of each event record.
     pub fn records(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> + '_ {
         self.events.iter().map(|e| (e.pid, e.correlation))
