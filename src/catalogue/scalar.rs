@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "keep the scalar on the GPU; read it when you log")
         .before("loss_sum += loss.item()")
         .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()")
-        .mind("A value that steers the program (if, size, learning rate) cannot be read late.")
+        .mind("A value that steers the program (if, size, learning rate) cannot be read late. What is kept and changed in place later (an element of a running sum) needs .clone().")
         .or(&["the mean of an epoch: leave zero_() out, and count on"])
         .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
     BASE.entry(A02, "float(), int(), complex() of a tensor")
