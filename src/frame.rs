@@ -7,8 +7,7 @@
 //!     2     4          –       1       –       –      2010    2025          15         0      –
 //! ```
 //! docs/formats.md lists what is written. In memory no row holds text: sites, paths, threads and devices are indices of the
-//! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest
-//! rank), whatever the number of threads.
+//! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest rank), whatever the number of threads.
 //!
 //! What is added up over sites (totals, the gate's amounts, the two sides of a comparison) are queries over the rows of the
 //! report ([`sites`]): one that was kept as JSON has no waits. What each wait may save (`recoverable_each_high_ns`) is in no sum:

@@ -78,7 +78,7 @@ struct Keys {
 
 impl Keys {
     fn new(profile: &Profile, waiting: &[CallId]) -> Self {
-        let mut number: TiVec<CallId, u32> = vec![0; profile.calls.ids().len()].into();
+        let mut number: TiVec<CallId, u32> = vec![0; profile.calls.len()].into();
         let mut all = Dictionary::from_iter([0]);
         for op in profile.ops.ids() {
             let key = key(profile, op);

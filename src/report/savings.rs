@@ -75,8 +75,8 @@ impl Keys {
     }
 }
 
-/// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run side by side: the slowest to gain
-/// counts, not a sum.
+/// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run
+/// side by side: the slowest to gain counts, not a sum.
 ///
 /// # Errors
 /// polars refused a query: a defect, never the data.

@@ -19,7 +19,7 @@ pub mod thread;
 
 use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
-use crate::vocabulary::{Attribution, Copy, ThreadRole};
+use crate::vocabulary::{Attribution, Copy, Direction, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::{Found, WaitId};
 use neighbours::Neighbours;
@@ -72,6 +72,11 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// Whether a copy from the host comes with its waits.
+    pub fn uploads(&self) -> bool {
+        self.copy.is_some_and(|copy| copy.direction == Direction::HostToDevice)
+    }
+
     /// The frames from the user's line outwards: what bundles of one site share.
     pub fn user_stack(&self) -> &[PyFrame] {
         &self.frames[self.user.unwrap_or(0)..]

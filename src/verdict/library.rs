@@ -8,7 +8,7 @@ use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
 use crate::text;
-use crate::vocabulary::{Attribution, Direction, Evidence, Kind, PatternId, RuleId, Verdict};
+use crate::vocabulary::{Attribution, Evidence, Kind, PatternId, RuleId, Verdict};
 
 /// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
 /// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.
@@ -16,9 +16,8 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     let known = known(s)?;
     let &first = known.entries.first()?;
     let kind = first.kind?;
-    let upload = uploads(s.bundle);
     // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
-    if upload || first.wraps && kind == Kind::Explicit {
+    if s.bundle.uploads() || first.wraps && kind == Kind::Explicit {
         return None;
     }
     let frame = s.bundle.inside().get(known.depth)?;
@@ -49,10 +48,6 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     Some(says(grade, kind, pattern, text))
 }
 
-fn uploads(bundle: &Bundle) -> bool {
-    bundle.copy.is_some_and(|copy| copy.direction == Direction::HostToDevice)
-}
-
 /// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.
 pub fn known(s: &Subject) -> Option<Known> {
     let inside = s.bundle.inside();
@@ -63,7 +58,7 @@ pub fn known(s: &Subject) -> Option<Known> {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)
     })?;
-    known.entries.retain(|entry| entry.kind != Some(Kind::Upload) || uploads(s.bundle));
+    known.entries.retain(|entry| entry.kind != Some(Kind::Upload) || s.bundle.uploads());
     Some(known).filter(|known| !known.entries.is_empty())
 }
 

@@ -227,6 +227,7 @@ const OPERATIONS: &[Operation] = &[
     as_entry(D02).reads("tolist", "tolist"),
     as_entry(D03).reads("type", ""),
     as_entry(D04).reads("copy_", ""),
+    // Inside `backward()`: the gradient of a copy to the CPU.
     Operation { below: Names("ToCopyBackward"), ..uploads(C21, "") },
     uploads(C01, "tensor as_tensor new_tensor asarray from_numpy pynew legacy_tensor_ctor"),
     uploads(C04, "copy_"),

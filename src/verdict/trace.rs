@@ -99,8 +99,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
 /// R18, R19: the operation named natively or by NVTX.
 fn operator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
-    let uploads = b.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
-    if uploads || b.copy.is_none() && b.blocking == Blocking::Context {
+    if b.uploads() || b.copy.is_none() && b.blocking == Blocking::Context {
         return None;
     }
     if let Some(op) = operators::converting(b.method(), &b.chain) {

@@ -309,14 +309,13 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([row.unwrap_or(Step::Any), Step::Any]);
         }
-        (_, "sum" | "min" | "max" | "mean") if !base.is_empty() && nodes::along(call, 1) => {
-            value.summed |= !value.steps.is_empty();
-            value.steps.clear();
-        }
         (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
             value.summed |= !value.steps.is_empty() && !matches!(name, "float" | "int" | "bool");
             value.steps.clear();
-            (value.bulk, value.data) = (false, false);
+            // Along a dimension an array stays one; the builtins know none.
+            if base.is_empty() || !nodes::along(call, 1) {
+                (value.bulk, value.data) = (false, false);
+            }
         }
         _ => {
             value.summed |= !value.steps.is_empty() && MEANS.has(name);

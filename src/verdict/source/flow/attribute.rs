@@ -5,8 +5,8 @@ use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::{Names, Whose, sinks};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
-use ruff_python_ast::ExprAttribute;
+use crate::verdict::source::parse::{Given, Node, Path, dotted, last, nodes, scope, split_callee};
+use ruff_python_ast::{Expr, ExprAttribute};
 use ruff_text_size::TextRange;
 
 impl<'a> Tracer<'a, '_> {
@@ -25,11 +25,7 @@ impl<'a> Tracer<'a, '_> {
     pub(super) fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
         let name = self.file.text(target);
         // What keeps a part of itself goes nowhere else: `self.returns = self.returns[-100:]`.
-        let part = match nodes::above(path, 1) {
-            Some(Node::StmtAssign(ast)) => ast.value.as_subscript_expr(),
-            _ => None,
-        };
-        let trims = part.is_some_and(|part| self.file.text(&*part.value) == name);
+        let trims = matches!(scope::given(path), Given::Value(Expr::Subscript(part)) if self.file.text(&*part.value) == name);
         if trims || !self.seen.insert((target.range, name.clone())) {
             return;
         }

@@ -298,14 +298,13 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "tolist" => value.tensor = false,
             "numpy" => value.arrays = true,
             "backward" => return ends(Sink::Device, "used by the backward pass"),
-            // Along a dimension an array stays one.
-            "mean" | "sum" | "max" | "min" | "std" if nodes::along(call, 0) => {
-                value.summed = true;
-                value.steps.clear();
-            }
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
                 value.summed |= name != "item";
-                (value.bulk, value.data, value.steps) = (false, false, Vec::new());
+                value.steps.clear();
+                // Along a dimension an array stays one.
+                if name == "item" || !nodes::along(call, 0) {
+                    (value.bulk, value.data) = (false, false);
+                }
             }
             _ if value.steps.is_empty() => {}
             "sort" if value.data && !call.arguments.is_empty() => {
