@@ -435,18 +435,21 @@ pub enum Made {
     Drawn,
     /// It converts a list, element by element.
     Listed,
+    /// It does not: the loop gives it.
+    Elsewhere,
 }
 
 impl Verdict {
     /// Says how the host makes what is uploaded, if it does.
     pub fn makes(&mut self, made: Option<(Made, String)>) {
         let Some((made, text)) = made else { return };
+        self.made = Some(made);
         let rule = match made {
             Made::Filled => RuleId::S22,
             Made::Drawn => RuleId::S23,
             Made::Listed => RuleId::S24,
+            Made::Elsewhere => return,
         };
-        self.made = Some(made);
         self.evidence.push(Evidence::new(rule, text));
     }
 }

@@ -10,7 +10,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, ProfileIx, SiteId, SiteIx};
+use crate::vocabulary::{Change, Class, Direction, Kind, Made, ProfileIx, SiteId, SiteIx};
 use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -87,8 +87,8 @@ impl CaptureAnalysis {
         costs.mark(profile, &mut program);
         // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
         for found in sites {
-            match found.verdict.made {
-                Some(made) => program.mark_made(profile, &calls(found), beside::making(made)),
+            match found.verdict.made.and_then(beside::making) {
+                Some(rate) => program.mark_made(profile, &calls(found), rate),
                 None if self.advice(found).is_some_and(|advice| advice.entry.fix.pins) => {
                     program.mark_pinned(profile, &calls(found));
                 }
@@ -198,11 +198,14 @@ impl CaptureAnalysis {
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
         let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
-        let computes = asked.is_some() && site.verdict.class != Class::False;
+        let works = match site.bundle.copy.map(|copy| copy.direction) {
+            Some(Direction::HostToDevice) => site.verdict.made != Some(Made::Elsewhere),
+            _ => asked.is_some() && site.verdict.class != Class::False,
+        };
         // A needed wait may still be moved or merged.
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, computes }
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, works }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.

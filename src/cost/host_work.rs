@@ -5,7 +5,7 @@
 //!                                                         memory that is pinned already was filled by a loader
 //!  reads    [copy, wait][copy, wait]··a metric~~~[launch]      without their values it is not computed either
 //! ```
-//! Before uploads a share of it; behind a row of reads all of it as far as the thread's next call, where `--fix` says that a read
+//! Before uploads a share of it, unless a loop gives what is uploaded; behind a row of reads all of it as far as the thread's next call, where `--fix` says that a read
 //! can go which nothing shows to be avoidable: what the CPU computes with the values goes then too, unless it is a single number,
 //! with which a program branches or counts (of trajectory-transformer the next batch, made behind such a read, was put at 79 % of
 //! the iteration). Of human-pose-estimation a NumPy accuracy took a fifth of the iteration, of DeepCTR-Torch metrics of
@@ -43,7 +43,7 @@ impl HostWork {
     pub fn of(all: &Waits, program: &Program, subjects: &TiSlice<SiteIx, Subject>, site: SiteIx) -> Self {
         let subject = &subjects[site];
         let mut work = Self::default();
-        if !matches!(subject.fix, Change::Pinned | Change::OnGpu | Change::Drop) {
+        if !subject.works || !matches!(subject.fix, Change::Pinned | Change::OnGpu | Change::Drop) {
             return work;
         }
         let laps = program.laps.map(|laps| laps.first..laps.last);
@@ -60,7 +60,7 @@ impl HostWork {
                     let made = at.map_or(0, |at| program.unmade(at, subject.fix).max(0));
                     Self { before: past(at, made).unwrap_or(0), behind: 0 }
                 }
-                Some((Direction::DeviceToHost, bytes)) if subject.computes && bytes > NUMBER_BYTES => {
+                Some((Direction::DeviceToHost, bytes)) if bytes > NUMBER_BYTES => {
                     let Some(last) = last_of_row(all, subjects, w) else { continue };
                     let own = &all.profile.calls.by_thread[wait.thread];
                     let next = own.get(own.partition_point(|&call| call <= all.waits[last].call));
@@ -107,7 +107,7 @@ fn last_of_row(all: &Waits, subjects: &TiSlice<SiteIx, Subject>, first: WaitId) 
         if !reads(next) {
             break;
         }
-        if subjects.iter().any(|s| s.computes && s.waits.binary_search(&next).is_ok()) {
+        if subjects.iter().any(|s| s.works && s.waits.binary_search(&next).is_ok()) {
             return None;
         }
         last = next;

@@ -26,8 +26,10 @@ pub struct Subject {
     pub assumed: bool,
     /// Whoever asks wants it to stay as it is: it saves nothing.
     pub kept: bool,
-    /// Whoever asks for the fix says that the CPU can do without a value with which, by all that is known, it computes.
-    pub computes: bool,
+    /// Whether host work may go with its waits: before uploads, unless a loop gives what they send, which whoever goes through it
+    /// makes all the same; behind reads where whoever asks for the fix says that the CPU can do without a value with which,
+    /// by all that is known, it computes.
+    pub works: bool,
 }
 
 /// What fixing one site saves without the profiler, in ns.

@@ -10,7 +10,7 @@
 //! A marker says what the trace saw (see [`observed()`]) and which kind of wait the line is to be read as, `stale` where it does
 //! not hold what the trace saw. Options: `rules …` the rules of all evidence, in order; `rule …`, `text …` rule and text of the
 //! first; `says …`, `silent …` words that are, or are not, in its text; `pattern …`; `expression …`; `fix …` the expression
-//! rewritten, `nofix` where there is none; `<= …`, `>= …`, `> …` bounds of the confidence; `in …` the code object that the trace
+//! rewritten, `nofix` where there is none; `made …` how the host makes what is uploaded; `<= …`, `>= …`, `> …` bounds of the confidence; `in …` the code object that the trace
 //! names for the line; `nochain` without the C++ frames that name the operation, `only …` of which NVTX names the operator.
 
 mod files;
@@ -139,6 +139,7 @@ fn option_fits(name: &str, text: &str, reading: &Reading) -> bool {
         "pattern" => verdict.pattern.is_some_and(|pattern| pattern.as_str() == text),
         "expression" => reading.expression == text,
         "fix" => reading.rewritten.as_deref() == Some(text),
+        "made" => verdict.made.map_or("here".into(), |made| format!("{made:?}").to_lowercase()) == text,
         "nofix" => reading.rewritten.is_none(),
         "<=" => verdict.confidence <= bound(),
         ">=" => verdict.confidence >= bound(),

@@ -75,12 +75,13 @@ const PIN_NS: i64 = 25_000;
 /// And for each byte.
 const PIN_BYTE_NS: f64 = 0.036;
 
-/// Host time for each byte that the host makes so.
-pub fn making(made: Made) -> f64 {
+/// Host time for each byte that the host makes so, where a fix spares it.
+pub fn making(made: Made) -> Option<f64> {
     match made {
-        Made::Filled => FRESH_NS,
-        Made::Drawn => DRAWN_NS,
-        Made::Listed => LISTED_NS,
+        Made::Filled => Some(FRESH_NS),
+        Made::Drawn => Some(DRAWN_NS),
+        Made::Listed => Some(LISTED_NS),
+        Made::Elsewhere => None,
     }
 }
 

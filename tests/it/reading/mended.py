@@ -284,6 +284,22 @@ def contrast(loader, device):
         images = images.to(device)  #! upload to 4194304: upload; rules S09 S22
         batch = torch.stack(views).to(device)  #! upload to 4194304: upload; rules S09 S22 | to: upload; rules S09
 
+# --- given by a loop, in whatever form; not what a loop counts, nor what is made of it
+def train(loader, draw, device):
+    for i, (views, target, meta) in enumerate(loader):
+        x, y = views
+        x = torch.from_numpy(x.astype("float32"))
+        x = x.to(device)  #! to: upload; made elsewhere
+        y = y.to(device)  #! to: upload; made elsewhere
+        target = meta["target"].view(-1).to(device)  #! to: upload; made elsewhere
+        words = draw(i).to(device)  #! to: upload; made here
+        step = torch.tensor(i).to(device)  #! to: upload; made here
+    batches = iter(loader)
+    for i in range(9):
+        views, target = next(batches)
+        views = views.to(device)  #! to: upload; made elsewhere
+        both = [view.to(device) for view in draw(i)]  #! to: upload; made here
+
 # --- drawn on the host, then moved; lists that PyTorch makes indices of, and a tensor
 def sampled(x, b, order, device):
     noise = torch.randn(b, 20) * 0.1

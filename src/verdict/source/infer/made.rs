@@ -1,7 +1,7 @@
 //! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
 
 use super::libraries::*;
-use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee};
+use crate::verdict::source::parse::{Given, Node, Path, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign};
 use ruff_text_size::Ranged;
 
@@ -101,6 +101,41 @@ pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
         }
     }
     of_sizes(path, expr, MAX_NAMES)
+}
+
+/// Whether a loop gives what an expression is another form of: whoever goes through it makes that, waited for or not.
+///
+/// ```text
+/// for i, batch in enumerate(loader):
+///     x = torch.from_numpy(batch["x"].astype("float32"))
+///     y = batch["y"].view(-1)
+/// ```
+pub fn is_iterated<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
+    fn iterated<'a>(path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
+        let of = |part: &'a Expr| iterated(path, part, names);
+        match unformed(expr) {
+            Expr::Name(name) if names > 0 => {
+                nodes::only(scope::reaching(path, name)).is_some_and(|store| match scope::given(&store) {
+                    Given::Value(value) | Given::Element(value) => iterated(&store, value, names - 1),
+                    Given::Iterated(_) => {
+                        let statement = nodes::statement(&store).map(|at| store[at]);
+                        statement.is_some_and(nodes::is_loop) && scope::gone_through(&store).is_some()
+                    }
+                    Given::Other => false,
+                })
+            }
+            Expr::Subscript(ast) => of(&ast.value),
+            Expr::Attribute(ast) => of(&ast.value),
+            Expr::Call(call) => match nodes::name(&call.func) {
+                "next" => true,
+                "astype" => nodes::receiver(call).is_some_and(of),
+                "from_numpy" | "as_tensor" | "Variable" => call.arguments.args.first().is_some_and(of),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+    iterated(path, expr, MAX_NAMES)
 }
 
 /// Whether what fills an expression ([`fills`]) draws random numbers.

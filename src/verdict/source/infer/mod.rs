@@ -14,6 +14,6 @@ pub use libraries::{
     ARRAYS, FILLS, JOINS, NUMERIC, NUMPY, Names, SETTINGS, TENSOR_TYPES, TORCH, WELL_NAMED, function_of,
     joins_arrays, makes_tensor,
 };
-pub use made::{counts, draws, filled, fills, is_of_sizes, unread};
+pub use made::{counts, draws, filled, fills, is_iterated, is_of_sizes, unread};
 pub use objects::{Objects, Whose};
 pub use placement::{Here, Placement, Placements, device_text, is_kept, sends, tells_form};
