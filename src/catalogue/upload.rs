@@ -33,19 +33,21 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A list costs the CPU 0.2 µs an element, with or without the wait. FloatTensor, BoolTensor and new_tensor set the dtype: pass it. requires_grad_() comes after the move.")
         .or(&["a constant: make it once, before the loop, and keep it"])
         .sources("PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures"),
-    BASE.entry(C02, "torch.tensor(number, device='cuda')")
+    BASE.entry(C02, "a tensor of one constant, made on the CPU")
         .category(TensorCreation)
         .triggers(&[
             "torch.tensor(3.14, device='cuda')",
             "torch.tensor(0, device='cuda')",
             "torch.tensor(0).to('cuda')",
+            "torch.FloatTensor([0.3]).cuda()",
         ])
         .op("torch.tensor -> aten::to")
         .trace("an upload of 4 or 8 bytes from pageable memory, then cudaStreamSynchronize")
         .fix(Fill, "fill on the GPU: torch.full((), value, device='cuda')")
         .before("scale = torch.tensor(3.14, device='cuda')")
         .after("scale = torch.full((), 3.14, device='cuda')")
-        .mind("Give dtype= where the default for the number is not the one you want.")
+        .mind("Give dtype= where the default for the number is not the one you want: torch.FloatTensor([1]) is torch.full((1,), 1, dtype=torch.float32).")
+        .or(&["x * 3.14: beside a tensor a Python number does", "make it once and keep it, in a module as a buffer: register_buffer()"])
         .sources("pytorch#120996"),
     BASE.entry(C03, ".cuda(), .to('cuda') of a CPU tensor")
         .of_pinned(PINNED)

@@ -15,6 +15,16 @@ none = torch.tensor(-1).to(x.device)  #! upload to 8
 # file: after
 none = torch.full((), -1, device=x.device)
 
+# --- a constant of a type of tensors
+part = torch.FloatTensor([1]).cuda()  #! upload cuda 4
+# file: after
+part = torch.full((1,), 1, dtype=torch.float32, device="cuda")
+
+# --- as many elements
+parts = torch.FloatTensor(3).cuda()  #! upload cuda 12
+# file: after
+parts = torch.FloatTensor(3).cuda(non_blocking=True)
+
 # --- two numbers
 pair = torch.tensor([1, 2], device="cuda")  #! upload tensor 16
 # file: after

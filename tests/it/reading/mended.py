@@ -300,6 +300,13 @@ def train(loader, draw, device):
         views = views.to(device)  #! to: upload; made elsewhere
         both = [view.to(device) for view in draw(i)]  #! to: upload; made here
 
+# --- a constant
+def weighted(x, device):
+    half = torch.FloatTensor([0.5]).to(device)  #! to: upload; pattern C02; fix torch.full((1,), 0.5, dtype=torch.float32, device=device)
+    step = torch.tensor(1, device=device)  #! upload tensor: upload; pattern C02; fix torch.full((), 1, device=device)
+    both = torch.tensor([1, 2], device=device)  #! upload tensor: upload; pattern C01
+    return x * half, torch.FloatTensor([x.size(0)]).to(device)  #! to: upload; pattern C15
+
 # --- drawn on the host, then moved; lists that PyTorch makes indices of, and a tensor
 def sampled(x, b, order, device):
     noise = torch.randn(b, 20) * 0.1

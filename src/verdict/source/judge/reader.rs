@@ -11,7 +11,7 @@ use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
 use crate::verdict::source::infer::{Here, Placement, is_iterated, is_kept, is_of_sizes, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
-use crate::verdict::source::mend::{Subject, mend};
+use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::verdict::subject::bare_pattern;
 use crate::vocabulary::{
@@ -182,12 +182,15 @@ impl<'c, 'a> Case<'c, 'a> {
             (Some(true), _) => self.value(D01, true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
-                self.entry(grade, C01, "builds its tensor on the CPU and waits for the upload")
+                let constant = nodes::call(self.here.path).is_some_and(is_literal);
+                let pattern = if constant { C02 } else { C01 };
+                self.entry(grade, pattern, "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => C04,
+                    _ if moved.is_some_and(is_constant) => C02,
                     _ if moved.is_some_and(|moved| is_of_sizes(self.here.path, moved)) => C14,
                     _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => C19,
                     _ if self.site.loads() => C03,

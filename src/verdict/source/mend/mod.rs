@@ -23,6 +23,7 @@ use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::vocabulary::{Kind, PatternId::B10};
 pub use delete::is_clock;
 pub use sizes::repeats;
+pub use upload::{is_constant, is_literal};
 
 /// An expression that waits.
 #[derive(Clone, Copy)]

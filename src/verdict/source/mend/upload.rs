@@ -188,28 +188,46 @@ fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
 
 /// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
 pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
-    const SAME: Names = Names("zeros ones full eye empty tensor tril_indices triu_indices");
+    const SAME: Names = Names("zeros ones full eye empty tril_indices triu_indices");
     let Some(call) = nodes::call(s.here.path) else { return false };
     let made = nodes::receiver(call).and_then(made).unwrap_or(call);
     // From 0 in steps of 1: nothing to round.
     let counts = nodes::name(&made.func) == "arange"
         && made.arguments.args.len() == 1
         && ["start", "end", "step"].iter().all(|name| made.arguments.find_keyword(name).is_none());
-    counts || SAME.has(nodes::name(&made.func))
+    counts || is_literal(made) || SAME.has(nodes::name(&made.func))
 }
 
-/// Whether an expression is `torch.tensor` of a constant, on no device yet.
+/// Whether an expression makes a tensor of a constant, on no device yet.
 pub fn is_constant(expr: &Expr) -> bool {
     let placed = |call: &ExprCall| call.arguments.find_keyword("device").is_some();
     expr.as_call_expr().is_some_and(|call| is_literal(call) && !placed(call))
 }
 
-/// Whether a call makes a tensor of one number that stands there.
-fn is_literal(call: &ExprCall) -> bool {
-    function_of(call, TORCH) == Some("tensor") && call.arguments.args.len() == 1 && number(call).is_some()
+/// Whether a call makes a tensor of one number that stands there: `torch.tensor(0.5)`, `torch.FloatTensor([0.5])`.
+pub fn is_literal(call: &ExprCall) -> bool {
+    let made = || function_of(call, TORCH).is_some_and(|name| name == "tensor" || dtype(name).is_some());
+    call.arguments.args.len() == 1 && number(call).is_some() && made()
 }
 
-/// The number, and whether it stands in a list.
+/// The dtype of what a type of tensors makes.
+fn dtype(tensor_type: &str) -> Option<&'static str> {
+    Some(match tensor_type {
+        "Tensor" => "torch.get_default_dtype()",
+        "HalfTensor" => "torch.float16",
+        "FloatTensor" => "torch.float32",
+        "DoubleTensor" => "torch.float64",
+        "BoolTensor" => "torch.bool",
+        "ByteTensor" => "torch.uint8",
+        "CharTensor" => "torch.int8",
+        "ShortTensor" => "torch.int16",
+        "IntTensor" => "torch.int32",
+        "LongTensor" => "torch.int64",
+        _ => return None,
+    })
+}
+
+/// The number, and whether it stands in a list, as it does for a type of tensors: of it alone they make as many elements.
 fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
     fn is_number(expr: &Expr) -> bool {
         match expr {
@@ -220,15 +238,18 @@ fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
     }
     let (number, listed) = match call.arguments.args.first()? {
         Expr::List(list) => (nodes::only(&list.elts)?, true),
+        _ if dtype(nodes::name(&call.func)).is_some() => return None,
         one => (one, false),
     };
     is_number(number).then_some((number, listed))
 }
 
-/// Size and value, as `torch.full` takes them.
+/// Size, value and type, as `torch.full` takes them.
 fn filling(file: &Source, call: &ExprCall) -> Option<String> {
     let (number, listed) = number(call)?;
-    Some(format!("{}, {}", if listed { "(1,)" } else { "()" }, file.text(number)))
+    let dtype = dtype(nodes::name(&call.func)).map(|dtype| format!(", dtype={dtype}"));
+    let size = if listed { "(1,)" } else { "()" };
+    Some(format!("{size}, {}{}", file.text(number), dtype.unwrap_or_default()))
 }
 
 /// `torch.tensor(0.5, …)` as `torch.full((), 0.5, …)`.
