@@ -284,16 +284,18 @@ fn graphs(found: &CaptureAnalysis) -> Option<Limit> {
 fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
     let (ops, calls) = (&found.profile.ops, &found.profile.calls);
     let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued(op) != ISSUE_UNKNOWN;
-    let launches: Vec<OpId> = ops.ids().filter(issued).collect();
-    if launches.len() < TINY_OPS {
+    let outlasts = |op: OpId| found.profile.issuer(op).is_some_and(|call| calls.end(call) >= ops.end(op));
+    let (launches, blocking) = ops
+        .ids()
+        .filter(issued)
+        .fold((0, 0), |(all, blocking), op| (all + 1, blocking + usize::from(outlasts(op))));
+    if launches < TINY_OPS {
         return None;
     }
-    let outlasts = |&&op: &&OpId| found.profile.issuer(op).is_some_and(|call| calls.end(call) >= ops.end(op));
-    let blocking = launches.iter().filter(outlasts).count();
     let plain = |w: &&Wait| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none();
     let synced = found.waits.iter().filter(plain).count();
-    let most = |n: usize| n as f64 / launches.len() as f64 >= BLOCKING_SHARE;
-    let [all, blocked, waits] = [launches.len(), blocking, synced].map(|n| count(n as u64));
+    let most = |n: usize| n as f64 / launches as f64 >= BLOCKING_SHARE;
+    let [all, blocked, waits] = [launches, blocking, synced].map(|n| count(n as u64));
     if most(blocking) {
         let message = format!(
             "{blocked} of {all} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs"

@@ -198,6 +198,7 @@ impl CaptureAnalysis {
             });
             (devices, (found, drains, next), draft)
         })?;
+        profile.syncs.forget_host_waits();
         let collectives = collectives::find(&mut profile, &devices, &kernels)?;
         draft.meet(&profile, &collectives);
         let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();

@@ -23,6 +23,13 @@ pub struct SyncRow {
     pub end: i64,
 }
 
+impl SyncRow {
+    /// Whether a stream waits for an event, not the host for either.
+    fn is_of_stream(&self) -> bool {
+        !self.stream.is_none() && !self.event.is_none()
+    }
+}
+
 impl Deref for SyncRow {
     type Target = EventRow;
 
@@ -112,8 +119,16 @@ impl Syncs {
     /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a
     /// stream and an event.
     pub fn stream_waits(&self) -> impl Iterator<Item = (&SyncRow, &EventRow)> {
-        let waits = self.rows.iter().filter(|r| !r.stream.is_none() && !r.event.is_none());
-        waits.filter_map(|r| Some((r, self.record_of(r, r.correlation)?)))
+        self.rows
+            .iter()
+            .filter(|r| r.is_of_stream())
+            .filter_map(|r| Some((r, self.record_of(r, r.correlation)?)))
+    }
+
+    /// Leaves the rows of what streams wait for: when the host's waits are found nobody asks for theirs again.
+    pub fn forget_host_waits(&mut self) {
+        self.rows.retain(SyncRow::is_of_stream);
+        self.rows.shrink_to_fit();
     }
 
     /// The row of a call; where one correlation id served several calls, the row that lies inside this one.

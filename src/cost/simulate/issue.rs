@@ -38,8 +38,8 @@ impl Issue {
     /// ```
     pub fn new(profile: &Profile) -> Self {
         let (calls, ops) = (&profile.calls, &profile.ops);
-        let outer = outermost(profile);
-        let call_of = |op: OpId| profile.issuer(op).map(|call| outer[call]);
+        let nested = Nested::new(profile);
+        let call_of = |op: OpId| profile.issuer(op).map(|call| nested.outermost(call));
         // Ops of each call; then, once a call has its step, the rank of the next of them.
         let mut count: TiVec<CallId, u32> = TiVec::from(vec![0; calls.len()]);
         ops.ids().filter_map(call_of).for_each(|call| count[call] += 1);
@@ -50,7 +50,7 @@ impl Issue {
         let mut next_orphan = orphans.iter().copied().peekable();
         // After the last call come the ops that are left.
         for call in calls.ids().map(Some).chain([None]) {
-            if call.is_some_and(|call| outer[call] != call) {
+            if call.is_some_and(|call| nested.outermost(call) != call) {
                 steps.push_nested();
                 continue;
             }
@@ -237,18 +237,28 @@ fn orphans(profile: &Profile, call_of: impl Fn(OpId) -> Option<CallId>) -> Vec<(
     found
 }
 
-/// The outermost call around each call, itself for most.
-fn outermost(profile: &Profile) -> TiVec<CallId, CallId> {
-    let calls = &profile.calls;
-    let mut open: TiVec<ThreadIx, Option<(i64, CallId)>> = calls.threads.iter().map(|_| None).collect();
-    let around = |call: CallId| {
-        let (start, end) = (calls.start(call), calls.end(call));
-        let open = &mut open[calls.thread(call)];
-        let (until, outer) = open.filter(|(until, _)| end <= *until && start < *until).unwrap_or((end, call));
-        *open = Some((until.max(end), outer));
-        outer
-    };
-    calls.ids().map(around).collect()
+/// Calls inside another, which most are not, each with the outermost around it.
+struct Nested(Vec<(CallId, CallId)>);
+
+impl Nested {
+    fn new(profile: &Profile) -> Self {
+        let calls = &profile.calls;
+        let mut open: TiVec<ThreadIx, Option<(i64, CallId)>> = calls.threads.iter().map(|_| None).collect();
+        let around = |call: CallId| {
+            let (start, end) = (calls.start(call), calls.end(call));
+            let open = &mut open[calls.thread(call)];
+            let inside = open.filter(|(until, _)| end <= *until && start < *until);
+            *open = inside.or(Some((end, call)));
+            Some((call, inside?.1))
+        };
+        Self(calls.ids().filter_map(around).collect())
+    }
+
+    /// The outermost call around a call, itself for most.
+    fn outermost(&self, call: CallId) -> CallId {
+        let at = self.0.binary_search_by_key(&call, |nested| nested.0);
+        at.map_or(call, |at| self.0[at].1)
+    }
 }
 
 #[cfg(test)]
