@@ -148,6 +148,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "switch anomaly detection off outside debugging")
         .before("torch.autograd.set_detect_anomaly(True)")
         .after("torch.autograd.set_detect_anomaly(args.debug)")
+        .or(&["check_nan=False: the forward pass is remembered for messages, no gradient is tested"])
         .sources("PyTorch autograd engine.cpp"),
     BASE.of_kind(A26, "argument checks of torch.distributions", Kind::ErrorCheck)
         .triggers(&["torch.distributions.Normal(loc, scale)", "dist.log_prob(value)"])

@@ -220,7 +220,8 @@ impl<'a> Sites<'a> {
         let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
         let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
-        let forward = operator && strategy != Strategy::Leave;
+        // What tests gradients is switched off where it was switched on.
+        let forward = operator && strategy != Strategy::Leave && site.verdict.kind != Kind::ErrorCheck;
         // The catalogue's code, and its other ways, are ways to the catalogue's own end.
         let alternatives = if by_entry { entry.fix.alternatives } else { &[] };
         let same_code = by_entry || strategy == Strategy::NonBlocking || site.verdict.kind == Kind::Timing;

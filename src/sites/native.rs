@@ -32,6 +32,14 @@ pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     names.find(|name| !GENERAL.contains(name) && !name.starts_with("to_")).or(first)
 }
 
+/// Whether autograd's engine reads a number itself, for none of the functions and hooks that it calls: only anomaly detection
+/// makes it do so.
+pub fn reads_in_engine(chain: &[Arc<str>]) -> bool {
+    let read = chain.iter().rposition(|symbol| symbol.contains("::item"));
+    let caller = read.and_then(|at| chain.get(at + 1));
+    caller.is_some_and(|caller| caller.contains("autograd::Engine::evaluate_function"))
+}
+
 /// Whether a chain is in a function that TorchScript compiled: no line of the Python stack is what waits there.
 pub fn is_scripted(chain: &[Arc<str>]) -> bool {
     chain.iter().any(|symbol| symbol.contains("torch::jit::InterpreterState"))

@@ -102,6 +102,10 @@ fn operator(s: &Subject) -> Option<Verdict> {
     if b.uploads() || b.copy.is_none() && b.blocking == Blocking::Context {
         return None;
     }
+    if native::reads_in_engine(&b.chain) {
+        let text = "the native chain names autograd's engine as who reads: it tests each gradient for NaN";
+        return of_entry(grade::R18, A25, text.to_owned());
+    }
     if let Some(op) = operators::converting(b.method(), &b.chain) {
         return of_entry(op.grades.0, op.pattern, format!("the native chain {}", op.because));
     }

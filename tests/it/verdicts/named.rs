@@ -22,6 +22,8 @@ const CHAINS: &[(&str, &str, &str)] = &[
     ("item", METHOD, "unknown value-read A01 R20"),
     ("item", "torch::autograd::THPVariable_index_scalar(x)", "unknown value-read A08 R18"),
     ("item", "torch::PythonArgs::scalar(int)", "false round-trip A11 R18"),
+    ("item", "torch::autograd::Engine::evaluate_function(x)", "false error-check A25 R18"),
+    ("item", "torch::autograd::PyNode::apply(x)", "unknown value-read A01 R20"),
 ];
 
 #[test]
