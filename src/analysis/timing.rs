@@ -184,16 +184,17 @@ fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize, by: By
 type Like = Option<Option<PathIx>>;
 
 /// Waits by thread, and which of the thread's they are.
-type Nth = FxHashMap<(ThreadIx, usize), WaitId>;
+type Nth = BTreeMap<(ThreadIx, usize), WaitId>;
 
 /// Of a capture that goes on for more iterations than the other: waits without their like are as those of the last
-/// iteration that has them all; so are those between iterations, where another loop takes turns with the one that was found.
+/// iteration of the same waits that has them all, else of the last one that has; so are those between iterations, where another
+/// loop takes turns with the one that was found.
 ///
 /// ```text
-///  other   [a b c][a b c] x x
-///  light   [a b c][a b c] x x [a b c][a b c] x x
-///                  └──────│──── ↑ ──── ↑     │    the n-th of a thread, if it has the same API and copies in the same direction
-///                         └───────────────── ↑
+///  other   [a b c][a b d c][a b c] x x
+///  light   [a b c][a b d c][a b c] x x [a b c][a b d c] x x
+///                     └───────└────│──── ↑ ──────↑      │    the n-th of a thread, if it has the same API and copies in the
+///                                  └─────────────────── ↑    same direction
 /// ```
 fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
     // Those of each iteration, and of what follows it.
@@ -213,14 +214,19 @@ fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
     };
     // After the last iteration comes what ends the program, not what goes on.
     let ending = light.iterations.as_ref().map_or(0, |i| i.spans.len().saturating_sub(1));
+    let shape = |waits: &Nth| -> Vec<_> { waits.iter().map(|(&place, &w)| (place, kind(w))).collect() };
     for laps in &laps {
-        let mut before = laps.range(..ending).rev().map(|(_, waits)| waits);
-        let whole = before.find(|waits| waits.values().all(|&w| likes[w].is_some()));
-        let Some(last) = whole else { continue };
-        for (place, &w) in laps.values().flatten() {
-            if let Some(&same) = last.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w))
-            {
-                likes[w] = likes[same];
+        let has_all = |waits: &&Nth| waits.values().all(|&w| likes[w].is_some());
+        let whole: Vec<&Nth> = laps.range(..ending).map(|(_, waits)| waits).filter(has_all).collect();
+        let Some(last) = whole.last() else { continue };
+        let alike: FxHashMap<_, &Nth> = whole.iter().map(|&waits| (shape(waits), waits)).collect();
+        for waits in laps.values() {
+            let like = alike.get(&shape(waits)).unwrap_or(last);
+            for (place, &w) in waits {
+                let same = like.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w));
+                if let Some(&same) = same {
+                    likes[w] = likes[same];
+                }
             }
         }
     }

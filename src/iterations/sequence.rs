@@ -7,7 +7,9 @@
 //! ```
 //! An event's symbol is the kernel's name, the copy's direction or the call that waits: what stays the same from turn to
 //! turn, in any order of the rows. Where nothing repeats so, kernels that multiply matrices are one symbol, since libraries
-//! pick another for each length of a batch: that says less, and more of it must repeat ([`SURE_OF_LESS`]). Threads are
+//! pick another for each length of a batch: that says less, and more of it must repeat ([`SURE_OF_LESS`]). Where nothing does
+//! then either, turns may differ in length, as of a decoder that goes from word to word: of what comes between two waits or reads
+//! the first of each symbol counts, and each turn must hold such an event. Threads are
 //! joined, since the backward pass runs on one of its own: by the main thread alone a step of the training and one of the
 //! validation look alike.
 
@@ -65,7 +67,18 @@ pub fn find(
     let names = profile.kernel_names()?.into_iter().filter(|(_, name)| multiplies_matrices(name));
     let products: FxHashSet<Key> = names.map(|(id, _)| KERNEL | Key::from(id)).collect();
     keys.all.iter_mut().filter(|key| products.contains(key)).for_each(|key| *key = PRODUCT);
-    Ok(found(profile, &keys, SURE_OF_LESS))
+    if let Some(alike) = found(profile, &keys, SURE_OF_LESS) {
+        return Ok(Some(alike));
+    }
+    processes.iter_mut().for_each(|(_, calls)| keys.once(calls));
+    let waits = |found: &Iterations, calls: &[CallId]| {
+        let events = calls.iter().filter(|&&call| keys.is_waited_for(call));
+        let counts = found.counts(events.map(|&call| profile.calls.start(call)));
+        counts.with * 10 >= counts.all * 9
+    };
+    Ok(processes.iter().find_map(|(_, calls)| {
+        of_process(profile, &keys, calls, (SURE_OF_LESS, warm_up)).filter(|found| waits(found, calls))
+    }))
 }
 
 /// The event that each call is.
@@ -98,6 +111,22 @@ impl Keys {
 
     fn of(&self, call: CallId) -> Key {
         self.all[self.number[call] as usize]
+    }
+
+    /// Leaves of each event the first between two waits.
+    fn once(&self, calls: &mut Vec<CallId>) {
+        let mut seen = FxHashSet::default();
+        calls.retain(|&call| {
+            if self.is_waited_for(call) {
+                seen.clear();
+            }
+            seen.insert(self.of(call))
+        });
+    }
+
+    /// Whether the host waits, or reads.
+    fn is_waited_for(&self, call: CallId) -> bool {
+        matches!(self.of(call) >> 32 << 32, WAIT | DOWNLOAD)
     }
 }
 

@@ -161,6 +161,29 @@ fn kernels_picked_by_length_do_not_hide_it() {
     assert_found(p.found().as_ref(), 20, 28_000, 1.0);
 }
 
+/// Sentences of differing length: a decoder launches the same kernels for each word.
+///
+/// ```text
+///  found   [0 copy embed (gemm gelu)×6 loss … adam item][1 copy embed (gemm gelu)×31 loss … adam item][2 …
+/// ```
+#[test]
+fn a_decoder_goes_from_word_to_word() {
+    let mut p = Program::new();
+    for i in 0..20 {
+        let words = 6 + i * 7 % 40;
+        p.upload();
+        p.launch(&["embed", "norm"]);
+        (0..words).for_each(|_| p.launch(&["gemm", "gelu", "softmax"]));
+        p.launch(&["loss"]);
+        (0..words)
+            .for_each(|_| ["softmax'", "gelu'", "gemm'"].iter().for_each(|kernel| p.on(p.autograd, kernel)));
+        p.launch(&["adam", "adam"]);
+        p.item();
+    }
+    let found = p.found().expect("a loop");
+    assert_eq!((found.count, found.waits_per_iteration), (20, 1.0), "{found:?}");
+}
+
 /// ```text
 ///  program  [gemm_0 gelu gemm_7][gemm_3 gemm_1 norm gelu][loss gemm_4]…     as many products, nothing that repeats
 /// ```

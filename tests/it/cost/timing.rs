@@ -62,6 +62,39 @@ fn nine_of_ten_waits_must_match() {
 }
 
 /// ```text
+///  backtraces   [a][a][a 2][a][a][a 2]                          an iteration in three logs, 2
+///  light        [a][a][a 2][a][a][a 2][a][a][a 2] … [a]
+/// ```
+/// Where the light capture goes on, each iteration is as the last one with the same waits.
+#[test]
+fn an_iteration_that_goes_on_is_like_one_with_as_many_waits() {
+    let drawn = |steps: i64| {
+        let (mut e, t) = empty();
+        for i in 0..steps {
+            let at = i * 400_000;
+            e.nvtx(t, at..at + 399_000, &format!("step {i}"));
+            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+            for from in (0..1 + i64::from(i % 3 == 2)).map(|n| at + 60_000 + n * 100_000) {
+                e.memcpy(
+                    t,
+                    from..from + 10_000,
+                    Copy::d2h(4, Memory::Pinned),
+                    GPU0,
+                    from + 4_000..from + 9_000,
+                );
+                e.sync(t, "cudaStreamSynchronize", from + 11_000..from + 14_000, GPU0);
+            }
+        }
+        e.write_temp()
+    };
+    let ((_kept, sites), (_also, timing)) = (drawn(7), drawn(22));
+    let report = report::run(&[sites], &Options { timing: Timing::From(timing), ..options() });
+    let report = report.expect("the same program");
+    let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
+    assert!(said.message.contains("29 of 29"), "{}", said.message);
+}
+
+/// ```text
 ///  backtraces   [upload 512][read][upload 1024][read][upload 1536][read] …
 ///  light        [upload 640][read][upload 1152][read][upload 1664][read] …     other batches, none of a size alike
 /// ```
