@@ -5,10 +5,10 @@
 //!                                                         memory that is pinned already was filled by a loader
 //!  reads    [copy, wait][copy, wait]··a metric~~~[launch]      without their values it is not computed either
 //! ```
-//! Before uploads a share of it, unless a loop gives what is uploaded; behind a row of reads all of it as far as the thread's next call, where `--fix` says that a read
-//! can go which nothing shows to be avoidable: what the CPU computes with the values goes then too, unless it is a single number,
-//! with which a program branches or counts (of trajectory-transformer the next batch, made behind such a read, was put at 79 % of
-//! the iteration). Of human-pose-estimation a NumPy accuracy took a fifth of the iteration, of DeepCTR-Torch metrics of
+//! Before uploads a share of it, unless a loop gives what is uploaded; behind a row of reads all of it as far as the thread's next
+//! call, where `--fix` says that a read can go which nothing shows to be avoidable: what the CPU computes with the values goes then
+//! too, unless it is a single number, with which a program branches or counts (of trajectory-transformer the next batch, made
+//! behind such a read, was put at 79 % of the iteration). Of human-pose-estimation a NumPy accuracy took a fifth of the iteration, of DeepCTR-Torch metrics of
 //! scikit-learn a third. A game's next step is as long, and stays: so nobody is told of it unasked. It is only in the upper end of
 //! ranges. Outside a loop it may be anything: a model that is read, a data set. Costs a few looks a wait.
 

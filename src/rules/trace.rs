@@ -36,7 +36,7 @@ train.py:41 main
   torch/nn/utils/clip_grad.py:108 clip_grad_norm_   <- A19
     cudaStreamSynchronize"),
     rule(RuleId::R18, Yields::NEEDED)
-        .looks_at("at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.")
+        .looks_at("at::_ops:: functions and the Python method of the native chain, or that autograd's engine reads itself; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.")
         .proves("The kind of that operator: nonzero needs its output's size, a factorisation checks itself. A size that is the same every time the host may know: that is left open.")
         .example("\
 NVTX      [aten::nonzero                        ]
