@@ -10,7 +10,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Direction, Kind, Made, ProfileIx, SiteId, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, Made, ProfileIx, SiteId, SiteIx};
 use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -198,9 +198,9 @@ impl CaptureAnalysis {
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
         let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
-        let works = match site.bundle.copy.map(|copy| copy.direction) {
-            Some(Direction::HostToDevice) => site.verdict.made != Some(Made::Elsewhere),
-            _ => asked.is_some() && site.verdict.class != Class::False,
+        let works = match site.bundle.uploads() {
+            true => site.verdict.made != Some(Made::Elsewhere),
+            false => asked.is_some() && site.verdict.class != Class::False,
         };
         // A needed wait may still be moved or merged.
         let kept =

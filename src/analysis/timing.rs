@@ -216,11 +216,12 @@ fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
     let ending = light.iterations.as_ref().map_or(0, |i| i.spans.len().saturating_sub(1));
     let shape = |waits: &Nth| -> Vec<_> { waits.iter().map(|(&place, &w)| (place, kind(w))).collect() };
     for laps in &laps {
-        let has_all = |waits: &&Nth| waits.values().all(|&w| likes[w].is_some());
-        let whole: Vec<&Nth> = laps.range(..ending).map(|(_, waits)| waits).filter(has_all).collect();
-        let Some(last) = whole.last() else { continue };
-        let alike: FxHashMap<_, &Nth> = whole.iter().map(|&waits| (shape(waits), waits)).collect();
-        for waits in laps.values() {
+        let has_all = |(_, waits): &(&usize, &Nth)| waits.values().all(|&w| likes[w].is_some());
+        let (mut whole, open): (Vec<_>, Vec<_>) = laps.iter().partition(has_all);
+        whole.retain(|(at, _)| **at < ending);
+        let Some((_, last)) = whole.last().filter(|_| !open.is_empty()) else { continue };
+        let alike: FxHashMap<_, &Nth> = whole.iter().map(|(_, waits)| (shape(waits), *waits)).collect();
+        for (_, waits) in open {
             let like = alike.get(&shape(waits)).unwrap_or(last);
             for (place, &w) in waits {
                 let same = like.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w));

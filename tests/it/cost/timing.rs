@@ -61,6 +61,22 @@ fn nine_of_ten_waits_must_match() {
     assert!(error.contains("8 of 10"), "{error}");
 }
 
+/// So many marked steps of a launch and these copies, each waited for.
+fn steps(count: i64, copies: impl Fn(i64) -> Vec<Copy>) -> Export {
+    let (mut e, t) = empty();
+    for i in 0..count {
+        let at = i * 400_000;
+        e.nvtx(t, at..at + 399_000, &format!("step {i}"));
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+        for (n, copy) in (0..).zip(copies(i)) {
+            let from = at + 60_000 + n * 100_000;
+            e.memcpy(t, from..from + 10_000, copy, GPU0, from + 4_000..from + 9_000);
+            e.sync(t, "cudaStreamSynchronize", from + 11_000..from + 14_000, GPU0);
+        }
+    }
+    e
+}
+
 /// ```text
 ///  backtraces   [a][a][a 2][a][a][a 2]                          an iteration in three logs, 2
 ///  light        [a][a][a 2][a][a][a 2][a][a][a 2] … [a]
@@ -68,24 +84,8 @@ fn nine_of_ten_waits_must_match() {
 /// Where the light capture goes on, each iteration is as the last one with the same waits.
 #[test]
 fn an_iteration_that_goes_on_is_like_one_with_as_many_waits() {
-    let drawn = |steps: i64| {
-        let (mut e, t) = empty();
-        for i in 0..steps {
-            let at = i * 400_000;
-            e.nvtx(t, at..at + 399_000, &format!("step {i}"));
-            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
-            for from in (0..1 + i64::from(i % 3 == 2)).map(|n| at + 60_000 + n * 100_000) {
-                e.memcpy(
-                    t,
-                    from..from + 10_000,
-                    Copy::d2h(4, Memory::Pinned),
-                    GPU0,
-                    from + 4_000..from + 9_000,
-                );
-                e.sync(t, "cudaStreamSynchronize", from + 11_000..from + 14_000, GPU0);
-            }
-        }
-        e.write_temp()
+    let drawn = |count| {
+        steps(count, |i| vec![Copy::d2h(4, Memory::Pinned); if i % 3 == 2 { 2 } else { 1 }]).write_temp()
     };
     let ((_kept, sites), (_also, timing)) = (drawn(7), drawn(22));
     let report = report::run(&[sites], &Options { timing: Timing::From(timing), ..options() });
@@ -102,20 +102,8 @@ fn an_iteration_that_goes_on_is_like_one_with_as_many_waits() {
 #[test]
 fn batches_that_differ_in_length_match_by_their_turn() {
     let drawn = |size: fn(i64) -> i64| {
-        let (mut e, t) = empty();
-        for i in 0..20i64 {
-            let at = i * 400_000;
-            e.nvtx(t, at..at + 399_000, &format!("step {i}"));
-            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
-            for (from, copy) in [
-                (at + 60_000, Copy::h2d(size(i), Memory::Pageable)),
-                (at + 160_000, Copy::d2h(4, Memory::Pinned)),
-            ] {
-                e.memcpy(t, from..from + 10_000, copy, GPU0, from + 4_000..from + 9_000);
-                e.sync(t, "cudaStreamSynchronize", from + 11_000..from + 14_000, GPU0);
-            }
-        }
-        e.write_temp()
+        let copies = |i| vec![Copy::h2d(size(i), Memory::Pageable), Copy::d2h(4, Memory::Pinned)];
+        steps(20, copies).write_temp()
     };
     let (_kept, sites) = drawn(|i| 512 + i % 3 * 512);
     let timed_by = |size| {

@@ -35,12 +35,25 @@ pub const FACTORIES: Names = Names(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
      hann_window hamming_window blackman_window bartlett_window kaiser_window",
 );
-/// Types of tensors, as old programs call them to make one.
-pub const TENSOR_TYPES: Names = Names(
-    "Tensor HalfTensor FloatTensor DoubleTensor BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor",
-);
 /// Methods that put something into a container.
 pub const FILLS: Names = Names("append extend insert appendleft setdefault add put push");
+
+/// The dtype of what a type of tensors makes, as old programs call it; `None` of other names.
+pub fn tensor_dtype(tensor_type: &str) -> Option<&'static str> {
+    Some(match tensor_type {
+        "Tensor" => "torch.get_default_dtype()",
+        "HalfTensor" => "torch.float16",
+        "FloatTensor" => "torch.float32",
+        "DoubleTensor" => "torch.float64",
+        "BoolTensor" => "torch.bool",
+        "ByteTensor" => "torch.uint8",
+        "CharTensor" => "torch.int8",
+        "ShortTensor" => "torch.int16",
+        "IntTensor" => "torch.int32",
+        "LongTensor" => "torch.int64",
+        _ => return None,
+    })
+}
 
 /// The function of one of these modules that is called: `cat` of `torch.cat(parts)`.
 pub fn function_of(call: &ExprCall, modules: Names) -> Option<&str> {

@@ -173,7 +173,7 @@ fn is_range(data: &Expr) -> bool {
 fn is_typed(made: &ExprCall) -> bool {
     let callee = dotted(&made.func);
     let (base, name) = split_callee(&callee);
-    matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
+    matches!(base, "" | "torch") && tensor_dtype(name).is_some()
 }
 
 fn fills_in_words(call: &ExprCall) -> bool {

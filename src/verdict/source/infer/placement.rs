@@ -210,7 +210,7 @@ impl<'a> Placements<'a> {
             "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
             root if TORCH.has(root) && NO_TENSORS.has(name) => Host,
-            "torch" if makes_tensor(name) || FACTORIES.has(name) || TENSOR_TYPES.has(name) => {
+            "torch" if makes_tensor(name) || FACTORIES.has(name) || tensor_dtype(name).is_some() => {
                 let text = self.file.whole();
                 let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
                 device().unwrap_or(if moved { Unknown } else { Host })

@@ -9,14 +9,12 @@ use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::{Here, Placement, is_iterated, is_kept, is_of_sizes, sinks};
+use crate::verdict::source::infer::{Here, Placement, is_kept, is_of_sizes, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::verdict::subject::bare_pattern;
-use crate::vocabulary::{
-    Class, Evidence, Kind, Made, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict,
-};
+use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
 
 /// Everything needed to judge the expressions of one site.
@@ -201,8 +199,6 @@ impl<'c, 'a> Case<'c, 'a> {
                 let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 let bytes = self.site.observed.largest;
                 verdict.makes(moved.and_then(|x| surroundings::made(self.here, x, bytes)));
-                let given = || moved.is_some_and(|moved| is_iterated(self.here.path, moved));
-                verdict.made = verdict.made.or_else(|| given().then_some(Made::Elsewhere));
                 verdict
             }
             (None, _) => {

@@ -2,7 +2,7 @@
 
 use crate::text::shorten_end;
 use crate::verdict::source::infer::{
-    Here, JOINS, TORCH, counts, draws, fills, function_of, is_of_sizes, unread,
+    Here, JOINS, TORCH, counts, draws, fills, function_of, is_iterated, is_of_sizes, unread,
 };
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{nodes, scope};
@@ -28,6 +28,12 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
     Some(Evidence::new(RuleId::S17, text))
 }
 
+/// How the host makes what is moved to the GPU: right before, with a word on it, or elsewhere, of which none is said.
+pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
+    let given = || is_iterated(here.path, moved).then(|| (Made::Elsewhere, String::new()));
+    right_before(here, moved, bytes).or_else(given)
+}
+
 /// S22 to S24: what is moved to the GPU is filled, drawn, counted or joined on the host right before, each time, and nothing reads it in
 /// between. `bytes`: the largest copy.
 ///
@@ -36,7 +42,7 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
 ///     images = torch.cat(views)        54 MiB of fresh memory, which no loader has pinned
 ///     images = images.to(device)
 /// ```
-pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
+fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
     let (made, place) = match moved {
         Expr::Name(name) => unread(here.path, name)?,
         made => (made, here.path.to_vec()),

@@ -3,7 +3,7 @@
 use crate::catalogue;
 use crate::verdict::operators::{self, By};
 use crate::verdict::source::infer::{
-    Here, NUMPY, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles, sinks,
+    Here, NUMPY, Names, Objects, Placement, TORCH, makes_tensor, roles, sinks, tensor_dtype,
 };
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
@@ -175,7 +175,7 @@ impl<'c, 'a> Called<'c, 'a> {
             "get_scale" => Some((SyncExpr::GetScale, 3)),
             "step" if roles::is_scheduler(base) => Some((SyncExpr::SchedulerStep, 1)),
             "save" if base == "torch" => Some((SyncExpr::Save, 2)),
-            _ if matches!(base, "torch" | "") && (makes_tensor(name) || TENSOR_TYPES.has(name))
+            _ if matches!(base, "torch" | "") && (makes_tensor(name) || tensor_dtype(name).is_some())
                 || name == "new_tensor" =>
             {
                 let made = self.moved().unwrap_or_else(|| self.created());
@@ -214,7 +214,7 @@ impl<'c, 'a> Called<'c, 'a> {
             "copy_" => (SyncExpr::Move("copy_", Placement::Unknown), unless_flagged(2)),
             "load_state_dict" => (SyncExpr::Move("load_state_dict", Placement::Device), 1),
             // Of other modules, and by a name of its own, the type may be one of the device.
-            name if TENSOR_TYPES.has(name) => {
+            name if tensor_dtype(name).is_some() => {
                 (SyncExpr::Create("legacy_tensor"), if self.base == "torch.cuda" { 3 } else { 1 })
             }
             _ => return None,

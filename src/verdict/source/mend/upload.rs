@@ -4,7 +4,9 @@ use super::index::only_value;
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{JOINS, Names, Placement, TORCH, filled as filled_by, function_of};
+use crate::verdict::source::infer::{
+    JOINS, Names, Placement, TORCH, filled as filled_by, function_of, tensor_dtype,
+};
 use crate::verdict::source::locate::SyncExpr;
 use crate::verdict::source::parse::{Node, Source, last, nodes};
 use crate::vocabulary::{Copy, HostMemory};
@@ -206,25 +208,9 @@ pub fn is_constant(expr: &Expr) -> bool {
 
 /// Whether a call makes a tensor of one number that stands there: `torch.tensor(0.5)`, `torch.FloatTensor([0.5])`.
 pub fn is_literal(call: &ExprCall) -> bool {
-    let made = || function_of(call, TORCH).is_some_and(|name| name == "tensor" || dtype(name).is_some());
+    let made =
+        || function_of(call, TORCH).is_some_and(|name| name == "tensor" || tensor_dtype(name).is_some());
     call.arguments.args.len() == 1 && number(call).is_some() && made()
-}
-
-/// The dtype of what a type of tensors makes.
-fn dtype(tensor_type: &str) -> Option<&'static str> {
-    Some(match tensor_type {
-        "Tensor" => "torch.get_default_dtype()",
-        "HalfTensor" => "torch.float16",
-        "FloatTensor" => "torch.float32",
-        "DoubleTensor" => "torch.float64",
-        "BoolTensor" => "torch.bool",
-        "ByteTensor" => "torch.uint8",
-        "CharTensor" => "torch.int8",
-        "ShortTensor" => "torch.int16",
-        "IntTensor" => "torch.int32",
-        "LongTensor" => "torch.int64",
-        _ => return None,
-    })
 }
 
 /// The number, and whether it stands in a list, as it does for a type of tensors: of it alone they make as many elements.
@@ -238,7 +224,7 @@ fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
     }
     let (number, listed) = match call.arguments.args.first()? {
         Expr::List(list) => (nodes::only(&list.elts)?, true),
-        _ if dtype(nodes::name(&call.func)).is_some() => return None,
+        _ if tensor_dtype(nodes::name(&call.func)).is_some() => return None,
         one => (one, false),
     };
     is_number(number).then_some((number, listed))
@@ -247,7 +233,7 @@ fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
 /// Size, value and type, as `torch.full` takes them.
 fn filling(file: &Source, call: &ExprCall) -> Option<String> {
     let (number, listed) = number(call)?;
-    let dtype = dtype(nodes::name(&call.func)).map(|dtype| format!(", dtype={dtype}"));
+    let dtype = tensor_dtype(nodes::name(&call.func)).map(|dtype| format!(", dtype={dtype}"));
     let size = if listed { "(1,)" } else { "()" };
     Some(format!("{size}, {}{}", file.text(number), dtype.unwrap_or_default()))
 }
