@@ -220,7 +220,7 @@ impl Waits {
             "drain_ns" => found.drains.iter().map(|&ns| ns.min(longest)).collect::<Vec<_>>(),
             "bytes" => each(waits, bytes),
             "found_nothing" => each(waits, |w| w.found.is_nothing()),
-            "recoverable_each_high_ns" => found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>(),
+            "recoverable_each_high_ns" => found.alone_at_most.to_vec(),
         ]?;
         let pids = profile.calls.threads.iter().map(|t| t.pid()).collect();
         let tids = profile.calls.threads.iter().map(|t| t.tid()).collect();

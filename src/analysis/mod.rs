@@ -145,16 +145,18 @@ pub struct CaptureAnalysis {
     pub races: Vec<Race>,
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
-    /// What follows each wait on its thread.
-    pub next: TiVec<WaitId, bounds::Next>,
+    /// What follows each wait on its thread; empty once priced.
+    next: TiVec<WaitId, bounds::Next>,
+    /// The most that each wait saves by itself, in ns.
+    pub alone_at_most: TiVec<WaitId, i64>,
     /// All waits of the export, on their threads and devices; `None` once priced.
     program: Option<Program>,
     /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
     all: Found,
 }
 
-/// Waits, the drain of each in ns, and what follows each on its thread.
-type Found = (TiVec<WaitId, Wait>, TiVec<WaitId, i64>, TiVec<WaitId, bounds::Next>);
+/// Waits, the drain of each in ns, what follows each on its thread, and what each saves by itself at most, in ns.
+type Found = (TiVec<WaitId, Wait>, TiVec<WaitId, i64>, TiVec<WaitId, bounds::Next>, TiVec<WaitId, i64>);
 
 /// Analyses one export, without prices.
 ///
@@ -189,14 +191,14 @@ impl CaptureAnalysis {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
-            let (drains, next, draft) = std::thread::scope(|scope| {
+            let (drains, (next, most), draft) = std::thread::scope(|scope| {
                 let drafting = scope.spawn(|| Draft::new(profile, &devices, &found, &options.assumed));
                 let drains = drain::drains(profile, &devices, &found);
                 let next = bounds::following(profile, &devices, &found);
                 kernels = collectives::kernel_names(profile);
                 (drains, next, join(drafting))
             });
-            (devices, (found, drains, next), draft)
+            (devices, (found, drains, next, most), draft)
         })?;
         profile.syncs.forget_host_waits();
         let collectives = collectives::find(&mut profile, &devices, &kernels)?;
@@ -227,6 +229,7 @@ impl CaptureAnalysis {
             races: Vec::new(),
             warnings: None,
             next: TiVec::new(),
+            alone_at_most: TiVec::new(),
             program,
             all,
         })
@@ -240,13 +243,14 @@ impl CaptureAnalysis {
             let mut keep = keep.iter();
             column.retain(|_| keep.next() == Some(&true));
         }
-        (self.waits, self.drains, self.next) =
+        (self.waits, self.drains, self.next, self.alone_at_most) =
             if again { self.all.clone() } else { std::mem::take(&mut self.all) };
         let keep = filter.select(&mut self.profile, &self.devices, self.waits.iter())?;
         self.filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
         keep_of(&mut self.waits, &keep);
         keep_of(&mut self.drains, &keep);
         keep_of(&mut self.next, &keep);
+        keep_of(&mut self.alone_at_most, &keep);
         for (wait, drain) in self.waits.iter().zip(&mut self.drains) {
             *drain = filter.clip_drain(&self.profile, wait, *drain);
         }

@@ -69,7 +69,7 @@ impl CaptureAnalysis {
         // Where names cannot be read nothing is recognised, and less is saved.
         let names = self.sites.iter().any(takes).then(|| self.profile.kernel_names().unwrap_or_default());
         let kernels = beside::kernels(&names.unwrap_or_default());
-        let Self { profile, devices, waits, next, sites, .. } = &*self;
+        let Self { profile, devices, waits, next, alone_at_most, sites, .. } = &*self;
         let calls = |site: &Site| -> Vec<(CallId, Option<CallId>)> {
             let wait = |&w: &WaitId| (waits[w].call, waits[w].copy_call);
             site.bundle.waits.iter().map(wait).collect()
@@ -104,10 +104,14 @@ impl CaptureAnalysis {
             })
             .collect();
         let launched = &Launched::new(profile, devices);
-        let capture = Waits { profile, devices, waits, next, launched };
+        let capture = Waits { profile, devices, waits, next, alone_at_most, launched };
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
         self.prices = price::price(&capture, &program, &subjects, iterations, terms);
-        self.program = again.then_some(program);
+        if again {
+            self.program = Some(program);
+        } else {
+            self.next = TiVec::new();
+        }
     }
 
     /// Says what less the waits of sites could be for that are to wait for less.

@@ -68,19 +68,21 @@ pub struct Next {
     pub stands: i64,
     /// The next wait would wait for all that this one does.
     pub takes_over: bool,
-    /// The most that the wait saves by itself, whatever is done about it, in ns. Neighbours may give up the same time: no sum
-    /// of them is a saving.
-    pub alone_at_most: i64,
 }
 
-/// What follows each wait; `waits`: all of a capture.
-pub fn following(profile: &Profile, devices: &Devices, waits: &waits::Waits) -> TiVec<WaitId, Next> {
+/// What follows each wait, and the most that it saves by itself, whatever is done about it, in ns. Neighbours may give up
+/// the same time: no sum of them is a saving. `waits`: all of a capture.
+pub fn following(
+    profile: &Profile,
+    devices: &Devices,
+    waits: &waits::Waits,
+) -> (TiVec<WaitId, Next>, TiVec<WaitId, i64>) {
     let one_stream = profile.ops.streams.len() < 2;
     // Where the next wait starts, and it; where the next one that found work waits.
     let mut next: TiVec<ThreadIx, (i64, Option<&Wait>, i64)> =
         profile.calls.spans.iter().map(|s| (s.end, None, s.end)).collect();
     let mut out: TiVec<WaitId, Next> = waits.iter().map(|_| Next::default()).collect();
-    let mut near = 0;
+    let (mut most, mut near): (TiVec<WaitId, i64>, _) = (vec![0; waits.len()].into(), 0);
     for (w, wait) in waits.iter_enumerated().rev() {
         let (start, following, stands) = &mut next[wait.thread];
         let takes_over = match following {
@@ -89,14 +91,14 @@ pub fn following(profile: &Profile, devices: &Devices, waits: &waits::Waits) -> 
         };
         let ahead_of = following.map_or(0, |next| ahead(profile, next));
         let after = (*start - wait.end).max(0);
-        let alone_at_most = alone_at_most(devices, wait, after, &mut near);
-        out[w] = Next { after, ahead: ahead_of, stands: *stands, takes_over, alone_at_most };
+        most[w] = alone_at_most(devices, wait, after, &mut near);
+        out[w] = Next { after, ahead: ahead_of, stands: *stands, takes_over };
         (*start, *following) = (wait.start, Some(wait));
         if !wait.found.is_nothing() {
             *stands = wait.start.saturating_add(ahead(profile, wait));
         }
     }
-    out
+    (out, most)
 }
 
 /// The most that a wait saves by itself before host work of `after` ns; `near`: where the search for the last one's device
@@ -140,6 +142,8 @@ pub struct Waits<'a> {
     pub waits: &'a waits::Waits,
     /// What follows each of the waits on its thread.
     pub next: &'a TiSlice<WaitId, Next>,
+    /// The most that each saves by itself, in ns.
+    pub alone_at_most: &'a TiSlice<WaitId, i64>,
     /// What was launched when.
     pub launched: &'a Launched,
 }
@@ -252,7 +256,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
-        let high = next.alone_at_most;
+        let high = all.alone_at_most[w];
         // What is certain: the bare call, where that goes.
         let certain = if fix == Change::Narrow { 0 } else { learned.floor(wait.blocking) };
         add(&mut bounds.each_low_ns, certain.clamp(0, high));
