@@ -146,7 +146,7 @@ pub struct CaptureAnalysis {
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
     /// What follows each wait on its thread; empty once priced.
-    next: TiVec<WaitId, bounds::Next>,
+    pub next: TiVec<WaitId, bounds::Next>,
     /// The most that each wait saves by itself, in ns.
     pub alone_at_most: TiVec<WaitId, i64>,
     /// All waits of the export, on their threads and devices; `None` once priced.

@@ -116,13 +116,14 @@ fn each_alone_bounds_no_group() {
         e.sync(t, "cudaStreamSynchronize", at + 107_000..at + 108_000, GPU0);
     }
     let found = look::analysed(&e);
-    let next = bounds::following(&found.profile, &found.devices, &found.waits);
+    let (next, alone_at_most) = bounds::following(&found.profile, &found.devices, &found.waits);
     let launched = bounds::Launched::new(&found.profile, &found.devices);
     let capture = Waits {
         profile: &found.profile,
         devices: &found.devices,
         waits: &found.waits,
         next: &next,
+        alone_at_most: &alone_at_most,
         launched: &launched,
     };
     let program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(

@@ -108,7 +108,8 @@ fn bounds_do_not_depend_on_what_is_simulated() {
     let found = look::analysed(&e);
     let launched = Launched::new(&found.profile, &found.devices);
     let (profile, devices) = (&found.profile, &found.devices);
-    let capture = Waits { profile, devices, waits: &found.waits, next: &found.next, launched: &launched };
+    let (next, alone_at_most) = (&found.next, &found.alone_at_most);
+    let capture = Waits { profile, devices, waits: &found.waits, next, alone_at_most, launched: &launched };
     let calls = |direction: Direction| -> Vec<_> {
         let of = |w: &&sync_report::waits::Wait| w.copy.is_some_and(|copy| copy.direction == direction);
         found.waits.iter().filter(of).map(|w| (w.call, w.copy_call)).collect()

@@ -227,6 +227,33 @@ def f(a):
         g()
     print(d['loss'])
 
+# --- a dict whose keys are attributes
+def f(a, b):
+    d = Munch(real=a.item(), fake=g())  #! item: logging
+    if d.fake > 2:
+        g()
+    print(d.real)
+
+# --- dicts of attributes, shown as pairs in the caller
+class Solver:
+    def train(self, n):
+        for i in range(n):
+            loss, first = compute(self.nets)
+            loss.backward()
+            loss, second = compute(self.nets)
+            if i % 10 == 0:
+                everything = dict()
+                for losses, prefix in zip([first, second], ['D/first_', 'D/second_']):
+                    for key, value in losses.items():
+                        everything[prefix + key] = value
+                log = "iteration %i, " % i
+                log += ' '.join(['%s: [%.4f]' % (key, value) for key, value in everything.items()])
+                print(log)
+
+def compute(nets):
+    loss = nets.discriminator()
+    return loss, munch.Munch(real=loss.item(), n=3)  #! item: logging
+
 # --- keys of another dict
 def f(a):
     means = update({}, {'loss': a.item()})  #! item: logging

@@ -8,7 +8,7 @@ use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::text::package;
 use crate::verdict::source::infer::{
-    NUMPY, Names, Objects, makes_tensor,
+    DICTS, NUMPY, Names, Objects, makes_tensor,
     roles::{self, Role},
     sinks,
 };
@@ -286,7 +286,7 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     match (base, name) {
-        (_, "dict" | "OrderedDict") if !base.starts_with("torch") => match nodes::keyword(call, at) {
+        (_, name) if DICTS.has(name) && !base.starts_with("torch") => match nodes::keyword(call, at) {
             Some(keyword) => value.steps.extend(keyword.arg.as_ref().map(|name| Step::Key(name.to_string()))),
             // Of pairs, the second is the value.
             None if matches!(value.steps[..], [.., Step::Index(1), Step::Index(_) | Step::Any]) => {

@@ -4,7 +4,9 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, What, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::{ARRAYS, NUMPY, Names, Placement, function_of, joins_arrays, sinks};
+use crate::verdict::source::infer::{
+    ARRAYS, DICTS, NUMPY, Names, Placement, function_of, joins_arrays, sinks,
+};
 use crate::verdict::source::parse::{
     Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
 };
@@ -344,7 +346,8 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
             Expr::Call(call) => {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
-                let own = Names("list dict set defaultdict deque OrderedDict Counter").has(name)
+                let own = DICTS.has(name)
+                    || Names("list set defaultdict deque Counter").has(name)
                     || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
                     || ARRAYS.has(base)
                         && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)

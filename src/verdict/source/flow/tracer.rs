@@ -265,7 +265,15 @@ impl<'a, 'n> Tracer<'a, 'n> {
                     ends(Sink::BRANCH, "the key of a sort")
                 }
                 _ if tells_form(name, None) => Next::Done,
-                _ => Next::Up(1),
+                // Of a dict whose keys are attributes.
+                _ => match value.key().map(|key| key == name) {
+                    Some(false) => Next::Done,
+                    Some(true) => {
+                        value.steps.pop();
+                        Next::Up(1)
+                    }
+                    None => Next::Up(1),
+                },
             };
         };
         if tells_form(name, Some(call)) || number && is_type_tested(path, self.file) {

@@ -35,6 +35,9 @@ pub const FACTORIES: Names = Names(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
      hann_window hamming_window blackman_window bartlett_window kaiser_window",
 );
+/// What makes a dict of what it is given by keywords, or by pairs; of those in upper case but one the keys are attributes too.
+pub const DICTS: Names =
+    Names("dict OrderedDict Munch EasyDict edict AttrDict AttributeDict DotDict SimpleNamespace");
 /// Methods that put something into a container.
 pub const FILLS: Names = Names("append extend insert appendleft setdefault add put push");
 

@@ -1,7 +1,7 @@
 //! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
 
 use super::changes::changes;
-use super::libraries::Names;
+use super::libraries::{DICTS, Names};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
 use std::cell::Cell;
@@ -241,7 +241,10 @@ fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
 /// Whether an expression makes a dict.
 fn makes_dict(value: &Expr) -> bool {
     match value {
-        Expr::Call(call) => Names("dict defaultdict OrderedDict Counter").has(nodes::name(&call.func)),
+        Expr::Call(call) => {
+            let name = nodes::name(&call.func);
+            DICTS.has(name) || Names("defaultdict Counter").has(name)
+        }
         _ => value.is_dict_expr() || value.is_dict_comp_expr(),
     }
 }

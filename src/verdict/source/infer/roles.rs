@@ -61,9 +61,9 @@ const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
 const DRAWS: Names = Names("multinomial sample rsample sample_n");
 /// Builtins and conversions that give another host value.
 const THROUGH: Names = Names(
-    "float int round abs complex len sum min max sorted list tuple set dict zip enumerate reversed map \
+    "float int round abs complex len sum min max sorted list tuple set zip enumerate reversed map \
      filter bool any all pow divmod Decimal Fraction deepcopy isnan isinf isfinite next iter defaultdict \
-     OrderedDict namedtuple timedelta isclose",
+     namedtuple timedelta isclose",
 );
 
 /// Whether a receiver's name is a learning-rate scheduler's.
@@ -120,7 +120,8 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
         // Numbers are drawn for those who watch.
         return if draws(root) && !bulk { Role::Log } else { Role::Write };
     }
-    if matches!(base, "" | "datetime") && THROUGH.has(name) || computes_on_host(root) {
+    let through = matches!(base, "" | "datetime") && THROUGH.has(name);
+    if through || DICTS.has(name) && !TORCH.has(root) || computes_on_host(root) {
         return Role::Through;
     }
     let torch = TORCH.has(root) || base.ends_with("functional");
