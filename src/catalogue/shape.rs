@@ -57,6 +57,16 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("where makes a new tensor: other names of x keep the old one. A mask of fewer dimensions than x becomes mask[..., None] first, with a None for each.")
         .or(&["values packed in a row: x.masked_scatter_(mask, src) works in place"])
         .sources("PyTorch TensorAdvancedIndexing.cpp; test_sync_warning"),
+    BASE.entry(B34, "x[mask] = t[mask]")
+        .case_of(&[B02, B03])
+        .triggers(&["x[mask] = t[mask]", "best[better] = new[better].clone()"])
+        .op("aten::index, aten::index_put_")
+        .why("The mask is turned into index lists twice, to read and to write, whose length must be known, although what is read goes to the same places.")
+        .fix(SyncFreeApi, "use torch.where(mask, t, x)")
+        .before("x[mask] = t[mask]")
+        .after("x = torch.where(mask, t, x)")
+        .mind("where makes a new tensor: other names of x keep the old one; x.copy_(torch.where(mask, t, x)) writes in place. A mask of fewer dimensions than x becomes mask[..., None] first, with a None for each.")
+        .sources("PyTorch TensorAdvancedIndexing.cpp; test_sync_warning"),
     BASE.entry(B04, "x[mask] = number")
         .category(NotAWait)
         .triggers(&["x[mask] = 0"])

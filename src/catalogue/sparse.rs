@@ -85,6 +85,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loss = F.ctc_loss(lp, targets, in_len, tgt_len)  # lengths on the CPU")
         .mind("The small uploads stay.")
         .sources("PyTorch LossCTC.cpp, LossCTC.cu"),
+    BASE.of_kind(B33, "F.ctc_loss() with CUDA targets and lengths as numbers", RoundTrip)
+        .category(DeviceMovement)
+        .triggers(&["F.ctc_loss(log_probs, targets.cuda(), [50, 50], (9, 7))"])
+        .op("aten::ctc_loss.IntList")
+        .trace("a pageable copy of the targets to the host and uploads of what comes of the lengths, each with cudaStreamSynchronize")
+        .why("With lengths that are lists or tuples the targets are fetched to the CPU, wherever they lie; the loss then moves them where it needs them.")
+        .fix(SyncFreeApi, "pass the targets as the loader gives them: on the CPU")
+        .before("loss = F.ctc_loss(lp, targets.cuda(), in_len.tolist(), tgt_len.tolist())")
+        .after("loss = F.ctc_loss(lp, targets, in_len.tolist(), tgt_len.tolist())  # targets on the CPU")
+        .mind("The small uploads stay. Targets of int32 on the CPU can choose cuDNN's implementation: keep them int64.")
+        .sources("seen in captures of PyTorch 2.11"),
     BASE.of_kind(B22, "cuDNN's eligibility check for ctc_loss", Kind::ErrorCheck)
         .triggers(&["F.ctc_loss(log_probs, int32_targets, in_len, tgt_len, blank=0)"])
         .op("aten::_use_cudnn_ctc_loss")

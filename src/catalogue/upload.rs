@@ -1,4 +1,4 @@
-//! C01 to C21: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
+//! C01 to C22: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
 use super::{Case, Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
@@ -117,6 +117,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch derivatives.yaml (_to_copy); seen in captures")
         .at("torch/autograd/graph.py", "_engine_run_backward")
         .at("torch/autograd/__init__.py", "backward grad"),
+    BASE.entry(C22, "what PyTorch's own C++ code uploads")
+        .triggers(&["F.ctc_loss(log_probs, targets, input_lengths, target_lengths)"])
+        .op("at::tensor")
+        .trace("uploads of some bytes from pageable memory, each with cudaStreamSynchronize, inside an operator or its backward")
+        .why("The operator makes a GPU tensor of values that it computed on the CPU. No argument of it says how that is copied.")
+        .fix(Leave, "nothing to do: PyTorch's own code uploads")
+        .sources("PyTorch ATen/native, TensorFactories; seen in captures"),
     BASE.entry(C04, "gpu.copy_(cpu), load_state_dict()")
         .of_pinned(PINNED)
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])

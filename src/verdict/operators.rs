@@ -204,6 +204,7 @@ const OPERATIONS: &[Operation] = &[
     op("searchsorted*", A31, "it checks the range of its sorter"),
     op("linalg_matrix_exp matrix_exp", B23, "the norm chooses the degree of the approximation")
         .graded(grade::R19, grade::S11),
+    op("ctc_loss_IntList", B33, "it copies the targets to the host, where they came from"),
     op("ctc_loss*", B21, "it needs the lengths on the host, where they came from"),
     op("masked_fill* masked_fill_* index_fill_*", A12, "the value read goes straight back to the GPU"),
     op("allclose", A18, COMPARED).reads("allclose", "allclose"),
@@ -229,6 +230,8 @@ const OPERATIONS: &[Operation] = &[
     as_entry(D04).reads("copy_", ""),
     // Inside `backward()`: the gradient of a copy to the CPU.
     Operation { below: Names("ToCopyBackward"), ..uploads(C21, "") },
+    // C++ code that makes a tensor of its own values, or moves its arguments, in operators.
+    Operation { below: Names("at::detail::tensor_backend native::ctc_loss"), ..uploads(C22, "") },
     uploads(C01, "tensor as_tensor new_tensor asarray from_numpy pynew legacy_tensor_ctor"),
     uploads(C04, "copy_"),
     // Lists and tensors as indices; a single element is written by a copy.

@@ -106,6 +106,8 @@ def embed(points: torch.Tensor, labels, weight):
     points[labels == -1] += weight  #! get-mask: dynamic-shape; pattern B31
     loss = F.cross_entropy(points[labels == 0], weight)  #! get-mask: dynamic-shape; pattern B02
     kept = points.masked_select(labels)  #! count masked_select: dynamic-shape; pattern B32
+    best[labels < 3] = points[labels < 3].clone().detach()  #! get-mask: dynamic-shape; pattern B34
+    best[labels < 3] = points[labels < 4]  #! get-mask: dynamic-shape; pattern B32
 
 # --- a bound in a target
 def suppress(logits: torch.Tensor, last):

@@ -82,6 +82,28 @@ fn a_gradient_that_comes_back_from_the_cpu_is_known() {
     assert_eq!(scene(read(4)).verdict(), "unknown value-read A01 R20");
 }
 
+/// Lengths that are numbers are on the host: what `ctc_loss` copies there are the targets, and what it uploads is its own.
+#[test]
+fn the_copies_of_ctc_loss_are_told_apart() {
+    let scene = |copy, chain| Scene { copy, chain, ..Scene::default() };
+    let numbers: &[&str] =
+        &["at::_ops::to_device::call(at::Tensor const&)", "at::_ops::ctc_loss_IntList::call()"];
+    let tensors: &[&str] =
+        &["at::_ops::to_device::call(at::Tensor const&)", "at::_ops::ctc_loss_Tensor::call()"];
+    assert_eq!(scene(read(7_168), numbers).verdict(), "false round-trip B33 R18");
+    assert_eq!(scene(read(1_024), tensors).verdict(), "false round-trip B21 R18");
+    let own: &[&str] = &[
+        "at::_ops::to_dtype_layout::call(at::Tensor const&)",
+        "at::detail::tensor_backend<long>(c10::ArrayRef<long>)",
+        "at::tensor(c10::ArrayRef<long>)",
+        "at::native::ctc_loss_gpu(at::Tensor const&)",
+        "at::_ops::_ctc_loss::call()",
+    ];
+    let up = scene(upload(1_024, Memory::Pageable), own);
+    assert_eq!(up.verdict(), "false upload C22 R01");
+    assert_eq!(up.site().fix.expect("advice").title, "nothing to do: PyTorch's own code uploads");
+}
+
 /// An upload inside such an operation is still an upload.
 #[test]
 fn an_upload_is_an_upload_wherever_it_happens() {

@@ -5,7 +5,7 @@ use super::surroundings;
 use crate::catalogue;
 use crate::rules::{grade, says};
 use crate::verdict::operators::{self, READS, SELECTS};
-use crate::verdict::source::infer::Placement;
+use crate::verdict::source::infer::{Names, Placement};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
@@ -87,8 +87,7 @@ impl<'a> Case<'_, 'a> {
                     "`{} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait",
                     self.text
                 );
-                let pattern = if self.is_augmented() { B31 } else { B03 };
-                says(grade::S12_MASK, Kind::DynamicShape, pattern, text)
+                says(grade::S12_MASK, Kind::DynamicShape, self.masked(), text)
             }
             (_, Index::Mask) => size(grade::S11, self.masked(), "mask"),
             (Some(true), _) if store && self.site.observed.largest > NUMBER_BYTES => self.stored_down(),
@@ -146,15 +145,32 @@ impl<'a> Case<'_, 'a> {
         matches!(self.here.path, [.., Node::StmtAugAssign(ast), own] if nodes::within(*own, &*ast.target))
     }
 
-    /// The entry of a selection by a mask: what is stored back there, or goes on as it is, is not reduced at once.
+    /// The entry of a selection by a mask, or of what is stored there: what goes on as it is, is not reduced at once.
     fn masked(self) -> PatternId {
         match self.here.path {
             _ if self.is_augmented() => B31,
+            _ if self.is_stored_alike() => B34,
+            [.., Node::ExprSubscript(ast)] if ast.ctx.is_store() => B03,
             [.., Node::StmtAssign(_) | Node::StmtReturn(_) | Node::ExprList(_) | Node::ExprTuple(_), _] => {
                 B32
             }
             _ => B02,
         }
+    }
+
+    /// `x[mask] = y[mask].clone()`, either side: what is selected is stored at the same places.
+    fn is_stored_alike(self) -> bool {
+        const ALIKE: Names = Names("clone detach float half bfloat16 double type to contiguous");
+        let mut path = self.here.path;
+        let Some(Node::ExprSubscript(own)) = last(path) else { return false };
+        while let [above @ .., Node::ExprCall(_), Node::ExprAttribute(ast), _] = path
+            && ALIKE.has(&ast.attr)
+        {
+            path = &path[..above.len() + 1];
+        }
+        let [.., Node::StmtAssign(ast), _] = path else { return false };
+        let same = |slice: &Expr| self.here.text(slice) == self.here.text(&*own.slice);
+        nodes::only(ast.targets.iter()).and_then(Expr::as_subscript_expr).is_some_and(|to| same(&to.slice))
     }
 
     /// A tensor of the device is stored in one of the host: what becomes of that decides.
