@@ -107,6 +107,7 @@ def embed(points: torch.Tensor, labels, weight):
     loss = F.cross_entropy(points[labels == 0], weight)  #! get-mask: dynamic-shape; pattern B02
     kept = points.masked_select(labels)  #! count masked_select: dynamic-shape; pattern B32
     best[labels < 3] = points[labels < 3].clone().detach()  #! get-mask: dynamic-shape; pattern B34
+    best[labels < 3] = weight  #! set-mask: dynamic-shape; pattern B03
     best[labels < 3] = points[labels < 4]  #! get-mask: dynamic-shape; pattern B32
 
 # --- a bound in a target

@@ -10,6 +10,7 @@ use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
 
 impl<'a> Case<'_, 'a> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
@@ -161,16 +162,19 @@ impl<'a> Case<'_, 'a> {
     /// `x[mask] = y[mask].clone()`, either side: what is selected is stored at the same places.
     fn is_stored_alike(self) -> bool {
         const ALIKE: Names = Names("clone detach float half bfloat16 double type to contiguous");
-        let mut path = self.here.path;
-        let Some(Node::ExprSubscript(own)) = last(path) else { return false };
-        while let [above @ .., Node::ExprCall(_), Node::ExprAttribute(ast), _] = path
-            && ALIKE.has(&ast.attr)
+        let assigned = |node: &Node<'a>| if let Node::StmtAssign(ast) = node { Some(*ast) } else { None };
+        let Some(ast) = self.here.path.iter().rev().find_map(assigned) else { return false };
+        let [Expr::Subscript(to)] = ast.targets.as_slice() else { return false };
+        let mut value = Some(&*ast.value);
+        while let Some(Expr::Call(call)) = value
+            && ALIKE.has(nodes::name(&call.func))
         {
-            path = &path[..above.len() + 1];
+            value = nodes::receiver(call);
         }
-        let [.., Node::StmtAssign(ast), _] = path else { return false };
-        let same = |slice: &Expr| self.here.text(slice) == self.here.text(&*own.slice);
-        nodes::only(ast.targets.iter()).and_then(Expr::as_subscript_expr).is_some_and(|to| same(&to.slice))
+        let Some(Expr::Subscript(from)) = value else { return false };
+        let own = nodes::range(self.here.path);
+        (own == to.range() || own == from.range())
+            && self.here.text(&*to.slice) == self.here.text(&*from.slice)
     }
 
     /// A tensor of the device is stored in one of the host: what becomes of that decides.
