@@ -445,7 +445,7 @@ class IterationSaving:
     high_ns: int
     """Upper end."""
     undecided_ns: int
-    """Saved on top of that if all undecided sites are avoidable too."""
+    """Saved on top of that by what is undecided or can be rewritten, as `Totals::undecided_ns`."""
     captured_ns: int
     """Its length as captured."""
     captured_saved_ns: int
@@ -1118,7 +1118,13 @@ class Totals:
     iteration: Optional[IterationSaving]
     """One iteration; `None` where no loop is known or nothing was simulated."""
     undecided_ns: Optional[int]
-    """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too."""
+    """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too, and
+    needed ones rewritten that have a form that does not wait.
+    """
+    rewritable_sites: int
+    """Needed sites of the repeating work of which another form has the same result without waiting: `torch.where`
+    in place of an assignment through a mask.
+    """
     unread_sites: int
     """Undecided sites of the repeating work whose line of Python was not at hand."""
     avoidable_sites: int

@@ -112,10 +112,12 @@ impl CaptureAnalysis {
         let (verdict, copy) = (&site.verdict, site.bundle.copy);
         let advice = self.advice(site);
         let strategy = advice.map(|advice| advice.strategy);
+        let own = advice.and_then(|advice| advice.entry.fix.change);
         // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
         let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
         match verdict.kind {
-            _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
+            _ if verdict.class == Class::True => own.unwrap_or_default(),
+            _ if strategy == Some(Strategy::Leave) => Change::Keep,
             // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
             Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
             Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::Drop,
@@ -126,7 +128,7 @@ impl CaptureAnalysis {
                 Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
                 _ => Change::NonBlocking,
             },
-            Kind::Explicit => advice.and_then(|advice| advice.entry.fix.change).unwrap_or(Change::Delete),
+            Kind::Explicit => own.unwrap_or(Change::Delete),
             Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
             Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
             Kind::Logging => match strategy {

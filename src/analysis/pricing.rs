@@ -201,7 +201,8 @@ impl CaptureAnalysis {
             fix => fix,
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
-        let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
+        let may_go = site.verdict.class == Class::Unknown || self.is_rewritable(site);
+        let open = may_go && fix != Change::Keep && !avoidable && !assumed;
         let works = match site.bundle.uploads() {
             true => site.verdict.made != Some(Made::Elsewhere),
             false => asked.is_some() && site.verdict.class != Class::False,
@@ -210,6 +211,12 @@ impl CaptureAnalysis {
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, works }
+    }
+
+    /// Whether a wait is needed as the program is written, but not in another form of the same result: `torch.where` in place of an
+    /// assignment through a mask.
+    pub fn is_rewritable(&self, site: &Site) -> bool {
+        site.verdict.class == Class::True && self.advised(site) != Change::Keep
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.

@@ -1,7 +1,7 @@
 //! B01 to B15: outputs whose size only the GPU knows.
 
 use super::{Category::*, Pattern, PatternId::*, Strategy::*};
-use crate::vocabulary::Kind::*;
+use crate::vocabulary::{Change, Kind::*};
 
 const COUNT: &str = "a cub reduction, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize, then selection and write kernels";
 const BASE: Pattern = Pattern::BASE.kind(DynamicShape).op("aten::nonzero").trace(COUNT).why(
@@ -33,6 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::index, aten::index_put_")
         .why("The mask is turned into index lists twice, to read and to write, whose length must be known, although the shape of x does not change.")
         .fix(SyncFreeApi, "use torch.where(mask, x + value, x)")
+        .simulated(Change::Drop)
         .before("x[mask] += w")
         .after("x = torch.where(mask.unsqueeze(-1), x + w, x)  # mask: one dimension less than x")
         .mind("where makes a new tensor: other names of x keep the old one. The mask gets an unsqueeze(-1) for each dimension that it lacks. NaN or infinity in places left out can reach the gradient. A wider dtype of w widens x: cast it first.")
@@ -52,6 +53,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::index_put_")
         .why("The mask is turned into index lists, whose length must be known, although the shape of x does not change.")
         .fix(SyncFreeApi, "use torch.where(mask, t, x)")
+        .simulated(Change::Drop)
         .before("x[mask] = t[mask]")
         .after("x = torch.where(mask, t, x)")
         .mind("where makes a new tensor: other names of x keep the old one. A mask of fewer dimensions than x becomes mask[..., None] first, with a None for each.")
@@ -63,6 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::index, aten::index_put_")
         .why("The mask is turned into index lists twice, to read and to write, whose length must be known, although what is read goes to the same places.")
         .fix(SyncFreeApi, "use torch.where(mask, t, x)")
+        .simulated(Change::Drop)
         .before("x[mask] = t[mask]")
         .after("x = torch.where(mask, t, x)")
         .mind("where makes a new tensor: other names of x keep the old one; x.copy_(torch.where(mask, t, x)) writes in place. A mask of fewer dimensions than x becomes mask[..., None] first, with a None for each.")

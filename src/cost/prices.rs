@@ -20,7 +20,7 @@ pub struct Subject {
     pub fix: Change,
     /// Counts towards the total: its verdict is false, and it waits after start-up too.
     pub counted: bool,
-    /// Would count if it were avoidable, which is not decided.
+    /// Would count if it were avoidable, which is not decided, or rewritten.
     pub open: bool,
     /// Fixed already in what everything is compared with.
     pub assumed: bool,
@@ -115,7 +115,7 @@ pub struct Saving {
     pub low: i64,
     /// Upper end of the range of the saving.
     pub high: i64,
-    /// Saved on top of that if all that is undecided can go too.
+    /// Saved on top of that if all that is undecided can go too, and what can be rewritten is.
     pub open: i64,
 }
 

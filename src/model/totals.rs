@@ -53,9 +53,14 @@ pub struct Totals {
     /// One iteration; `None` where no loop is known or nothing was simulated.
     #[serde(default)]
     pub iteration: Option<IterationSaving>,
-    /// What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too.
+    /// What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too, and needed ones rewritten
+    /// that have a form that does not wait.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
+    /// Needed sites of the repeating work of which another form has the same result without waiting: `torch.where` in place of an
+    /// assignment through a mask.
+    #[serde(default)]
+    pub rewritable_sites: u64,
     /// Undecided sites of the repeating work whose line of Python was not at hand.
     #[serde(default)]
     pub unread_sites: u64,
@@ -159,7 +164,7 @@ pub struct IterationSaving {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// Saved on top of that if all undecided sites are avoidable too.
+    /// Saved on top of that by what is undecided or can be rewritten, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
     /// Its length as captured.
     pub captured_ns: i64,
@@ -180,7 +185,7 @@ pub struct Headline {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// Saved on top of that if all undecided sites are avoidable too.
+    /// Saved on top of that by what is undecided or can be rewritten, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
     /// The same under the profiler.
     pub captured: Option<CapturedRun>,

@@ -192,7 +192,12 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     let undecided = (of.undecided_ns > 0).then(|| {
         let of_what = if of.of_iteration { " of an iteration" } else { "" };
         let (ns, unread) = (text::duration(of.undecided_ns), unread(totals.unread_sites));
-        format!("What is undecided may add about {ns}{of_what}.{unread}")
+        let what = match totals.rewritable_sites {
+            0 => "What is undecided".to_owned(),
+            1 => "One needed site assigns through a mask, as torch.where does without a wait; it, and what is undecided,".to_owned(),
+            all => format!("{all} needed sites assign through a mask, as torch.where does without a wait; they, and what is undecided,"),
+        };
+        format!("{what} may add about {ns}{of_what}.{unread}")
     });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
         BoundBy::Gpu => "The GPU then limits the program.",

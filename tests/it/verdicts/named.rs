@@ -1,6 +1,7 @@
 //! Operations named by the native chain or by ranges, and library code named by Python frames.
 
 use super::*;
+use sync_report::vocabulary::Change;
 
 const METHOD: &str = "torch::autograd::THPVariable_item(_object*, _object*)";
 
@@ -39,6 +40,20 @@ fn operators_of_the_chain_decide() {
             let told = told(&scene.site());
             assert!(told.contains("native chain names"), "{told}");
         }
+    }
+}
+
+/// What is selected by a mask needs its size; what is only assigned through one can be written without a wait, and so may add
+/// to what is saved.
+#[test]
+fn assignments_through_a_mask_can_be_rewritten() {
+    for (method, change, sites) in [("getitem", Change::Keep, 0), ("setitem", Change::Drop, 1)] {
+        let method = format!("torch::autograd::THPVariable_{method}(x)");
+        let chain = &["cudaStreamSynchronize", "at::_ops::nonzero::call(at::Tensor const&)", &*method];
+        let report = look::report(&Scene { copy: read(4), chain, ..Scene::default() }.export());
+        assert_eq!(only(&report).recoverable.as_ref().map(|saving| saving.change), Some(change));
+        assert_eq!((report.totals.rewritable_sites, report.totals.avoidable_sites), (sites, 0), "{method}");
+        assert_eq!(report.totals.undecided_ns > Some(0), sites > 0, "{method}: {:?}", report.totals);
     }
 }
 
