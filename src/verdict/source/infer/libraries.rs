@@ -35,7 +35,7 @@ pub const FACTORIES: Names = Names(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
      hann_window hamming_window blackman_window bartlett_window kaiser_window",
 );
-/// What makes a dict of what it is given by keywords, or by pairs; of those in upper case but one the keys are attributes too.
+/// What makes a dict of what it is given by keywords, or by pairs. Of some the keys are attributes too.
 pub const DICTS: Names =
     Names("dict OrderedDict Munch EasyDict edict AttrDict AttributeDict DotDict SimpleNamespace");
 /// Methods that put something into a container.
