@@ -116,8 +116,9 @@ impl CaptureAnalysis {
         // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
         let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
         match verdict.kind {
-            _ if verdict.class == Class::True => own.unwrap_or_default(),
-            _ if strategy == Some(Strategy::Leave) => Change::Keep,
+            // Needed as written; what its entry says of another form counts.
+            Kind::DynamicShape => own.unwrap_or_default(),
+            _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
             // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
             Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
             Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::Drop,
