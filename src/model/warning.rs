@@ -77,7 +77,7 @@ codes! {
         => COPY_AGAIN,
     MissingColumn = "missing-column": "A table lacks a column, and the report what rests on it"
         => EXPORT_AGAIN,
-    UnreadableTable = "unreadable-table": "A table is no table of rows with ids, and was not read"
+    UnreadableTable = "unreadable-table": "A table is missing whose rows calls speak of, or is no table of rows with ids, and was not read"
         => EXPORT_AGAIN,
     CallsFailed = "calls-failed": "Calls that may wait returned an error: the program did not run as it does where all goes well"
         => "Capture a run that succeeds. Errors of the GPU's own (700, 710, 719) show at a later wait: `compute-sanitizer` names the kernel.",

@@ -64,6 +64,10 @@ pub struct Calls {
     pub unnamed: u64,
     /// Calls that may wait and returned an error.
     pub failed: Failures,
+    /// Calls that launch a kernel, whether or not it is recorded.
+    pub launches: u64,
+    /// Calls that copy, likewise.
+    pub copies: u64,
     /// What nine of ten calls do not exceed that take as good as no time but the tracer's, in ns.
     pub getter: Option<i64>,
 }
@@ -100,8 +104,16 @@ pub struct ApiName {
 impl ApiName {
     /// Whether such a call launches a kernel: not a graph, nor a function of the host.
     pub fn launches_kernel(&self) -> bool {
-        self.base.starts_with("cudaLaunchKernel") || self.base.starts_with("cuLaunchKernel")
+        launches_kernel(&self.base)
     }
+}
+
+fn launches_kernel(base: &str) -> bool {
+    base.starts_with("cudaLaunchKernel") || base.starts_with("cuLaunchKernel")
+}
+
+fn copies(base: &str) -> bool {
+    base.starts_with("cudaMemcpy") || base.starts_with("cuMemcpy")
 }
 
 /// Backtrace twins (eventClass 67): the same call, a little wider, with its call chain; sorted by thread and start.
@@ -335,6 +347,9 @@ impl Calls {
                 of_base.entry(strings.get(*id).map_or("", |s| base_name(s))).or_default()[which] += count;
             }
         }
+        let issued =
+            |is: fn(&str) -> bool| of_base.iter().filter(|(base, _)| is(base)).map(|(_, n)| n[0]).sum();
+        (self.launches, self.copies) = (issued(launches_kernel), issued(copies));
         let half = |[rows, chains]: [u64; 2]| chains > 0 && 2 * chains >= rows;
         self.backtraced = self.names.iter().map(|name| half(of_base[&*name.base])).collect();
         self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();

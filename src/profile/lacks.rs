@@ -3,7 +3,10 @@
 //! A table that a third party copied may lack columns, be a view or have no rowid. Nothing of it is guessed: what hangs
 //! on it is lost, and that is said.
 
+use crate::profile::calls::Calls;
 use crate::profile::database::{Database, Shape};
+use crate::profile::ops::Ops;
+use crate::text::counted;
 
 /// Calls of the CUDA API.
 const CALLS: &str = "CUPTI_ACTIVITY_KIND_RUNTIME";
@@ -11,7 +14,7 @@ const CALLS: &str = "CUPTI_ACTIVITY_KIND_RUNTIME";
 /// Their native call chains.
 const CHAINS: &str = "CUDA_CALLCHAINS";
 
-/// A table that cannot be read, or one without a column.
+/// A table that is missing or cannot be read, or one without a column.
 #[derive(Clone, Debug)]
 pub struct Lack {
     /// It is a column that is missing, and not the table that cannot be read.
@@ -102,7 +105,7 @@ const NEEDED: &[Needed] = &[
             ("correlationId", NO_ISSUER),
             ("globalPid", NO_PROCESS),
             ("bytes", "how much was copied is not known"),
-            ("copyKind", "uploads cannot be told from reads: neither has a verdict"),
+            ("copyKind", "uploads cannot be told from reads: by the trace neither has a verdict"),
             ("srcKind", "which uploads were from pageable memory is not known"),
             ("dstKind", "which reads were into pageable memory is not known"),
         ],
@@ -129,9 +132,12 @@ const NEEDED: &[Needed] = &[
     ),
     (
         "NVTX_EVENTS",
-        "there are no NVTX ranges, no iterations and no Python frames",
+        "there are no NVTX ranges, no iterations by them and no Python frames",
         &[
-            ("start eventType globalTid", "there are no NVTX ranges, no iterations and no Python frames"),
+            (
+                "start eventType globalTid",
+                "there are no NVTX ranges, no iterations by them and no Python frames",
+            ),
             ("end", "every NVTX range counts as open until the capture's end"),
             ("text", "most NVTX ranges have no name, so iterations are not found"),
             ("textId", "NVTX ranges with registered names have none"),
@@ -142,10 +148,40 @@ const NEEDED: &[Needed] = &[
         "waits have no native call chain",
         &[("id symbol stackDepth", "waits have no native call chain")],
     ),
+    ("TARGET_INFO_GPU", "which GPU it is, and how fast it copies, is not known", &[]),
+    ("META_DATA_CAPTURE", "which program ran, and how it was captured, is not known", &[]),
+    ("TARGET_INFO_CUDA_STREAM", "which streams wait for the legacy default stream is not known", &[]),
+    ("PROCESSES", "processes have no name", &[]),
+    ("ThreadNames", "threads have no name", &[]),
 ];
 
 /// Columns of [`CALLS`] without which there is none.
 const FATAL: &[&str] = &["start", "eventClass"];
+
+/// Calls that a table is missed by: a copy or two of managed memory leave no row.
+const MISSED_BY: u64 = 3;
+
+/// Tables that an export lacks whose calls have rows in them. nsys writes no table without rows; where it holds none of the GPU's
+/// work at all, that is said elsewhere.
+pub(super) fn absent(db: &Database, calls: &Calls, ops: &Ops) -> Vec<Lack> {
+    let kinds = [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", calls.launches, "launch kernels"),
+        ("CUPTI_ACTIVITY_KIND_MEMCPY", calls.copies, "copy"),
+    ];
+    let absent = kinds
+        .into_iter()
+        .filter(|&(table, calls, _)| calls >= MISSED_BY && !db.has_table(table) && !ops.is_empty());
+    let lack = |(table, calls, what)| {
+        let loss = NEEDED.iter().find(|needed| needed.0 == table)?.1;
+        Some(Lack::of(
+            table,
+            None,
+            format!("{table} is missing, and {} {what}", counted(calls, "call")),
+            loss,
+        ))
+    };
+    absent.filter_map(lack).collect()
+}
 
 /// What an export lacks of the tables that it has.
 pub(super) fn missing(db: &Database) -> Vec<Lack> {

@@ -92,7 +92,7 @@ impl Profile {
             let command = commands::some_export();
             return Err(InputError::NotNsys(path.to_owned(), command));
         }
-        let lacks = lacks::missing(&db);
+        let mut lacks = lacks::missing(&db);
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
         let ops = Ops::read(&db)?;
@@ -106,6 +106,7 @@ impl Profile {
             (calls, join(ordering))
         });
         let calls = calls?;
+        lacks.extend(lacks::absent(&db, &calls, &ops));
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
