@@ -80,9 +80,9 @@ impl Margin {
         Self { unseen: unseen.min(along), work, ..self }
     }
 
-    /// The upper end `high` cut to what the waits block and their calls cost, `most`, and what is in no estimate.
+    /// The upper end `high` cut to what the waits block and their calls cost, `most`, and the host work that goes with them.
     pub(super) fn above(self, most: i64, high: i64) -> i64 {
-        high.min(most.saturating_add(self.unseen).saturating_add(self.work))
+        high.min(most.saturating_add(self.work))
     }
 
     /// The range of a saving that is estimated to be `value`, between `least` and `most`.

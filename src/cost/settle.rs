@@ -96,12 +96,8 @@ impl Settling<'_> {
         prices.unsimulated = plan.unsimulated;
     }
 
-    /// What all counted waits block at most in the runs that a range is of, and what goes with their calls. Under backtraces
-    /// waits look empty: there it says nothing.
+    /// What all counted waits block at most in the runs that a range is of, and what goes with their calls.
     fn reach(&self) -> i64 {
-        if self.program.backtraces {
-            return i64::MAX;
-        }
         let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
         let blocked = |i: SiteIx| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
         let counted = self.subjects.keys().filter(|&i| self.subjects[i].counted);

@@ -179,7 +179,7 @@ fn rows_say_no_more_than_the_first_line() {
     let mut at = 20_000_000;
     for i in 0..30 {
         e.nvtx(t, at..at + 1, &format!("step {}", 30 + i));
-        let launch = e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 37_000, "k");
+        let launch = e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 237_000, "k");
         e.native(launch, &[("launch", "/opt/libtorch.so")]);
         let sync = e.sync(t, "cudaStreamSynchronize", at + 300_000..at + 303_000, GPU0);
         e.native(sync, &[("sync", "/opt/libtorch.so")]);
