@@ -155,22 +155,26 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
 
 /// Iterations from ranges.
 fn iterations(name: String, tid: GlobalTid, ranges: &[(i64, i64)]) -> Iterations {
-    let spans = (0..ranges.len()).map(|i| with_rest(ranges, i)).collect();
-    Iterations::marked(name, tid, spans)
+    Iterations::marked(name, tid, with_rest(ranges))
 }
 
-/// A repetition with what the loop does before the next one, unless that is something else of its own.
+/// Repetitions, each with what the loop does before the next one, unless that is something else of its own: longer than half of
+/// the repetition, and than twice what usually lies between two.
 ///
 /// ```text
 ///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
 ///  repeated   [3           ][4           ][5         ]                [6         ]
 /// ```
-pub fn with_rest(spans: &[(i64, i64)], i: usize) -> (i64, i64) {
-    let (from, to) = spans[i];
-    match spans.get(i + 1) {
-        Some(next) if next.0.saturating_sub(to) <= to.saturating_sub(from) / 2 => (from, next.0),
+pub fn with_rest(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut between: Vec<i64> = spans.windows(2).map(|w| w[1].0.saturating_sub(w[0].1)).collect();
+    between.sort_unstable();
+    let usual = between.get(between.len().saturating_sub(1) / 2).map_or(0, |ns| ns.saturating_mul(2));
+    let next = spans.iter().skip(1).map(Some).chain([None]);
+    let whole = |(&(from, to), next): (&(i64, i64), Option<&(i64, i64)>)| match next {
+        Some(next) if next.0.saturating_sub(to) <= (to.saturating_sub(from) / 2).max(usual) => (from, next.0),
         _ => (from, to),
-    }
+    };
+    spans.iter().zip(next).map(whole).collect()
 }
 
 /// A thread's ranges `forward`, `backward` and `optimizer`: none is a turn, all from one `forward` to the next are.
@@ -248,8 +252,11 @@ mod tests {
 
     #[test]
     fn a_repetition_goes_up_to_the_next_unless_that_is_far() {
-        let spans = [(0, 100), (110, 210), (300, 400), (450, 460)];
-        let all: Vec<_> = (0..spans.len()).map(|i| with_rest(&spans, i)).collect();
-        assert_eq!(all, [(0, 110), (110, 210), (300, 450), (450, 460)]);
+        let spans = [(0, 100), (110, 210), (300, 400), (410, 510)];
+        assert_eq!(with_rest(&spans), [(0, 110), (110, 210), (300, 410), (410, 510)]);
+        // What lies between takes longer than the range, each time but once.
+        let spans = [(0, 100), (300, 400), (600, 700), (1_300, 1_400), (1_610, 1_700)];
+        assert_eq!(with_rest(&spans), [(0, 300), (300, 600), (600, 700), (1_300, 1_610), (1_610, 1_700)]);
+        assert_eq!(with_rest(&[(5, 9)]), [(5, 9)]);
     }
 }

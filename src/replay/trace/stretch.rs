@@ -222,10 +222,10 @@ impl Stretch {
         }
         let most = held.iter().copied().max().filter(|m| *m >= chosen.sites.len())?;
         let mut best: Vec<usize> = (0..held.len()).filter(|&i| held[i] == most).collect();
-        let whole = |i: usize| with_rest(&repeated.spans, i);
-        best.sort_by_key(|&i| (whole(i).1 - whole(i).0, i));
+        let whole = with_rest(&repeated.spans);
+        best.sort_by_key(|&i| (whole[i].1 - whole[i].0, i));
         let index = best[best.len() / 2];
-        let (from, to) = whole(index);
+        let (from, to) = whole[index];
         let is_cut = repeated.spans.get(index + 1).is_none_or(|next| to < next.0);
         let until = if is_cut { "" } else { " up to the next" };
         let chosen = format!(
