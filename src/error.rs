@@ -36,6 +36,9 @@ pub enum InputError {
     /// Another kind of file.
     #[error("{}: is no SQLite database; make an export with: {}", .0.display(), .1)]
     NotSqlite(PathBuf, String),
+    /// A file with the name of a report that is neither that nor an export.
+    #[error("{}: is no report of nsys, nor an SQLite export: damaged, perhaps; copy it again, or capture anew", .0.display())]
+    NotReport(PathBuf),
     /// Shorter than its SQLite header says.
     #[error(
         "{path}: the file is cut short ({have} of {want} bytes, as its header says); copy it again, or export it again with: {command}",

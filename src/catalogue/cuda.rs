@@ -1,6 +1,7 @@
 //! K01 to K07: the same waits in programs that are not PyTorch's, with fixes in CUDA's terms.
 
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
+use crate::vocabulary::Change;
 use crate::vocabulary::Kind::{self, *};
 use crate::vocabulary::PatternId::{self, *};
 
@@ -17,6 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("cudaDeviceSynchronize without a copy before it")
         .why("The CPU waits for all streams of the device, but receives nothing.")
         .fix(Remove, "let the GPU wait: cudaStreamWaitEvent")
+        .simulated(Change::GpuWait)
         .before("produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);")
         .after("produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED)
@@ -28,6 +30,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("cudaStreamSynchronize without a copy before it")
         .why("The CPU waits for one stream, but receives nothing.")
         .fix(Remove, "let the GPU wait: cudaStreamWaitEvent")
+        .simulated(Change::GpuWait)
         .before("cudaStreamSynchronize(a);\nconsume<<<grid, block, 0, b>>>(x);")
         .after("cudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED),
@@ -37,6 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("cudaEventSynchronize without a copy before it")
         .why("The CPU waits until the GPU has passed the event, but receives nothing.")
         .fix(Remove, "let the GPU wait: cudaStreamWaitEvent(stream, event)")
+        .simulated(Change::GpuWait)
         .before("cudaEventSynchronize(done);\nconsume<<<grid, block, 0, b>>>(x);")
         .after("cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED)

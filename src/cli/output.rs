@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::model::{Report, Warning};
@@ -84,12 +84,26 @@ pub fn exit_code(report: &Report) -> ExitCode {
     code
 }
 
-/// Refuses `-o` with the name of an input, under whatever name: it would destroy what the report is about.
+/// Refuses `-o` with the name of an input, under whatever name: it would destroy what the report is about. So it would of another
+/// database, which no format is: somebody's capture.
 pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
-    if output != Path::new("-") && inputs.iter().any(|input| is_same(output, input)) {
-        bail!("{}: is an input; give -o another name", output.display());
+    if output == Path::new("-") {
+        return Ok(());
     }
-    Ok(())
+    let mut head = [0; 15];
+    let read = |mut file: File| file.read_exact(&mut head);
+    let what = match inputs.iter().any(|input| is_same(output, input)) {
+        true => "an input",
+        false
+            if output.is_file()
+                && File::open(output).and_then(read).is_ok()
+                && head == *b"SQLite format 3" =>
+        {
+            "an SQLite database"
+        }
+        false => return Ok(()),
+    };
+    bail!("{}: is {what}; give -o another name", output.display())
 }
 
 /// Refuses `--save` with the name that `-o` has: the one would overwrite the other.

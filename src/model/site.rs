@@ -219,6 +219,11 @@ impl Site {
         change.avoids(self.class, asked)
     }
 
+    /// Whether a review is to look at it: something can be done about it, or that is not decided.
+    pub fn is_finding(&self) -> bool {
+        self.class == Class::Unknown || (self.class == Class::False && self.is_avoidable())
+    }
+
     /// What it is called where no Python frame is known: the method or function of its native chain, else its range, else
     /// its API.
     pub fn name(&self) -> String {

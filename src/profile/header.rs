@@ -28,9 +28,11 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
         return Err(InputError::LfsPointer(owned, shell_quote(&name)));
     }
     if !head.starts_with(b"SQLite format 3\0") {
-        // A report's name says where an export would come from; any other file is somebody's, and is not to be overwritten.
-        let command = if commands::is_report_name(path) { command } else { commands::some_export() };
-        return Err(InputError::NotSqlite(owned, command));
+        // Any other file is somebody's, and is not to be overwritten.
+        return Err(match commands::is_report_name(path) {
+            true => InputError::NotReport(owned),
+            false => InputError::NotSqlite(owned, commands::some_export()),
+        });
     }
     match promised_size(&head) {
         // With a -wal beside it the main file may rightly be shorter than the database.

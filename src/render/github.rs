@@ -57,7 +57,7 @@ fn property(text: &str) -> String {
 pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<usize> {
     let mut left = 0;
     for (class, level) in [(Class::False, "warning"), (Class::Unknown, "notice")] {
-        let open = |s: &&Site| s.class == class && (class == Class::Unknown || s.is_avoidable());
+        let open = |s: &&Site| s.class == class && s.is_finding();
         let sites: Vec<&Site> = report.sites.iter().filter(open).collect();
         for site in sites.iter().take(MOST) {
             writeln!(out, "{}", annotation(site, level).command(repository))?;

@@ -121,7 +121,7 @@ const fn sign(class: Class) -> &'static str {
 }
 
 fn row(site: &SiteView) -> String {
-    let mark = sign(site.class);
+    let mark = if site.finding { sign(site.class) } else { sign(Class::True) };
     let (who, cells) = (&site.who, &site.cells);
     let mut place = md::code_cell(&site.place.fit(usize::MAX));
     place.extend(site.place.inner().map(|inner| format!("<br>in {}", md::code_cell(&inner.fit(usize::MAX)))));

@@ -26,7 +26,7 @@ const SCHEMA: &str =
 
 /// Prints the report as one run.
 pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
-    let findings: Vec<&Site> = report.sites.iter().filter(|s| s.class != Class::True).collect();
+    let findings: Vec<&Site> = report.sites.iter().filter(|s| s.is_finding()).collect();
     let shown = &findings[..findings.len().min(MOST)];
     let prints = fingerprints(shown, repository);
     let result = |(site, print): (&&Site, &String)| result(site, report.program(), repository, print);

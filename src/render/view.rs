@@ -23,6 +23,9 @@ pub(crate) struct Views<'a> {
 pub(crate) struct SiteView {
     pub id: String,
     pub class: Class,
+    /// Whether a review is to look at it.
+    #[serde(skip)]
+    pub finding: bool,
     pub kind: &'static str,
     pub confidence: String,
     pub place: Place,
@@ -87,6 +90,7 @@ impl<'a> Views<'a> {
         SiteView {
             id: escaped(&site.id),
             class: site.class,
+            finding: site.is_finding(),
             kind: site.kind.as_str(),
             confidence: phrase::confidence(site.class, site.confidence),
             place: Place::of(site, &self.files),

@@ -76,7 +76,8 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
     let prices = &found.prices;
     let (whole, alone, each) = match found.iterations.as_ref().zip(prices.iteration) {
         Some((recorded, alone)) => (recorded.start_to_start_ns(), alone.length, "each iteration of "),
-        None => (prices.recorded, prices.run.length, "the "),
+        // As simulated with the profiler: what the first lines say, too.
+        None => (prices.captured.length, prices.run.length, "the run of "),
     };
     let part = whole - alone;
     if found.profile.calls.len() < MANY_CALLS || (part as f64) < WORTH_SAYING * whole.max(1) as f64 {

@@ -65,8 +65,10 @@ impl Spans {
 
     /// Of all where those that a site waits for are not known.
     fn of_devices(&self, devices: &[DeviceIx]) -> i64 {
-        let own = |(ix, _): &(DeviceIx, _)| devices.is_empty() || devices.contains(ix);
-        sum(self.device.iter_enumerated().filter(own).map(|(_, length)| length.0))
+        match devices {
+            [] => sum(self.device.iter().map(|length| length.0)),
+            own => sum(own.iter().map(|&ix| self.device[ix].0)),
+        }
     }
 }
 

@@ -160,6 +160,12 @@ fn a_light_capture_is_never_overwritten() {
         assert!(ran.code == 2 && ran.stderr.contains("is an input"), "{arguments:?}: {}", ran.stderr);
     }
     assert_eq!(state(&place.path("run.light.sqlite")), before);
+    let other = place.path("other.sqlite");
+    std::fs::copy(place.path("run.sqlite"), &other).expect("a copy");
+    let before = state(&other);
+    let ran = place.command(&["run.sqlite", "-o", "other.sqlite"]);
+    assert!(ran.code == 2 && ran.stderr.contains("is an SQLite database"), "{}", ran.stderr);
+    assert_eq!(state(&other), before);
 }
 
 #[test]

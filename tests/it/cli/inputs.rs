@@ -58,6 +58,7 @@ fn a_file_that_is_no_export_is_called_what_it_is() {
         ("my run.nsys-rep", POINTER, "git lfs pull --include='my run.nsys-rep'", "SQLite database"),
         ("old.qdrep", REPORT, "old.qdrep", "nsys-rep"),
         ("notes.sqlite", b"step,loss\n", "no SQLite database", "force-overwrite"),
+        ("run.nsys-rep", b"step,loss\n", "no report of nsys, nor an SQLite export", "nsys export"),
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a file");
