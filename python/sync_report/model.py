@@ -1122,8 +1122,8 @@ class Totals:
     needed ones rewritten that have a form that does not wait.
     """
     rewritable_sites: int
-    """Needed sites of the repeating work of which another form has the same result without waiting: `torch.where`
-    in place of an assignment through a mask.
+    """Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an
+    assignment through a mask, a guard that looks every N steps.
     """
     unread_sites: int
     """Undecided sites of the repeating work whose line of Python was not at hand."""

@@ -113,11 +113,13 @@ impl CaptureAnalysis {
         let advice = self.advice(site);
         let strategy = advice.map(|advice| advice.strategy);
         let own = advice.and_then(|advice| advice.entry.fix.change);
-        // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
-        let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
+        // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed, and
+        // one that is to be made early.
+        let kept = copy.is_some_and(reads_little) && strategy != Some(Strategy::NonBlocking);
+        let later = if kept { Change::OnGpu } else { Change::Delay };
         match verdict.kind {
             // Needed as written; what its entry says of another form counts.
-            Kind::DynamicShape => own.unwrap_or_default(),
+            Kind::DynamicShape | Kind::ControlFlow => own.unwrap_or_default(),
             _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
             // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
             Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,

@@ -213,8 +213,8 @@ impl CaptureAnalysis {
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, works }
     }
 
-    /// Whether a wait is needed as the program is written, but not in another form of the same result: `torch.where` in place of an
-    /// assignment through a mask.
+    /// Whether a wait is needed as the program is written, but not in another form: `torch.where` in place of an assignment through
+    /// a mask, a guard that looks every N steps.
     pub fn is_rewritable(&self, site: &Site) -> bool {
         site.verdict.class == Class::True && self.advised(site) != Change::Keep
     }

@@ -2,6 +2,7 @@
 //! program's own; A41, A46, A47: optimizers, averages.
 
 use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
+use crate::vocabulary::Change;
 use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str =
@@ -257,9 +258,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::is_nonzero, aten::item")
         .why("The program only wants to stop or complain if the value is bad, but asks at every step and waits for each answer.")
         .fix(Delay, "collect the flag on the GPU; look every N steps")
+        .simulated(Change::OnGpu)
         .before("if not torch.isfinite(loss):\n    raise RuntimeError('diverged')")
         .after("bad = torch.zeros((), dtype=torch.bool, device=loss.device)  # once\nbad |= ~torch.isfinite(loss)\nif step % 100 == 0 and bad:\n    raise RuntimeError('diverged')")
-        .mind("The failure shows up to N steps late. A guard that skips the step needs its answer at once.")
+        .mind("The failure shows up to N steps late: look before a checkpoint is written, too. A guard that skips the step needs its answer at once.")
         .or(&["torch._assert_async(torch.isfinite(loss).all()) never waits; a failure ends the process's use of the GPU"])
         .sources("PyTorch TensorCompare.cu; seen in captures"),
     BASE.of_kind(A41, "torch.optim.Adafactor", CpuCompute)

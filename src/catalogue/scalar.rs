@@ -200,7 +200,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     BASE.of_kind(A44, "a value that is read now and then already", Logging)
         .triggers(&["if step % 100 == 0: print(loss.item())"])
         .why("The condition around it lets the CPU wait in few turns of the loop: it costs little, unless the interval is short.")
-        .fix(Delay, "rare already: raise its interval, if it still costs")
+        .fix(Delay, "raise the interval at which it is read, if it costs")
         .before("if step % 10 == 0:\n    log(loss.item())")
         .after("if step % 100 == 0:\n    log(loss.item())")
         .mind("The log has fewer lines.")

@@ -57,8 +57,8 @@ pub struct Totals {
     /// that have a form that does not wait.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
-    /// Needed sites of the repeating work of which another form has the same result without waiting: `torch.where` in place of an
-    /// assignment through a mask.
+    /// Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an assignment through a
+    /// mask, a guard that looks every N steps.
     #[serde(default)]
     pub rewritable_sites: u64,
     /// Undecided sites of the repeating work whose line of Python was not at hand.

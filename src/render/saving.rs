@@ -44,6 +44,7 @@ pub fn in_words(site: &Site) -> Option<String> {
         () if saving.joint_ns > 0 || site.class == Class::False => {
             format!("{joint} with all false sites fixed")
         }
+        () if site.class == Class::True => "if it is written without the wait".to_owned(),
         () => "if the wait is avoidable".to_owned(),
     };
     let moves = |next| format!(". Most of the waiting only moves on to {}", text::escape_terminal(next));
@@ -190,14 +191,20 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         return any.then_some(Finding { lead, rest, range: None, undecided: None, limit: None, once });
     };
     let undecided = (of.undecided_ns > 0).then(|| {
-        let of_what = if of.of_iteration { " of an iteration" } else { "" };
+        let of_what = match &sites {
+            None => whole(of),
+            Some(_) if of.of_iteration => "an iteration".to_owned(),
+            Some(_) => "the run".to_owned(),
+        };
         let (ns, unread) = (text::duration(of.undecided_ns), unread(totals.unread_sites));
+        let rest = if totals.by_class.unknown.sites > 0 { ", and what is undecided," } else { "" };
         let what = match totals.rewritable_sites {
             0 => "What is undecided".to_owned(),
-            1 => "One needed site assigns through a mask, as torch.where does without a wait; it, and what is undecided,".to_owned(),
-            all => format!("{all} needed sites assign through a mask, as torch.where does without a wait; they, and what is undecided,"),
+            1 => format!("One needed site has a form without the wait; that{rest}"),
+            all => format!("{all} needed sites have a form without the wait; that{rest}"),
         };
-        format!("{what} may add about {ns}{of_what}.{unread}")
+        let share = text::share(of.undecided_ns, of.length_ns.max(1));
+        format!("{what} may add about {ns} of {of_what}, {share}.{unread}")
     });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
         BoundBy::Gpu => "The GPU then limits the program.",
@@ -210,11 +217,18 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     Some(Finding { lead, rest, range, undecided, limit, once })
 }
 
+/// What savings are of.
+fn whole(of: Headline) -> String {
+    let name = if of.of_iteration { "an average iteration" } else { "the run" };
+    format!("{name} of {}", text::duration(of.length_ns))
+}
+
 /// What fixing `sites` saves, how sure that is, and the range where it is no figure.
 fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<String>) {
-    let name = if of.of_iteration { "an average iteration" } else { "the run" };
-    let (length, range) = (text::duration(of.length_ns), between(of.low_ns, of.high_ns));
+    let range = between(of.low_ns, of.high_ns);
     if totals.needs_light_capture {
+        let length = text::duration(of.length_ns);
+        let name = if of.of_iteration { "an average iteration" } else { "the run" };
         let range =
             format!("From this one, fixing {sites} saves between {range} of {name} of about {length}.");
         let command = text::escape_terminal(&totals.light_capture);
@@ -222,9 +236,14 @@ fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<
     }
     let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
     let captured = of.captured.map_or_else(String::new, |run| {
-        format!("; under the profiler {} of {}", text::duration(run.saved_ns), text::duration(run.run_ns))
+        let share = text::share(run.saved_ns, run.run_ns.max(1));
+        format!(
+            "; under the profiler {} of {}, {share}",
+            text::duration(run.saved_ns),
+            text::duration(run.run_ns)
+        )
     });
-    let lead = format!("Fixing {sites} saves about {saved} of {name} of {length}, {share}");
+    let lead = format!("Fixing {sites} saves about {saved} of {}, {share}", whole(of));
     (lead, format!(" (between {range}){captured}."), None)
 }
 

@@ -142,6 +142,22 @@ if a.item() > 9 or b:  #! item: control-flow; pattern A35
 if torch.isnan(loss):  #! truth: control-flow; pattern A35
     raise ValueError
 
+# --- what ends the loop is a guard, what skips a step needs its answer before the step
+for x in batches:
+    loss = model(x)
+    if torch.isnan(loss):  #! truth: control-flow; pattern A35
+        print("diverged")
+        break
+    if torch.isinf(loss):  #! truth: control-flow; pattern A42
+        continue
+    loss.backward()
+
+def step(x):
+    loss = model(x)
+    if not torch.isfinite(loss):  #! truth: control-flow; pattern A42
+        return None
+    loss.backward()
+
 # --- no guard
 if loss.item() > 9:  #! item: control-flow; pattern A01
     step()

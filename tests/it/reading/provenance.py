@@ -582,7 +582,7 @@ class Other:
 def step(self, batches):
     for x, y in batches:
         loss = self.loss(x, y)
-        if not loss.isfinite():  #! is_nonzero: control-flow; pattern A35
+        if not loss.isfinite():  #! is_nonzero: control-flow; pattern A42
             continue
         loss.backward()
         print(loss.item())

@@ -5,7 +5,7 @@ use crate::export::{Copy, Memory};
 use crate::look;
 use crate::snippets::marker;
 use sync_report::analysis::Options;
-use sync_report::model::Site;
+use sync_report::model::{Report, Site};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::PatternId;
 
@@ -25,6 +25,11 @@ fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
 }
 
 fn site_of(scene: Scene, files: &[(&str, &str)]) -> Site {
+    report_of(scene, files).sites[0].clone()
+}
+
+/// The report on a scene of a program whose files are `files`.
+pub fn report_of(scene: Scene, files: &[(&str, &str)]) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (path, text) in files {
         let path = folder.path().join(path.trim_start_matches('/'));
@@ -33,7 +38,7 @@ fn site_of(scene: Scene, files: &[(&str, &str)]) -> Site {
     }
     let root = SourceRoot { old: Some("/".into()), new: folder.path().to_owned() };
     let options = Options { source_roots: vec![root], ..look::options() };
-    look::report_with(&scene.export(), &options).sites[0].clone()
+    look::report_with(&scene.export(), &options)
 }
 
 fn in_loop(line: i64, files: &[(&str, &str)]) -> Site {

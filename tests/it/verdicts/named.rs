@@ -1,7 +1,8 @@
 //! Operations named by the native chain or by ranges, and library code named by Python frames.
 
+use super::library::report_of;
 use super::*;
-use sync_report::vocabulary::Change;
+use sync_report::vocabulary::{Change, Kind};
 
 const METHOD: &str = "torch::autograd::THPVariable_item(_object*, _object*)";
 
@@ -54,6 +55,22 @@ fn assignments_through_a_mask_can_be_rewritten() {
         assert_eq!(only(&report).recoverable.as_ref().map(|saving| saving.change), Some(change));
         assert_eq!((report.totals.rewritable_sites, report.totals.avoidable_sites), (sites, 0), "{method}");
         assert_eq!(report.totals.undecided_ns > Some(0), sites > 0, "{method}: {:?}", report.totals);
+    }
+}
+
+/// A guard that only stops the program may look every few steps; one that skips the step needs its answer before it.
+#[test]
+fn guards_can_be_looked_at_later() {
+    for (body, change, sites) in [("raise ValueError", Change::OnGpu, 1), ("continue", Change::Keep, 0)] {
+        let text = format!(
+            "for x in batches:\n    loss = model(x)\n    if math.isnan(loss.item()):\n        {body}\n    step(loss)\n"
+        );
+        let frames = &[("<module>", "/w/run.py", 3)][..];
+        let report = report_of(Scene { copy: read(4), frames, ..Scene::default() }, &[("/w/run.py", &text)]);
+        assert_eq!(only(&report).kind, Kind::ControlFlow, "{:?}", only(&report).evidence);
+        assert_eq!(only(&report).recoverable.as_ref().map(|saving| saving.change), Some(change), "{body}");
+        assert_eq!((report.totals.rewritable_sites, report.totals.avoidable_sites), (sites, 0), "{body}");
+        assert_eq!(report.totals.undecided_ns > Some(0), sites > 0, "{body}: {:?}", report.totals);
     }
 }
 

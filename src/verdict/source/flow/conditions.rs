@@ -11,7 +11,7 @@ pub fn is_about_nan(test: &str) -> bool {
 }
 
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
-/// leaving a loop or the function counts where the test looks for NaN or infinity.
+/// ending the loop counts where the test looks for NaN or infinity. What skips a step needs its answer before the step.
 pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     let (test, body) = match nodes::above(whole_test(path), 1) {
         Some(Node::StmtIf(ast)) => (Some(&*ast.test), &ast.body),
@@ -25,7 +25,7 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
         Stmt::Expr(ast) => {
             ast.value.as_call_expr().is_some_and(|call| sinks::is_log(call, true) || stops(call))
         }
-        Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
+        Stmt::Break(_) => nan,
         _ => false,
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
 }

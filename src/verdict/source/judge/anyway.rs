@@ -132,10 +132,9 @@ impl<'a> Case<'_, 'a> {
             return None;
         }
         let node = last(self.here.path)?;
-        // One that skips the step needs its answer before the step.
+        // One that leaves the loop spares the rest of the turn.
         let Node::StmtIf(ast) = self.here.path[nodes::statement(self.here.path)?] else { return None };
-        let leaves = |stmt: &Stmt| stmt.is_continue_stmt() || stmt.is_break_stmt() || stmt.is_return_stmt();
-        if ast.body.iter().any(leaves) {
+        if ast.body.iter().any(Stmt::is_break_stmt) {
             return None;
         }
         let tensor = nodes::only(read(node).filter(|name| !NUMERIC.has(&name.id)))?;
