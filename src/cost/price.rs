@@ -90,8 +90,11 @@ pub fn price(
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let (beside, work) = beside_of(capture, program, subjects, terms.threads);
+        let between = iterations.and_then(|i| Some((i.spans.first()?.0, i.spans.last()?.0)));
+        let busy = |(from, to)| capture.devices.list.iter().map(|d| d.timeline.busy_within(from, to)).max();
+        let busy = between.and_then(busy).unwrap_or(0);
         let settling =
-            Settling { program, subjects, outcomes: &outcomes, beside, work, clock, margin, terms };
+            Settling { program, subjects, outcomes: &outcomes, beside, work, busy, clock, margin, terms };
         settling.settle(&plan, &mut prices);
         let fixed = |sites: &[SiteIx]| run(program, &plan.with(sites, subjects));
         prices.together = together::find(&settling, &plan, plan.room.min(together::RUNS), fixed);
@@ -198,6 +201,9 @@ fn all_of(
 
 /// Runs variants, divided between the threads.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
+    if variants.is_empty() {
+        return Vec::new();
+    }
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
     // All of about one size, and as many for each thread: a pass takes as long as it has variants.
     let batches = variants.len().div_ceil(LANES).next_multiple_of(threads.max(1));

@@ -12,10 +12,11 @@ use typed_index_collections::{TiSlice, TiVec};
 /// Busy share of a device from which it is what bounds the run.
 const GPU_BOUND: f64 = 0.85;
 
-/// What limits a run: of its loop, where one is known, since loading is not what the program is bound by.
-fn bound_by(run: &Outcome) -> BoundBy {
+/// What limits a run: of its loop, where one is known, since loading is not what the program is bound by. `recorded`: for how long
+/// a device was busy in the recorded loop. Of streams that work side by side a simulated run counts too little.
+fn bound_by(run: &Outcome, recorded: i64) -> BoundBy {
     let busy = run.busy.iter().copied().max().unwrap_or(0);
-    let (busy, of) = run.laps.map_or((busy, run.end), |laps| (run.busy_in_laps, laps));
+    let (busy, of) = run.laps.map_or((busy, run.end), |laps| (run.busy_in_laps.max(recorded), laps));
     if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host }
 }
 
@@ -29,6 +30,8 @@ pub(super) struct Settling<'a> {
     pub beside: TiVec<SiteIx, i64>,
     /// Of each subject, what the host does beside its waits.
     pub work: TiVec<SiteIx, HostWork>,
+    /// For how long the busiest device worked in the recorded loop, from its first start to its last; 0 without a loop.
+    pub busy: i64,
     pub clock: Clock,
     pub margin: Margin,
     pub terms: Terms,
@@ -39,7 +42,7 @@ impl Settling<'_> {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
         let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(self.beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
-        let bound = bound_by(joint);
+        let bound = bound_by(joint, self.busy);
         prices.bound_by = Some(bound);
         for &(i, single, without) in &plan.singles {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
@@ -150,4 +153,20 @@ impl Price {
 fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
     let inside = value.max(low).min(high);
     (inside, (value - inside).abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Streams that work in turn, of which the simulated run counts those that end last.
+    #[test]
+    fn the_recorded_loop_tells_how_long_a_device_works() {
+        let run =
+            |laps| Outcome { end: 1_000, busy: vec![500], laps, busy_in_laps: 400, ..Outcome::default() };
+        assert_eq!(bound_by(&run(Some(600)), 590), BoundBy::Gpu);
+        assert_eq!(bound_by(&run(Some(600)), 400), BoundBy::Host);
+        assert_eq!(bound_by(&run(Some(450)), 0), BoundBy::Gpu);
+        assert_eq!(bound_by(&run(None), 0), BoundBy::Host);
+    }
 }
