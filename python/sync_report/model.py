@@ -660,6 +660,8 @@ class ProfileInfo:
     """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
     few.
     """
+    sites_from: Optional[str]
+    """The capture that the sites are of, where this one gives the times only."""
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,8 @@ pub struct CaptureAnalysis {
     pub races: Vec<Race>,
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
+    /// The capture that the sites come from, where that is another one.
+    pub sites_from: Option<PathBuf>,
     /// What follows each wait on its thread; empty once priced.
     pub next: TiVec<WaitId, bounds::Next>,
     /// The most that each wait saves by itself, in ns.
@@ -228,6 +230,7 @@ impl CaptureAnalysis {
             refused: Vec::new(),
             races: Vec::new(),
             warnings: None,
+            sites_from: None,
             next: TiVec::new(),
             alone_at_most: TiVec::new(),
             program,

@@ -138,6 +138,9 @@ impl Default for Tool {
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
+    /// The capture that the sites are of, where this one gives the times only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites_from: Option<String>,
     /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
     pub export_version: Option<String>,
     /// Schema version, e.g. "3.20.3".

@@ -6,6 +6,7 @@
 use crate::profile::calls::Calls;
 use crate::profile::database::{Database, Shape};
 use crate::profile::ops::Ops;
+use crate::profile::target::Target;
 use crate::text::counted;
 
 /// Calls of the CUDA API.
@@ -162,15 +163,15 @@ const FATAL: &[&str] = &["start", "eventClass"];
 const MISSED_BY: u64 = 3;
 
 /// Tables that an export lacks whose calls have rows in them. nsys writes no table without rows; where it holds none of the GPU's
-/// work at all, that is said elsewhere.
-pub(super) fn absent(db: &Database, calls: &Calls, ops: &Ops) -> Vec<Lack> {
+/// work at all, that is said elsewhere, and graphs that were traced as a whole hide theirs.
+pub(super) fn absent(db: &Database, target: &Target, calls: &Calls, ops: &Ops) -> Vec<Lack> {
     let kinds = [
         ("CUPTI_ACTIVITY_KIND_KERNEL", calls.launches, "launch kernels"),
         ("CUPTI_ACTIVITY_KIND_MEMCPY", calls.copies, "copy"),
     ];
-    let absent = kinds
-        .into_iter()
-        .filter(|&(table, calls, _)| calls >= MISSED_BY && !db.has_table(table) && !ops.is_empty());
+    let told = !ops.is_empty() && !target.capture.graph_level;
+    let absent =
+        kinds.into_iter().filter(|&(table, calls, _)| told && calls >= MISSED_BY && !db.has_table(table));
     let lack = |(table, calls, what)| {
         let loss = NEEDED.iter().find(|needed| needed.0 == table)?.1;
         Some(Lack::of(

@@ -106,7 +106,7 @@ impl Profile {
             (calls, join(ordering))
         });
         let calls = calls?;
-        lacks.extend(lacks::absent(&db, &calls, &ops));
+        lacks.extend(lacks::absent(&db, &target, &calls, &ops));
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);

@@ -75,7 +75,10 @@ fn head(report: &Report) -> String {
     out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
     for profile in report.profiles.iter().take(4) {
         let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
-        out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
+        let times = md::code(&profile.path);
+        let both = |sites: &String| format!("{}, times of {times}", md::code(sites));
+        let path = profile.sites_from.as_ref().map_or_else(|| times.clone(), both);
+        out += &format!("- {path}{command}, {}\n", text::duration(profile.span_ns));
     }
     let more = report.profiles.len().saturating_sub(4);
     out.extend((more > 0).then(|| format!("- and {}\n", text::counted(more as u64, "more profile"))));

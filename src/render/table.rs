@@ -97,7 +97,12 @@ fn findings(totals: &Totals) -> Vec<(String, String)> {
 
 /// Path, span, and what the export before does not say already.
 fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String {
-    let mut parts = vec![escape_terminal(&profile.path), text::duration(profile.span_ns).into()];
+    let path = escape_terminal(&profile.path);
+    let both = |sites: &String| format!("{}, times of {path}", escape_terminal(sites)).into();
+    let mut parts = vec![
+        profile.sites_from.as_ref().map_or_else(|| path.clone(), both),
+        text::duration(profile.span_ns).into(),
+    ];
     let version = profile.export_version.as_deref();
     if previous.is_none_or(|previous| previous.export_version.as_deref() != version) {
         parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version)).into()));

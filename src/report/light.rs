@@ -76,6 +76,7 @@ impl Timed {
                     }
                     let damage = limits(light).into_iter().filter(|w| w.is_damage());
                     light.warnings = Some(std::iter::once(said).chain(limits(found)).chain(damage).collect());
+                    light.sites_from = Some(found.profile.path().to_owned());
                     self.stands = true;
                 }
                 Err(e) if beside => unused = Some(unusable(found.profile.path(), e)?),

@@ -354,6 +354,7 @@ impl<'a> Sites<'a> {
         let (from, to) = self.options.filter.clip(from, to);
         Ok(ProfileInfo {
             path: profile.path().display().to_string(),
+            sites_from: self.found.sites_from.as_ref().map(|path| path.display().to_string()),
             export_version: profile.target.export_version.clone(),
             started_utc_ns: profile.target.started_utc_ns,
             host: profile.target.host.clone(),

@@ -103,6 +103,11 @@ fn a_report_takes_times_from_the_light_capture_beside() {
     }
     let table = place.run(&["run.sqlite"]).stdout;
     assert!(table.contains("\n· times are from run.light.sqlite"), "it limits nothing: {table}");
+    assert!(table.starts_with("profile     run.sqlite, times of run.light.sqlite, "), "{table}");
+    assert_eq!(
+        (&report["profiles"][0]["sites_from"], &own["profiles"][0]["sites_from"]),
+        (&"run.sqlite".into(), &Value::Null)
+    );
     assert_eq!((warning(&own, "timing-matched"), warning(&light, "timing-matched")), (None, None));
     assert_eq!(report["totals"], place.report(&["run.sqlite", "--timing", "run.light.sqlite"])["totals"]);
     assert_eq!(state(&place.path("run.light.sqlite")), before, "it is only read");
