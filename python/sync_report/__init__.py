@@ -2,7 +2,7 @@
 
 >>> import sync_report
 >>> report = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
->>> worst = report.sites[0]
+>>> worst = next(site for site in report.sites if site.class_ == "false")
 >>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.title
 ('false', 'logging', 30, 'read the values in one copy: torch.stack([loss, acc, gnorm]).tolist()')
 

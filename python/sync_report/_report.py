@@ -158,8 +158,8 @@ def report(
     >>> found = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
     >>> for site in found.sites[:2]:
     ...     print(site.class_, site.kind, site.user_frame.line, site.source.strip()[:20])
+    true control-flow 22 if loss.item() > 1e4
     false logging 30 print(f"step {i} los
-    false upload 18 x = x.to("cuda")
     """
     arguments = command_line((profile, *more), source_root, options)
     ran = run(["--format", "json", *arguments])

@@ -28,8 +28,8 @@ on("train_mlp.html", "says what the table says", {}, async (page) => {
   assert.match(await text(page, "h1"), /^Fixing all 4 false sites saves about [\d.]+\s(µs|ms) of an average iteration of [\d.]+\s(µs|ms), [\d.]+\s%$/);
   assert.match(await text(page, "#rest"), /^\(between .* and .*\); under the profiler .*The (host|GPU) then limits the program\./);
   assert.deepEqual(await ids(page), ["S1", "S2", "S3", "S4", "S5", "S6"]);
-  assert.equal(await text(page, "#site-S2 .file"), "train_mlp.py:18");
-  assert.match(await text(page, "#site-S1 .verdict"), /^false \d+ %$/);
+  assert.equal(await text(page, "#site-S3 .file"), "train_mlp.py:18");
+  assert.match(await text(page, "#site-S2 .verdict"), /^false \d+ %$/);
   assert.equal(await page.title(), "train_mlp.sqlite · sync-report");
 });
 
@@ -62,51 +62,51 @@ on("train_mlp.html", "sorts by every column", {}, async (page) => {
     assert.deepEqual(up, [...up].sort((a, b) => a - b));
   }
   await click("Where");
-  assert.deepEqual(await ids(page), ["S2", "S4", "S5", "S1", "S3", "S6"]);
+  assert.deepEqual(await ids(page), ["S3", "S5", "S1", "S2", "S4", "S6"]);
   await click("Verdict");
-  assert.equal((await ids(page)).pop(), "S5", "the needed one comes last");
+  assert.equal((await ids(page)).pop(), "S1", "the needed one comes last");
   await click("Saves");
-  assert.equal((await ids(page))[0], "S1");
+  assert.equal((await ids(page))[0], "S2");
   await click("Site");
   assert.deepEqual(await ids(page), ["S1", "S2", "S3", "S4", "S5", "S6"]);
 });
 
 on("train_mlp.html", "filters by text and class", {}, async (page) => {
   await page.fill('input[aria-label="Filter the sites"]', "logging");
-  assert.deepEqual(await ids(page), ["S1"]);
+  assert.deepEqual(await ids(page), ["S2"]);
   assert.equal(await text(page, ".filters [role=status]"), "1 of 6 sites");
   await page.fill('input[aria-label="Filter the sites"]', "nothing has this");
   assert.equal(await text(page, "td.none"), "No site passes the filter.");
   await page.fill('input[aria-label="Filter the sites"]', "");
   await page.click("label.chip.false");
-  assert.deepEqual(await ids(page), ["S5"]);
+  assert.deepEqual(await ids(page), ["S1"]);
   await page.click("label.chip.false");
   assert.equal((await ids(page)).length, 6);
 });
 
 on("train_mlp.html", "opens a site with all that is known of it", {}, async (page) => {
-  await page.click("#site-S2 .col-verdict");
-  const detail = await text(page, "#detail-S2");
+  await page.click("#site-S3 .col-verdict");
+  const detail = await text(page, "#detail-S3");
   for (const part of ["Source", "Why it is avoidable", "Stack, most recent call last", "What to do", "Mind:", "Examples", "Cost", "Waits by blocked time", "Blocked time of each iteration"]) {
     assert.ok(detail.includes(part), part);
   }
-  assert.equal(await text(page, "#detail-S2 .line.marked code"), '    x = x.to("cuda")');
-  assert.equal(await page.$$eval("#detail-S2 .stack .yours", (list) => list.length), 3);
-  assert.equal(await page.getAttribute("#site-S2 button.open", "aria-expanded"), "true");
-  await page.click("#site-S2 button.open");
-  assert.equal(await page.$("#detail-S2"), null);
-  assert.equal(await page.getAttribute("#site-S2 button.open", "aria-expanded"), "false");
+  assert.equal(await text(page, "#detail-S3 .line.marked code"), '    x = x.to("cuda")');
+  assert.equal(await page.$$eval("#detail-S3 .stack .yours", (list) => list.length), 3);
+  assert.equal(await page.getAttribute("#site-S3 button.open", "aria-expanded"), "true");
+  await page.click("#site-S3 button.open");
+  assert.equal(await page.$("#detail-S3"), null);
+  assert.equal(await page.getAttribute("#site-S3 button.open", "aria-expanded"), "false");
 });
 
-on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S2" }, async (page) => {
+on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S3" }, async (page) => {
   const whole = await view(page);
-  const last = "#detail-S2 tr:last-child";
+  const last = "#detail-S3 tr:last-child";
   const example = await text(page, `${last} button.jump`);
   const blocked = await text(page, `${last} td:has(button.jump) + td`);
   await page.click(`${last} button.jump`);
   const near = await view(page);
   assert.ok(near.length < whole.length / 50, "nearer");
-  assert.equal(near.selected, "S2");
+  assert.equal(near.selected, "S3");
   const spoken = await text(page, ".unseen[role=status]:not(.count)");
   assert.ok(spoken.includes(`blocked ${blocked}, from ${example}`), spoken);
   // The clock of the export starts elsewhere than the drawing.
@@ -165,12 +165,12 @@ on("train_mlp.html", "moves with keys", {}, async (page) => {
   assert.equal(await page.evaluate(() => document.activeElement.textContent), `${next.selected} details`);
 });
 
-on("train_mlp.html", "opens the site of a wait that is clicked", { hash: "#open=S1" }, async (page) => {
-  await page.click("#detail-S1 button.jump");
+on("train_mlp.html", "opens the site of a wait that is clicked", { hash: "#open=S2" }, async (page) => {
+  await page.click("#detail-S2 button.jump");
   await page.focus("canvas");
   await page.keyboard.press("Escape");
   assert.equal((await view(page)).selected, "");
-  await page.click("#site-S1 button.open");
+  await page.click("#site-S2 button.open");
   const box = await inView(page);
   const rows = await page.evaluate(() => document.querySelector("canvas").clientHeight);
   // The wait is in the middle of the view, in the main thread's lane: looked for from below.
@@ -178,10 +178,10 @@ on("train_mlp.html", "opens the site of a wait that is clicked", { hash: "#open=
     await page.mouse.move(box.x + 148 + (box.width - 148) / 2, box.y + y);
     if (await page.$eval(".tip", (tip) => !tip.hidden && tip.textContent.startsWith("S"))) break;
   }
-  assert.match(await text(page, ".tip"), /^S1, false \(avoidable\): train_mlp.py:30 step/);
+  assert.match(await text(page, ".tip"), /^S2, false \(avoidable\): train_mlp.py:30 step/);
   await page.mouse.down();
   await page.mouse.up();
-  assert.ok(await page.$("#detail-S1"));
+  assert.ok(await page.$("#detail-S2"));
 });
 
 on("train_mlp.html", "finds kernels, calls and sites", {}, async (page) => {
@@ -199,7 +199,7 @@ on("train_mlp.html", "finds kernels, calls and sites", {}, async (page) => {
   assert.equal((await view(page)).from, first.from);
   await page.focus("canvas");
   await page.keyboard.press("Home");
-  await page.fill(input, "s1");
+  await page.fill(input, "s2");
   await drawn(page);
   assert.equal(await found(), "90 matches");
   assert.ok((await colours(page)).some(([colour]) => colour === 0xb3009e), "marked");
