@@ -6,7 +6,7 @@ use super::plan::{OPEN, PAIRS, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::{Margin, UNSEEN_EACH_NS};
 use super::simulate::{Outcome, Program};
-use crate::vocabulary::{BoundBy, SiteIx};
+use crate::vocabulary::{BoundBy, Change, SiteIx};
 use typed_index_collections::{TiSlice, TiVec};
 
 /// Busy share of a device from which it is what bounds the run.
@@ -61,6 +61,9 @@ impl Settling<'_> {
             price.moves_to = self.moved(i, only);
             prices.cut = prices.cut.max(price.cut);
         }
+        if self.program.backtraces {
+            self.settle_needed(prices, |i, price| bounded(most(i), price.bounds.high()));
+        }
         let counted = || self.subjects.keys().filter(|&i| self.subjects[i].counted);
         let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
         let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
@@ -97,6 +100,14 @@ impl Settling<'_> {
         prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
         prices.captured_iteration = captured(&|o| self.lap(o));
         prices.unsimulated = plan.unsimulated;
+    }
+
+    /// Under backtraces waits look empty: what stays may block for longer without them, `most`, than all that its bounds are of.
+    fn settle_needed(&self, prices: &mut Prices, most: impl Fn(SiteIx, &Price) -> i64) {
+        let stays = |i: SiteIx| self.subjects[i].fix == Change::Keep && !self.subjects[i].kept;
+        for (i, price) in prices.sites.iter_mut_enumerated().filter(|(i, _)| stays(*i)) {
+            price.high = price.high.max(most(i, price));
+        }
     }
 
     /// What all counted waits block at most in the runs that a range is of, and what goes with their calls.

@@ -171,6 +171,50 @@ fn what_is_to_be_left_saves_nothing() {
     assert_eq!(sync_report::render::saving::short(free).as_deref(), Some("0 ns once"));
 }
 
+/// What a needed wait blocks without the backtraces is more than what it blocks behind them.
+///
+/// ```text
+///  captured   [launch]·unwinding·[launch]·unwinding·[launch]·unwinding·[copy][wait]        the GPU is done long before
+///  alone      [launch][launch][launch][copy][wait-----------------------]
+/// ```
+#[test]
+fn a_needed_wait_may_block_for_longer_without_backtraces() {
+    const LIBRARY: &str = "/opt/libtorch.so";
+    let (mut e, t) = empty();
+    for i in 0..30 {
+        let mut at = i * 400_000;
+        e.nvtx(t, at..at + 1, &format!("step {i}"));
+        for _ in 0..3 {
+            let launch = e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 47_000, "k");
+            e.native(launch, &[("launch", LIBRARY)]);
+            at += 75_000;
+        }
+        let copy = e.memcpy(t, at..at + 5_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 6_000..at + 7_000);
+        let sync = e.sync(t, "cudaStreamSynchronize", at + 6_000..at + 10_000, GPU0);
+        for call in [copy, sync] {
+            e.native(
+                call,
+                &[
+                    ("cudaStreamSynchronize", LIBRARY),
+                    ("at::_ops::bincount::call(at::Tensor const&)", LIBRARY),
+                    ("THPVariable_bincount(x)", LIBRARY),
+                ],
+            );
+        }
+    }
+    let report = priced(&e, None);
+    let site = &report.sites[0];
+    let saving = site.recoverable.as_ref().expect("priced");
+    assert_eq!(
+        (site.class, saving.change),
+        (Class::True, sync_report::vocabulary::Change::Keep),
+        "{:?}",
+        site.evidence
+    );
+    let of_captured = saving.bounds;
+    assert!(saving.high_ns > 2 * (of_captured.together_high_ns + of_captured.beside_ns), "{saving:?}");
+}
+
 /// Where the range is too wide for a figure, no row has one.
 #[test]
 fn rows_say_no_more_than_the_first_line() {
