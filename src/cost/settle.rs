@@ -61,8 +61,8 @@ impl Settling<'_> {
             price.moves_to = self.moved(i, only);
             prices.cut = prices.cut.max(price.cut);
         }
-        if self.program.backtraces {
-            self.settle_needed(prices, |i, price| bounded(most(i), price.bounds.high()));
+        if self.program.backtraces && !self.terms.as_captured {
+            self.settle_needed(prices);
         }
         let counted = || self.subjects.keys().filter(|&i| self.subjects[i].counted);
         let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
@@ -102,11 +102,11 @@ impl Settling<'_> {
         prices.unsimulated = plan.unsimulated;
     }
 
-    /// Under backtraces waits look empty: what stays may block for longer without them, `most`, than all that its bounds are of.
-    fn settle_needed(&self, prices: &mut Prices, most: impl Fn(SiteIx, &Price) -> i64) {
+    /// Under backtraces waits look empty: what stays may block for longer without them than all that its bounds are of.
+    fn settle_needed(&self, prices: &mut Prices) {
         let stays = |i: SiteIx| self.subjects[i].fix == Change::Keep && !self.subjects[i].kept;
         for (i, price) in prices.sites.iter_mut_enumerated().filter(|(i, _)| stays(*i)) {
-            price.high = price.high.max(most(i, price));
+            price.high = price.high.max(self.outcomes[0].waited.get(i).copied().unwrap_or(0));
         }
     }
 
