@@ -201,8 +201,9 @@ impl CaptureAnalysis {
             fix => fix,
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
-        let may_go = site.verdict.class == Class::Unknown || self.is_rewritable(site);
-        let open = may_go && fix != Change::Keep && !avoidable && !assumed;
+        // A needed wait has a change only where another form does without it: `torch.where` in place of an assignment through a
+        // mask, a guard that looks every N steps.
+        let open = fix != Change::Keep && !avoidable && !assumed;
         let works = match site.bundle.uploads() {
             true => site.verdict.made != Some(Made::Elsewhere),
             false => asked.is_some() && site.verdict.class != Class::False,
@@ -211,12 +212,6 @@ impl CaptureAnalysis {
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
         Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, works }
-    }
-
-    /// Whether a wait is needed as the program is written, but not in another form: `torch.where` in place of an assignment through
-    /// a mask, a guard that looks every N steps.
-    pub fn is_rewritable(&self, site: &Site) -> bool {
-        site.verdict.class == Class::True && self.advised(site) != Change::Keep
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.

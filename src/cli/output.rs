@@ -1,14 +1,16 @@
 //! Where the report goes: stdout or a file, with or without colours, how wide.
 
 use super::args::{RepositoryArgs, SelectArgs, SharedArgs};
+use super::input::head;
 use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::model::{Report, Warning};
+use sync_report::profile::header::is_sqlite;
 use sync_report::render::style::Style;
 use sync_report::render::{Format, Setting, json};
 use sync_report::repository::Repository;
@@ -90,17 +92,9 @@ pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
     if output == Path::new("-") {
         return Ok(());
     }
-    let mut head = [0; 15];
-    let read = |mut file: File| file.read_exact(&mut head);
     let what = match inputs.iter().any(|input| is_same(output, input)) {
         true => "an input",
-        false
-            if output.is_file()
-                && File::open(output).and_then(read).is_ok()
-                && head == *b"SQLite format 3" =>
-        {
-            "an SQLite database"
-        }
+        false if head(output, 16).is_some_and(|head| is_sqlite(&head)) => "an SQLite database",
         false => return Ok(()),
     };
     bail!("{}: is {what}; give -o another name", output.display())

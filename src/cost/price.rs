@@ -175,8 +175,8 @@ fn beside_of(
 fn bounded(subject: &Subject, bounds: Bounds) -> Price {
     let low = if subject.counted { bounds.low() } else { 0 };
     let high = if subject.kept { 0 } else { bounds.high() };
-    let Subject { fix, counted, .. } = *subject;
-    Price { alone: low, low, high, bounds, fix, counted, ..Price::default() }
+    let Subject { fix, counted, open, .. } = *subject;
+    Price { alone: low, low, high, bounds, fix, counted, open, ..Price::default() }
 }
 
 /// What all variants come to, each run once; `known`: one of them that has been run.

@@ -51,6 +51,8 @@ pub struct Price {
     pub fix: Change,
     /// Part of the saving of the whole.
     pub counted: bool,
+    /// Part of what may add to that.
+    pub open: bool,
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.

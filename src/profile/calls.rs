@@ -112,7 +112,8 @@ fn launches_kernel(base: &str) -> bool {
     base.starts_with("cudaLaunchKernel") || base.starts_with("cuLaunchKernel")
 }
 
-fn copies(base: &str) -> bool {
+/// Whether a function of that name copies.
+pub fn copies(base: &str) -> bool {
     base.starts_with("cudaMemcpy") || base.starts_with("cuMemcpy")
 }
 

@@ -27,7 +27,7 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         return Err(InputError::LfsPointer(owned, shell_quote(&name)));
     }
-    if !head.starts_with(b"SQLite format 3\0") {
+    if !is_sqlite(&head) {
         // Any other file is somebody's, and is not to be overwritten.
         return Err(match commands::is_report_name(path) {
             true => InputError::NotReport(owned),
@@ -62,6 +62,11 @@ pub(super) fn beside(path: &Path, suffix: &str) -> bool {
 
 /// How a pointer of Git LFS begins, by its specification.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+
+/// Whether these are the first bytes of an SQLite database.
+pub fn is_sqlite(head: &[u8]) -> bool {
+    head.starts_with(b"SQLite format 3\0")
+}
 
 /// Whether these are the first bytes of an nsys report: "NVIDIA Tegra Profiler Report …", older files "Report 1.…".
 pub fn is_nsys_report(head: &[u8]) -> bool {

@@ -194,7 +194,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let of_what = match &sites {
             None => whole(of),
             Some(_) if of.of_iteration => "an iteration".to_owned(),
-            Some(_) => "the run".to_owned(),
+            Some(_) => unit(of).to_owned(),
         };
         let (ns, unread) = (text::duration(of.undecided_ns), unread(totals.unread_sites));
         let rest = if totals.by_class.unknown.sites > 0 { ", and what is undecided," } else { "" };
@@ -218,17 +218,20 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
 }
 
 /// What savings are of.
+fn unit(of: Headline) -> &'static str {
+    if of.of_iteration { "an average iteration" } else { "the run" }
+}
+
+/// That, and how long it takes.
 fn whole(of: Headline) -> String {
-    let name = if of.of_iteration { "an average iteration" } else { "the run" };
-    format!("{name} of {}", text::duration(of.length_ns))
+    format!("{} of {}", unit(of), text::duration(of.length_ns))
 }
 
 /// What fixing `sites` saves, how sure that is, and the range where it is no figure.
 fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<String>) {
     let range = between(of.low_ns, of.high_ns);
     if totals.needs_light_capture {
-        let length = text::duration(of.length_ns);
-        let name = if of.of_iteration { "an average iteration" } else { "the run" };
+        let (name, length) = (unit(of), text::duration(of.length_ns));
         let range =
             format!("From this one, fixing {sites} saves between {range} of {name} of about {length}.");
         let command = text::escape_terminal(&totals.light_capture);

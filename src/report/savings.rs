@@ -119,12 +119,8 @@ pub fn of_run(
         totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
         let Saving { length: run_ns, saved: saved_ns, low: low_ns, high: high_ns, open } = prices.run;
         totals.undecided_ns = Some(open);
-        let rewritable = found
-            .sites
-            .iter()
-            .zip(&prices.sites)
-            .filter(|(site, price)| !price.counted && found.is_rewritable(site) && !found.is_once(site));
-        totals.rewritable_sites = rewritable.count() as u64;
+        let open = found.sites.iter().zip(&prices.sites).filter(|(_, price)| price.open);
+        totals.rewritable_sites = open.filter(|(site, _)| site.verdict.class == Class::True).count() as u64;
         totals.without_profiler = Some(WithoutProfiler { run_ns, saved_ns, low_ns, high_ns });
         let captured = &prices.captured;
         totals.captured = Some(CapturedRun { run_ns: captured.length, saved_ns: captured.saved });

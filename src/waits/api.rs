@@ -3,6 +3,7 @@
 //! Names decide, never `syncType`: its numbers meant other things before 2026, and queries have rows too.
 //! Sources: CUDA runtime and driver API, "API synchronization behavior"; the behaviour of each class is stated below.
 
+use crate::profile::calls::copies;
 use crate::vocabulary::DriverApi;
 
 /// How a call may block.
@@ -49,9 +50,8 @@ pub fn classify(name: &str) -> Option<Blocking> {
 }
 
 fn is_copy(name: &str) -> bool {
-    let kind = name.strip_prefix("cudaMemcpy").or_else(|| name.strip_prefix("cuMemcpy"));
     // Batched copies take attributes and a stream: they never block by themselves.
-    kind.is_some_and(|k| !k.contains("Batch"))
+    copies(name) && !name.contains("Batch")
 }
 
 fn is_memset(name: &str) -> bool {
