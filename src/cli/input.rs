@@ -187,9 +187,9 @@ fn cache_path(report: &Path) -> Result<PathBuf> {
     Ok(report.with_file_name(format!(".{stem}.{}-{changed}.sqlite", meta.len())))
 }
 
-/// Into SQLite, although a parquetdir takes half the time: of the versions known to export the payloads of Python marks,
-/// none was at hand to tell whether its parquetdir holds them too, and a report without frames names no lines. (Up to 2024.2 no
-/// export holds them.)
+/// Into SQLite: nsys 2025.3.1 writes a parquetdir of two million calls and ranges no sooner (9.0 s, and 8.9), one of 12,000 in
+/// four fifths of the time (0.46 s, and 0.57), and a report reads SQLite sooner. Both hold the payloads of Python marks; up to 2024.2
+/// no export does.
 fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<(), InputError> {
     if !quiet {
         let _ = writeln!(std::io::stderr(), "exporting {} through nsys", report.display());

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
 /// Python marks.
 pub fn export(path: &Path) -> String {
+    if path.to_string_lossy().ends_with(FOLDER) {
+        return export_folder(path);
+    }
     let stem = stem(path);
     let report = if is_report_name(path) { path.to_owned() } else { with(&stem, ".nsys-rep") };
     format!(
@@ -20,7 +23,7 @@ pub fn export(path: &Path) -> String {
 /// The export into a folder of tables, in place of the one that there is.
 pub fn export_folder(path: &Path) -> String {
     format!(
-        "nsys export --type parquetdir --force-overwrite=true -o {} {}",
+        "nsys export --type parquetdir --include-json=true --force-overwrite=true -o {} {}",
         shell_quote(&path.display().to_string()),
         shell_quote(&with(&stem(path), ".nsys-rep").display().to_string()),
     )
@@ -70,8 +73,7 @@ mod tests {
         for name in ["run.qdrep", "run.nsys-rep"] {
             assert!(export(Path::new(name)).ends_with(&format!("-o run.sqlite {name}")), "{name}");
         }
-        assert!(export(Path::new("x/run_pqtdir")).ends_with("-o x/run.sqlite x/run.nsys-rep"));
-        assert!(export_folder(Path::new("x/run_pqtdir")).ends_with("-o x/run_pqtdir x/run.nsys-rep"));
+        assert!(export(Path::new("x/run_pqtdir")).ends_with("-o x/run_pqtdir x/run.nsys-rep"));
         assert!(!some_export().contains("overwrite"));
     }
 }

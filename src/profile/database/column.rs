@@ -1,5 +1,6 @@
 //! Columns of a parquet file's row group, decoded.
 
+use crate::profile::seek::seek;
 use polars_arrow::array::{Array, BinaryViewArray, BooleanArray, PrimitiveArray};
 use polars_arrow::bitmap::Bitmap;
 use polars_arrow::compute::concatenate::concatenate;
@@ -86,23 +87,47 @@ impl Column {
         }
     }
 
-    /// The numbers of the rows that `mask` has, the first being the one after `before`.
-    pub fn numbers(before: usize, rows: usize, mask: Option<&Bitmap>) -> Self {
-        let all = (before as i64 + 1..).take(rows);
-        let numbers = match mask {
-            Some(mask) => all.zip(mask).filter(|(_, taken)| *taken).map(|(number, _)| number).collect(),
-            None => all.collect(),
+    /// Hands on each row that has one of `keys`, which are sorted, with what stands beside the key; rows ascend. Of a column
+    /// that is sorted too, a binary search a key; of any other, of `rows` rows, one comparison a row at least.
+    pub fn rows_with(&self, keys: &[(i64, usize)], rows: usize, mut each: impl FnMut(usize, usize)) {
+        if let Self::Int(values, None) = self
+            && values.is_sorted()
+        {
+            let mut from = 0;
+            for equal in keys.chunk_by(|a, b| a.0 == b.0) {
+                let key = equal[0].0;
+                from += values[from..].partition_point(|value| *value < key);
+                let end = from + values[from..].iter().take_while(|value| **value == key).count();
+                (from..end).for_each(|row| equal.iter().for_each(|key| each(row, key.1)));
+            }
+            return;
+        }
+        let mut from = 0;
+        for row in 0..rows {
+            let Some(value) = self.int(row) else { continue };
+            seek(keys.len(), &mut from, |i| keys[i].0 < value);
+            keys[from..].iter().take_while(|key| key.0 == value).for_each(|key| each(row, key.1));
+        }
+    }
+
+    /// The numbers of rows of a group, `before` which there are others.
+    pub fn numbers(before: usize, taken: &Filter) -> Self {
+        let number = |at: usize| (before + at) as i64 + 1;
+        let numbers = match taken {
+            Filter::Range(rows) => rows.clone().map(number).collect(),
+            Filter::Mask(rows) => rows.true_idx_iter().map(number).collect(),
+            Filter::Predicate(_) => return Self::Nothing,
         };
         Self::Int(numbers, None)
     }
 
-    /// Decodes the bytes of a column, which has so many rows: all, or those that `mask` has.
+    /// Decodes the bytes of a column, which has so many rows: those that are taken.
     pub fn decode(
         column: &ColumnDescriptor,
         piece: &Piece,
         bytes: Buffer<u8>,
         rows: usize,
-        mask: Option<&Bitmap>,
+        taken: &Filter,
     ) -> anyhow::Result<Self> {
         if !is_flat(column) {
             return Ok(Self::Nothing);
@@ -122,14 +147,13 @@ impl Column {
         let descriptor = column.descriptor.clone();
         let of = PageMetaData::new(piece.at.start, rows as i64, piece.compression, descriptor);
         let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX);
-        let filter = mask.map(|mask| Filter::new_masked(mask.clone()));
-        let rows = mask.map_or(rows, Bitmap::set_bits);
+        let rows = taken.num_rows(rows);
         let field = Field::new(kind.field_info.name.clone(), read_as, true);
         let (arrays, _) = column_iter_to_arrays(
             vec![BasicDecompressor::new(pages, Vec::new())],
             vec![kind],
             field,
-            filter,
+            Some(taken.clone()),
         )?;
         let array = match <[_; 1]>::try_from(arrays) {
             Ok([array]) => array,
@@ -138,10 +162,11 @@ impl Column {
         if array.len() != rows {
             anyhow::bail!("{} rows where {rows} are promised", array.len());
         }
-        Ok(Self::new(&*array))
+        Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
     }
 
-    fn new(array: &dyn Array) -> Self {
+    /// `few`: rows of many, whose texts are not to keep those of all others.
+    fn new(array: &dyn Array, few: bool) -> Self {
         let any = array.as_any();
         let valid = array.validity().filter(|valid| valid.unset_bits() > 0).cloned();
         if let Some(array) = any.downcast_ref::<PrimitiveArray<i64>>() {
@@ -153,7 +178,7 @@ impl Column {
         } else if let Some(array) = any.downcast_ref::<BooleanArray>() {
             Self::Int(array.values_iter().map(i64::from).collect(), valid)
         } else if let Some(array) = any.downcast_ref::<BinaryViewArray>() {
-            Self::Bytes(array.clone())
+            Self::Bytes(if few { array.clone().gc() } else { array.clone() })
         } else {
             Self::Nothing
         }
@@ -181,4 +206,25 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Re
     let done = catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(false);
     done.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not hold what it promises")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorted_or_not_the_rows_of_a_key_are_found() {
+        let keys = [(2, 0), (3, 1), (3, 2), (5, 3), (9, 4)];
+        let found = |values: &[i64], valid: Option<Bitmap>| {
+            let mut found = Vec::new();
+            let column = Column::Int(values.to_vec().into(), valid);
+            column.rows_with(&keys, values.len(), |row, k| found.push((row, k)));
+            found
+        };
+        assert_eq!(found(&[1, 3, 3, 4, 5], None), [(1, 1), (1, 2), (2, 1), (2, 2), (4, 3)]);
+        assert_eq!(found(&[5, 3, 1, 4, 3], None), [(0, 3), (1, 1), (1, 2), (4, 1), (4, 2)]);
+        let valid = [true, false, true, true, false].into_iter().collect();
+        assert_eq!(found(&[1, 3, 3, 4, 5], Some(valid)), [(2, 1), (2, 2)]);
+        assert_eq!(found(&[], None), []);
+    }
 }

@@ -1,5 +1,5 @@
 //! Writes the tables of an SQLite export as `nsys export --type parquetdir` does: a file each, of none where there are no
-//! rows, uncompressed, in small row groups, with nsys' types.
+//! rows, in row groups of its sizes, with nsys' types.
 
 use super::Export;
 use polars::prelude::{Column, DataFrame, NamedFrom, Series};
@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 /// Rows of a row group, as nsys 2024.2 writes them.
 pub const GROUP: usize = 2000;
+/// As nsys 2025.3 does, with Snappy.
+pub const LARGE: usize = 1 << 20;
 
 impl Export {
     /// Writes the export as a file and as a folder, which live as long as the first value.
@@ -43,8 +45,10 @@ pub fn to_folder(file: &Path, folder: &Path, group: usize) {
 
 /// Writes one table.
 pub fn write(frame: &mut DataFrame, path: &Path, group: usize) {
+    let compression =
+        if group == LARGE { ParquetCompression::Snappy } else { ParquetCompression::Uncompressed };
     ParquetWriter::new(File::create(path).expect("a file"))
-        .with_compression(ParquetCompression::Uncompressed)
+        .with_compression(compression)
         .with_statistics(StatisticsOptions::full())
         .with_row_group_size(Some(group))
         .finish(frame)
