@@ -52,7 +52,7 @@ impl CaptureAnalysis {
         let kind = site.verdict.kind;
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
-        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
+        let for_nothing = || self.waits_of(site).all(|wait| wait.found.is_nothing());
         let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
@@ -146,7 +146,7 @@ impl CaptureAnalysis {
 
     /// Whether the driver takes each copy of a site over at once.
     fn is_taken_over(&self, site: &Site) -> bool {
-        site.bundle.waits.iter().all(|&w| self.waits[w].copy.is_some_and(Copy::is_taken_over))
+        self.waits_of(site).all(|wait| wait.copy.is_some_and(Copy::is_taken_over))
     }
 }
 

@@ -137,7 +137,7 @@ impl Judge<'_> {
     fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> Subject<'a> {
         let waits = self.waits;
         let members = || bundle.waits.iter().map(|&w| &waits[w]);
-        let of = |test: &dyn Fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w])).count();
+        let of = |test: &dyn Fn(&Wait) -> bool| members().filter(|wait| test(wait)).count();
         let beside = |w: &Wait| w.blocking == Blocking::Context && !self.devices.working_beside(w).is_empty();
         Subject {
             bundle,

@@ -318,6 +318,11 @@ impl CaptureAnalysis {
         Ok(said)
     }
 
+    /// The waits of a site.
+    pub fn waits_of(&self, site: &Site) -> impl DoubleEndedIterator<Item = &Wait> {
+        site.bundle.waits.iter().map(|&w| &self.waits[w])
+    }
+
     /// The site of each wait; `None` for those of no site.
     pub fn site_of_waits(&self) -> TiVec<WaitId, Option<SiteIx>> {
         let mut site_of: TiVec<WaitId, Option<SiteIx>> = self.waits.iter().map(|_| None).collect();

@@ -11,8 +11,8 @@ use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, Made, ProfileIx, SiteId, SiteIx};
+use crate::waits::Wait;
 use crate::waits::held::Held;
-use crate::waits::{Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
 
@@ -71,8 +71,7 @@ impl CaptureAnalysis {
         let kernels = beside::kernels(&names.unwrap_or_default());
         let Self { profile, devices, waits, next, alone_at_most, sites, .. } = &*self;
         let calls = |site: &Site| -> Vec<(CallId, Option<CallId>)> {
-            let wait = |&w: &WaitId| (waits[w].call, waits[w].copy_call);
-            site.bundle.waits.iter().map(wait).collect()
+            self.waits_of(site).map(|wait| (wait.call, wait.copy_call)).collect()
         };
         let iterations = self.iterations.as_ref();
         let pace = program.learned.pace;
@@ -104,9 +103,9 @@ impl CaptureAnalysis {
             })
             .collect();
         let launched = &Launched::new(profile, devices);
-        let capture = Waits { profile, devices, waits, next, alone_at_most, launched };
+        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program: &program };
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
-        self.prices = price::price(&capture, &program, &subjects, iterations, terms);
+        self.prices = price::price(&capture, &subjects, iterations, terms);
         if again {
             self.program = Some(program);
         } else {
@@ -122,7 +121,7 @@ impl CaptureAnalysis {
         }
         let held = Held::new(&self.profile, &self.devices);
         let sites = self.sites.iter_enumerated().filter(|(site, _)| asked(*site));
-        let waits = sites.flat_map(|(_, site)| &site.bundle.waits).map(|&w| &self.waits[w]);
+        let waits = sites.flat_map(|(_, site)| self.waits_of(site));
         let less = waits.filter_map(|wait| Some((wait.call, held.narrower(wait)?.op)));
         program.narrow(&less.collect::<Vec<_>>());
     }
@@ -147,7 +146,7 @@ impl CaptureAnalysis {
         let whole = iterations.and_then(|i| i.whole());
         let outside = |w: &Wait, (from, to): (i64, i64)| w.end <= from || w.start >= to;
         let at_start = |w: &Wait| iterations.is_some_and(|i| i.only_at_start(w.start));
-        let all = |once: &dyn Fn(&Wait) -> bool| site.bundle.waits.iter().all(|&w| once(&self.waits[w]));
+        let all = |once: &dyn Fn(&Wait) -> bool| self.waits_of(site).all(once);
         let once = |w: &Wait| outside(w, work) || at_start(w) || whole.is_some_and(|whole| outside(w, whole));
         match () {
             () if all(&|w| outside(w, work)) => Some(PaidOnce::OutsideWork),
@@ -159,7 +158,7 @@ impl CaptureAnalysis {
 
     /// Whether a program pays for a site once, and before its loop or, without one, its work.
     pub fn is_before_loop(&self, site: &Site) -> bool {
-        let last = site.bundle.waits.last().map(|&w| self.waits[w].end);
+        let last = self.waits_of(site).next_back().map(|wait| wait.end);
         let from = match self.paid_once(site) {
             Some(PaidOnce::OutsideWork) => self.devices.work.get(&site.bundle.pid).map(|work| work.0),
             Some(PaidOnce::AtLoopStart) => return true,
@@ -174,7 +173,7 @@ impl CaptureAnalysis {
     /// Whether all that a site waits is after the loop, and not for what a process takes down.
     pub fn is_after_loop(&self, site: &Site) -> bool {
         let whole = self.loop_of(site).and_then(|i| i.whole());
-        let first = site.bundle.waits.first().map(|&w| self.waits[w].start);
+        let first = self.waits_of(site).next().map(|wait| wait.start);
         site.verdict.kind != Kind::Allocator
             && self.paid_once(site).is_some()
             && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
@@ -187,7 +186,7 @@ impl CaptureAnalysis {
 
     /// Whether a site waits in some iteration of its process' loop, whether or not in others too.
     pub fn waits_in_loop(&self, site: &Site) -> bool {
-        let held = |i: &Iterations| site.bundle.waits.iter().any(|&w| i.at(self.waits[w].start).is_some());
+        let held = |i: &Iterations| self.waits_of(site).any(|wait| i.at(wait.start).is_some());
         self.loop_of(site).is_some_and(held)
     }
 

@@ -106,7 +106,7 @@ pub fn following(
 fn alone_at_most(devices: &Devices, wait: &Wait, after: i64, near: &mut usize) -> i64 {
     let window = (wait.start, wait.end.saturating_add(after));
     let busy = |device: DeviceIx| devices.list[device].timeline.busy_near(window.0, window.1, near);
-    wait.blocked.min(after).min(idle(devices, Some(wait.pid), window, busy)).max(0)
+    wait.blocked.min(after).min(idle(devices, wait.pid, window, busy)).max(0)
 }
 
 /// Whether, of all work being on one stream, a wait covers what another does.
@@ -146,6 +146,8 @@ pub struct Waits<'a> {
     pub alone_at_most: &'a TiSlice<WaitId, i64>,
     /// What was launched when.
     pub launched: &'a Launched,
+    /// The capture, to be run again.
+    pub program: &'a Program,
 }
 
 /// How much work was issued by when, on all streams and on each: where there are many.
@@ -204,20 +206,20 @@ impl Work {
 }
 
 /// Bounds of removing all of `gone` at once: waits and how each is fixed, in any order.
-pub fn of_all(all: &Waits, program: &Program, gone: &[(WaitId, Change)]) -> Bounds {
+pub fn of_all(all: &Waits, gone: &[(WaitId, Change)]) -> Bounds {
     let mut gone = gone.to_vec();
     gone.sort_by_key(|&(w, _)| (all.waits[w].thread, all.waits[w].start, w));
     let (mut sum, mut near) = (Bounds::default(), 0);
-    gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, program, run, &mut near)));
+    gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, run, &mut near)));
     sum
 }
 
 /// What some waits save at most besides the waiting: host time that goes with their calls, device time of their copies.
-pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
+pub fn beside(all: &Waits, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
     let of = |(w, fix): (WaitId, Change)| {
         let wait = &all.waits[w];
-        let (spared, shorter) = copy_gain(all, program, wait, fix);
-        around(all, program, wait, fix).saturating_add(spared).saturating_add(shorter)
+        let (spared, shorter) = copy_gain(all, wait, fix);
+        around(all, wait, fix).saturating_add(spared).saturating_add(shorter)
     };
     gone.map(of).fold(0, i64::saturating_add)
 }
@@ -231,14 +233,16 @@ impl Waits<'_> {
 }
 
 /// Bounds of waits of one thread between which no other wait lies.
-fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
-    let learned = &program.learned;
+fn of_run(all: &Waits, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
+    let [(first, of_first), ..] = *run else { return Bounds::default() };
+    let last = run[run.len() - 1].0;
+    let learned = &all.program.learned;
     let (mut waited, mut worked, mut given_up, mut shorter) = (0i64, 0i64, 0i64, 0i64);
     let mut bounds = Bounds::default();
     let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
     for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Change::Keep) {
         let wait = &all.waits[w];
-        let (spared, less) = copy_gain(all, program, wait, fix);
+        let (spared, less) = copy_gain(all, wait, fix);
         let kept = if fix == Change::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
@@ -250,11 +254,11 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
         let next = &all.next[w];
         add(&mut worked, next.after.saturating_add(next.ahead));
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
-        add(&mut worked, back(all, program, wait));
+        add(&mut worked, back(all, wait));
         add(&mut worked, learned.after_call[0].max(0));
         add(&mut worked, launched_beside(all, wait, next.after));
         add(&mut given_up, spared);
-        add(&mut given_up, around(all, program, wait, fix));
+        add(&mut given_up, around(all, wait, fix));
         add(&mut shorter, less);
         let high = all.alone_at_most[w];
         // What is certain: the bare call, where that goes.
@@ -263,12 +267,11 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
         add(&mut bounds.each_high_ns, high);
     }
     // What goes with the first call may stand before it, and what was launched last starts after its launch.
-    let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w], fix));
-    let (from, to) = window(all, run);
-    let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w].stands));
-    let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
-    let pid = run.first().map(|&(w, _)| all.waits[w].pid);
-    let idle = idle(all.devices, pid, window, |device| of_stream(all, device, window, near));
+    let (lead, next) = (around(all, &all.waits[first], of_first), &all.next[last]);
+    let to = all.waits[last].end.saturating_add(next.after).max(next.stands);
+    let from = all.waits[first].start.saturating_sub(lead);
+    let window = (from, to.saturating_add(learned.after_call[0].max(0)));
+    let idle = idle(all.devices, all.waits[first].pid, window, |device| of_stream(all, device, window, near));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
     bounds.together_high_ns = waited.max(0);
     if run.iter().all(|&(w, _)| all.next[w].takes_over) {
@@ -302,15 +305,15 @@ fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
 }
 
 /// From the end of what a wait awaited to its return, as recorded; the usual time where that is longer or none is known.
-fn back(all: &Waits, program: &Program, wait: &Wait) -> i64 {
+fn back(all: &Waits, wait: &Wait) -> i64 {
     let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end(op)));
-    recorded.max(program.learned.back(wait.blocking)).max(0)
+    recorded.max(all.program.learned.back(wait.blocking)).max(0)
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
-fn copy_gain(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
+fn copy_gain(all: &Waits, wait: &Wait, fix: Change) -> (i64, i64) {
     let Some(copy) = wait.copy else { return (0, 0) };
-    let call = wait.copy_call.unwrap_or(wait.call);
+    let (program, call) = (all.program, wait.copy_call.unwrap_or(wait.call));
     // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
     let length = program
         .step_of(call)
@@ -326,7 +329,8 @@ fn copy_gain(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> (i64, 
 }
 
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
-fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
+fn around(all: &Waits, wait: &Wait, fix: Change) -> i64 {
+    let program = all.program;
     let step = program.step_of(wait.copy_call.unwrap_or(wait.call));
     let made = step.map_or(0, |at| program.unmade(at, fix)).max(0);
     if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop | Change::OnGpu) {
@@ -340,24 +344,17 @@ fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
     made + beside + of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
 }
 
-/// From the first wait's start to the wait after the last.
-fn window(all: &Waits, run: &[(WaitId, Change)]) -> (i64, i64) {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else { return (0, 0) };
-    let to = all.waits[last.0].end.saturating_add(all.next[last.0].after);
-    (all.waits[first.0].start, to)
-}
-
 /// What is left of a window when the work of a device is taken off: of the one that idles most of those that the waits'
 /// process has work on, since what its threads launch next may be for any of them.
 fn idle(
     devices: &Devices,
-    pid: Option<GlobalPid>,
+    pid: GlobalPid,
     (from, to): (i64, i64),
     mut busy: impl FnMut(DeviceIx) -> i64,
 ) -> i64 {
     let span = to.saturating_sub(from);
     let mut most = None;
-    for &device in pid.and_then(|pid| devices.of_process.get(&pid)).into_iter().flatten() {
+    for &device in devices.of_process.get(&pid).into_iter().flatten() {
         most = most.max(Some(span - busy(device)));
         if most == Some(span) {
             break; // none can idle longer

@@ -14,7 +14,6 @@
 
 use super::bounds::Waits;
 use super::prices::Subject;
-use super::simulate::Program;
 use super::simulate::step::StepIx;
 use super::statistics::share;
 use crate::vocabulary::{Change, Direction, NUMBER_BYTES, SiteIx};
@@ -40,8 +39,8 @@ pub struct HostWork {
 
 impl HostWork {
     /// What may go with the waits of one of some subjects.
-    pub fn of(all: &Waits, program: &Program, subjects: &TiSlice<SiteIx, Subject>, site: SiteIx) -> Self {
-        let subject = &subjects[site];
+    pub fn of(all: &Waits, subjects: &TiSlice<SiteIx, Subject>, site: SiteIx) -> Self {
+        let (subject, program) = (&subjects[site], all.program);
         let mut work = Self::default();
         if !subject.works || !matches!(subject.fix, Change::Pinned | Change::OnGpu | Change::Drop) {
             return work;

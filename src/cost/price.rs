@@ -44,17 +44,17 @@ use typed_index_collections::{TiSlice, TiVec};
 /// Prices `subjects`.
 pub fn price(
     capture: &Waits,
-    program: &Program,
     subjects: &TiSlice<SiteIx, Subject>,
     iterations: Option<&Iterations>,
     terms: Terms,
 ) -> Prices {
+    let program = capture.program;
     let (all, whole, (clock, margin)) = std::thread::scope(|scope| {
         let margin = scope.spawn(|| {
             let clock = overhead::clock(capture.profile, capture.devices);
             (clock, Margin::new(capture.profile, iterations, clock.limited.is_some()))
         });
-        let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
+        let (all, whole) = bounds_of(capture, subjects, terms.threads);
         (all, whole, join(margin))
     });
     let recorded = program.recorded.max(1);
@@ -89,7 +89,7 @@ pub fn price(
         let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
-        let (beside, work) = beside_of(capture, program, subjects, terms.threads);
+        let (beside, work) = beside_of(capture, subjects, terms.threads);
         let between = iterations.and_then(|i| Some((i.spans.first()?.0, i.spans.last()?.0)));
         let busy = |(from, to)| capture.devices.list.iter().map(|d| d.timeline.busy_within(from, to)).max();
         let busy = between.and_then(busy).unwrap_or(0);
@@ -132,21 +132,20 @@ fn low_of(subjects: &TiSlice<SiteIx, Subject>, prices: &TiSlice<SiteIx, Price>) 
 /// Each subject's bounds, and those of all counted ones together, divided between the threads.
 fn bounds_of(
     capture: &Waits,
-    program: &Program,
     subjects: &TiSlice<SiteIx, Subject>,
     threads: usize,
 ) -> (TiVec<SiteIx, Bounds>, Bounds) {
     let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
         // What stays is worth at most what moving or merging it is, or a form that asks for no count.
         let fix = |w: WaitId| match subject.fix {
-            Change::Keep if program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
+            Change::Keep if capture.program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
             Change::Keep => Change::Coalesce,
             fix => fix,
         };
         subject.waits.iter().map(|&w| (w, fix(w))).collect()
     };
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
-    let of = |i: usize| bounds::of_all(capture, program, &subjects.raw.get(i).map_or_else(together, gone));
+    let of = |i: usize| bounds::of_all(capture, &subjects.raw.get(i).map_or_else(together, gone));
     // The whole costs as much as its parts: it comes first.
     let last = subjects.len();
     let mut bounds = divided(last + 1, threads, |i| of(last - i));
@@ -158,14 +157,13 @@ fn bounds_of(
 /// Of each subject, what it saves at most besides waiting, and what the host does beside its waits.
 fn beside_of(
     capture: &Waits,
-    program: &Program,
     subjects: &TiSlice<SiteIx, Subject>,
     threads: usize,
 ) -> (TiVec<SiteIx, i64>, TiVec<SiteIx, HostWork>) {
     let of = |i: usize| {
         let subject = &subjects.raw[i];
         let gone = subject.waits.iter().map(|&w| (w, subject.fix));
-        (bounds::beside(capture, program, gone), HostWork::of(capture, program, subjects, i.into()))
+        (bounds::beside(capture, gone), HostWork::of(capture, subjects, i.into()))
     };
     divided(subjects.len(), threads, of).into_iter().unzip()
 }

@@ -40,7 +40,6 @@ pub(super) struct Settling<'a> {
 impl Settling<'_> {
     pub fn settle(&self, plan: &Plan, prices: &mut Prices) {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
-        let most = |i: SiteIx| base.waited.get(i).copied().unwrap_or(0).saturating_add(self.beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
         let bound = bound_by(joint, self.busy);
         prices.bound_by = Some(bound);
@@ -52,7 +51,7 @@ impl Settling<'_> {
             price.settle(
                 base.end - only.end,
                 share,
-                bounded(most(i), price.bounds.high()),
+                bounded(self.most(i), price.bounds.high()),
                 self.clock,
                 margin,
             );
@@ -68,20 +67,18 @@ impl Settling<'_> {
         let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
         let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
-        let most = counted().map(most).fold(0i64, i64::saturating_add);
+        let most = counted().map(|i| self.most(i)).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
         let reach = bounded(self.reach(), prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
-        (prices.run, prices.cut) = {
-            let margin = self.margin.of(base.end, along, work, bound);
-            let mut run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
-            let (saved, above) = within(run.saved, 0, most);
-            let (saved, short) = within(saved, best, i64::MAX);
-            (run.saved, run.low, run.high) =
-                (saved, run.low.min(saved), margin.above(reach, run.high).max(saved));
-            (run, prices.cut.max(above).max(short))
-        };
+        let margin = self.margin.of(base.end, along, work, bound);
+        let run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
+        let (saved, above) = within(run.saved, 0, most);
+        let (saved, short) = within(saved, best, i64::MAX);
+        prices.cut = prices.cut.max(above).max(short);
+        let high = margin.above(reach, run.high).max(saved);
+        prices.run = Saving { saved, low: run.low.min(saved), high, ..run };
         for price in &mut prices.sites {
             price.joint = price.joint.min(prices.run.saved);
         }
@@ -106,14 +103,14 @@ impl Settling<'_> {
     fn settle_needed(&self, prices: &mut Prices) {
         let stays = |i: SiteIx| self.subjects[i].fix == Change::Keep && !self.subjects[i].kept;
         for (i, price) in prices.sites.iter_mut_enumerated().filter(|(i, _)| stays(*i)) {
-            price.high = price.high.max(self.outcomes[0].waited.get(i).copied().unwrap_or(0));
+            price.high = price.high.max(self.outcomes[0].waited[i]);
         }
     }
 
     /// What all counted waits block at most in the runs that a range is of, and what goes with their calls.
     fn reach(&self) -> i64 {
         let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
-        let blocked = |i: SiteIx| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
+        let blocked = |i: SiteIx| runs().map(|waited| waited[i]).max().unwrap_or(0);
         let counted = self.subjects.keys().filter(|&i| self.subjects[i].counted);
         counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(self.beside[i]))
     }
@@ -138,11 +135,24 @@ impl Settling<'_> {
 
     /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
     fn moved(&self, i: SiteIx, only: &Outcome) -> Option<SiteIx> {
-        let grown = |s| Some(only.waited.get(s)? - self.outcomes[0].waited.get(s)?);
-        let others = self.subjects.keys().filter(|&s| s != i);
-        let most = others.max_by_key(|&s| (grown(s), std::cmp::Reverse(&self.subjects[s].key)))?;
-        let given_up = -grown(i)?;
-        (given_up > 0 && grown(most)? * 2 >= given_up).then_some(most)
+        let (taken_over, by) = self.most_grown(only, self.subjects.keys().filter(|&s| s != i))?;
+        let given_up = self.outcomes[0].waited[i] - only.waited[i];
+        (given_up > 0 && taken_over * 2 >= given_up).then_some(by)
+    }
+
+    /// By how much the waits of a site grew in a run, and which: of some sites the one whose did most.
+    pub(super) fn most_grown(
+        &self,
+        run: &Outcome,
+        sites: impl Iterator<Item = SiteIx>,
+    ) -> Option<(i64, SiteIx)> {
+        let grown = sites.map(|i| (run.waited[i] - self.outcomes[0].waited[i], i));
+        grown.max_by_key(|&(ns, i)| (ns, std::cmp::Reverse(&self.subjects[i].key)))
+    }
+
+    /// What a site saves at most.
+    pub(super) fn most(&self, site: SiteIx) -> i64 {
+        self.outcomes[0].waited[site].saturating_add(self.beside[site])
     }
 }
 

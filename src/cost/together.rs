@@ -127,22 +127,16 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
 
     /// The site with a fix that counts into whose waits most of the waiting went, where that is worth something.
     fn next(&self, plan: &Plan, set: &[SiteIx], now: &Outcome, worth: i64) -> Option<SiteIx> {
-        let subjects = self.settling.subjects;
-        let base = &self.settling.outcomes[0];
-        let grown = |i: SiteIx| now.waited[i] - base.waited[i];
-        let candidates =
-            plan.singles.iter().map(|single| single.0).filter(|i| subjects[*i].counted && !set.contains(i));
-        let laps = self.laps(now);
-        candidates
-            .filter(|&i| grown(i) / laps >= worth)
-            .max_by_key(|&i| (grown(i), std::cmp::Reverse(&subjects[i].key)))
+        let others = plan.singles.iter().map(|single| single.0).filter(|i| !set.contains(i));
+        let counted = others.filter(|&i| self.settling.subjects[i].counted);
+        let (grown, site) = self.settling.most_grown(now, counted)?;
+        (grown / self.laps(now) >= worth).then_some(site)
     }
 
     fn range(&self, set: &[SiteIx], fixed: &Outcome) -> Saving {
         let Settling { outcomes, clock, margin, .. } = self.settling;
         let laps = self.laps(fixed);
-        let most = set.iter().map(|&i| outcomes[0].waited[i].saturating_add(self.settling.beside[i]));
-        let most = most.fold(0, i64::saturating_add) / laps;
+        let most = set.iter().map(|&i| self.settling.most(i)).fold(0, i64::saturating_add) / laps;
         let whole = self.saved(fixed).min(most);
         let saved = clock.keeps(whole);
         let margin = Margin { scatter: margin.scatter / laps, ..*margin };

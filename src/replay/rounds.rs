@@ -59,15 +59,14 @@ pub struct Paired {
 
 impl Paired {
     /// Per round, how much less this way took than way 0.
-    pub fn saving(&self) -> Spread {
-        savings(&self.base, &self.own)
+    pub fn saved(&self) -> impl Iterator<Item = i64> {
+        saved(&self.base, &self.own)
     }
 
     /// How exactly the median saving is known, as a share of what way 0 takes.
     fn error(&self) -> f64 {
-        let savings = self.base.iter().zip(&self.own).map(|(b, o)| b.wall - o.wall).collect();
         let base = wall(&self.base).median_ns;
-        error_of_median(savings) / base.max(1) as f64
+        error_of_median(self.saved().collect()) / base.max(1) as f64
     }
 }
 
@@ -178,8 +177,8 @@ pub fn gpu(samples: &[Sample]) -> Spread {
 }
 
 /// Per round, how much less `other` took than `base`.
-pub fn savings(base: &[Sample], other: &[Sample]) -> Spread {
-    spread(base.iter().zip(other).map(|(b, o)| b.wall - o.wall))
+pub fn saved(base: &[Sample], other: &[Sample]) -> impl Iterator<Item = i64> {
+    base.iter().zip(other).map(|(b, o)| b.wall - o.wall)
 }
 
 #[cfg(test)]
@@ -196,7 +195,7 @@ mod tests {
         .expect("runs");
         assert_eq!(clock, 7 * (3 + 4 * 6));
         assert_eq!(
-            savings(&samples[2], &samples[0]),
+            spread(saved(&samples[2], &samples[0])),
             Spread { median_ns: 2000, low_ns: 2000, high_ns: 2000, runs: 4 }
         );
     }
@@ -210,7 +209,7 @@ mod tests {
         })
         .expect("runs");
         assert_eq!(runs, 3 + 4 * 2 * 4);
-        let savings: Vec<i64> = pairs.iter().map(|p| p.saving().median_ns).collect();
+        let savings: Vec<i64> = pairs.iter().map(|p| spread(p.saved()).median_ns).collect();
         assert_eq!(savings, [-1000, -2000]);
         assert!(pairs.iter().all(|p| p.base.len() == 4 && p.own.len() == 4));
         assert_eq!(base.len(), 8);

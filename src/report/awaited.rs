@@ -168,7 +168,7 @@ impl<'a> Look<'a> {
     pub fn behind(&self, site: &'a Site) -> Option<BehindCollectives> {
         let (found, mut sum) = (self.found, Behind::default());
         for wait in self.waits(site) {
-            found.collectives.add(&found.profile, &self.held, wait, &found.devices, &mut sum);
+            found.collectives.add(&self.held, wait, &mut sum);
         }
         let name = found.profile.strings.get(i64::from(sum.name()?))?;
         let rank = |(party, ns): (Party, i64)| LateRank {

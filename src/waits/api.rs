@@ -7,7 +7,7 @@ use crate::profile::calls::copies;
 use crate::vocabulary::DriverApi;
 
 /// How a call may block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocking {
     /// Until all earlier work of one stream has ended.
     Stream,
@@ -59,6 +59,11 @@ fn is_memset(name: &str) -> bool {
 }
 
 impl Blocking {
+    /// Whether it is for all streams of a device.
+    pub const fn is_of_device(self) -> bool {
+        matches!(self, Self::Context | Self::Free | Self::HostFree | Self::HostAlloc)
+    }
+
     /// The driver call behind it.
     pub const fn driver_api(self) -> DriverApi {
         match self {

@@ -150,8 +150,7 @@ impl<'a> Queues<'a> {
         let (soon, returned) = (wait.start.max(wait.end - RETURN_MAX_NS), wait.end + CLOCK_SLOP_NS);
         let streams = self.streams.working(wait.pid, soon, wait.end).into_iter();
         let ended = streams.filter_map(|s| self.streams.last_ended(s, wait.end, wait.end, returned));
-        let last = ended.max_by_key(|&op| (ops.end(op), std::cmp::Reverse(op)));
-        let last = last.filter(|&op| ops.end(op) > soon);
+        let last = self.streams.latest(ended).filter(|&op| ops.end(op) > soon);
         wait.found = if last.is_some() { Found::Pending } else { Found::Unseen };
         wait.awaited = last.or(wait.awaited);
     }
@@ -242,10 +241,7 @@ impl<'a> Queues<'a> {
         let returned = wait.end + CLOCK_SLOP_NS;
         let told = device.is_some() || wait.blocking == Blocking::Event;
         let ended_by = if told { returned } else { i64::MAX };
-        let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
-        let on = working.filter(|&stream| device.is_none_or(|d| d == self.devices.of_stream[stream]));
-        let last = on.filter_map(|stream| self.streams.last_ended(stream, wait.start, wait.end, ended_by));
-        let mut pending: Vec<OpId> = last.filter(|&op| ops.end(op) > wait.start).collect();
+        let mut pending: Vec<OpId> = self.streams.pending(wait, device, ended_by).collect();
         if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
             let runs_on = pending.iter().copied().filter(|&op| ops.end(op) > returned);
@@ -253,7 +249,7 @@ impl<'a> Queues<'a> {
             wait.not_for = busy.first().copied();
             pending.retain(|&op| !busy.contains(&device_of(op)));
         }
-        wait.awaited = pending.iter().copied().max_by_key(|&op| (ops.end(op), std::cmp::Reverse(op)));
+        wait.awaited = self.streams.latest(pending.iter().copied());
         wait.found = if pending.is_empty() { Found::Nothing } else { Found::Pending };
         wait.device = device;
     }

@@ -19,6 +19,7 @@
 use super::Wait;
 use super::device::{DeviceIx, Devices};
 use super::held::{Held, Stretch};
+use super::streams::Streams;
 use crate::profile::Profile;
 use crate::profile::communicators::Member;
 use crate::profile::ids::{GlobalPid, OpId};
@@ -135,8 +136,13 @@ impl Collectives {
 
     /// The kernel of the last rank to begin, of a collective that waited for another one.
     pub fn late(&self, op: OpId) -> Option<OpId> {
+        self.last_of(op).filter(|&last| last != op)
+    }
+
+    /// The kernel that began last of those that a collective met, which may be it.
+    fn last_of(&self, op: OpId) -> Option<OpId> {
         let at = self.last.binary_search_by_key(&op, |met| met.0).ok()?;
-        Some(self.last[at].1).filter(|&last| last != op)
+        Some(self.last[at].1)
     }
 
     /// All of them, in the order of their start.
@@ -146,7 +152,8 @@ impl Collectives {
     }
 
     /// Adds what of a wait passed behind collectives.
-    pub fn add(&self, profile: &Profile, held: &Held, wait: &Wait, devices: &Devices, sum: &mut Behind) {
+    pub fn add(&self, held: &Held, wait: &Wait, sum: &mut Behind) {
+        let Streams { profile, devices, .. } = held.streams;
         let Some(busy) = self.busy.get(&wait.pid) else { return };
         let next = busy.partition_point(|b| b.1 <= wait.start);
         if busy.get(next).is_none_or(|b| b.0 >= wait.end) {
@@ -159,9 +166,8 @@ impl Collectives {
             let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
             add(&mut sum.ns, to - from);
             add(sum.names.entry(name).or_default(), to - from);
-            let Ok(at) = self.last.binary_search_by_key(&op, |met| met.0) else { continue };
+            let Some(last) = self.last_of(op) else { continue };
             add(&mut sum.met_ns, to - from);
-            let last = self.last[at].1;
             let late = profile.ops.start(last).min(to) - from;
             if last != op && late > 0 {
                 let party = (profile.ops.pid(last), devices.of_op(&profile.ops, last));

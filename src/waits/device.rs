@@ -126,6 +126,11 @@ impl Devices {
         self.of_stream[ops.stream(op)]
     }
 
+    /// How many ops of a stream were issued before `time`.
+    pub fn issued_before(&self, profile: &Profile, stream: StreamIx, time: i64) -> usize {
+        self.stream_ops[stream].partition_point(|&op| profile.issued(op) < time)
+    }
+
     /// Devices of its process that worked as a wait returned, where it found nothing to wait for: it was for another one.
     pub fn working_beside(&self, wait: &Wait) -> Vec<DeviceIx> {
         let mine = self.of_process.get(&wait.pid).filter(|_| wait.found.is_nothing());

@@ -38,7 +38,7 @@ pub const FOLLOWS_NS: i64 = 10_000;
 
 /// Looks at single waits of an export.
 pub struct Held<'a> {
-    streams: Streams<'a>,
+    pub(super) streams: Streams<'a>,
     /// Among the ops of its stream, where the last path ended.
     place: Place,
 }
@@ -76,24 +76,17 @@ impl<'a> Held<'a> {
 
     /// The last op of each stream that had work pending, the one that ended last first.
     pub fn pending(&self, wait: &Wait) -> Vec<(StreamIx, OpId)> {
-        let (profile, devices) = (self.streams.profile, self.streams.devices);
-        let ops = &profile.ops;
+        let (ops, devices) = (&self.streams.profile.ops, self.streams.devices);
         let Some(awaited) = wait.awaited.filter(|&op| ops.end(op) > self.began(wait)) else {
             return Vec::new();
         };
-        // Those are for all streams of a device; others, for one, though it may not be recorded.
-        if !matches!(
-            wait.blocking,
-            Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc
-        ) {
+        // For one stream, though it may not be recorded.
+        if !wait.blocking.is_of_device() {
             return vec![(ops.stream(awaited), awaited)];
         }
         let (device, ended_by) = (devices.of_op(ops, awaited), wait.end.saturating_add(CLOCK_SLOP_NS));
-        let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
-        let here = working.filter(|&stream| devices.of_stream[stream] == device);
-        let last =
-            here.filter_map(|s| Some((s, self.streams.last_ended(s, wait.start, wait.end, ended_by)?)));
-        let mut pending: Vec<_> = last.filter(|&(_, op)| ops.end(op) > wait.start).collect();
+        let pending = self.streams.pending(wait, Some(device), ended_by);
+        let mut pending: Vec<_> = pending.map(|op| (ops.stream(op), op)).collect();
         pending.sort_unstable_by_key(|&(_, op)| (std::cmp::Reverse(ops.end(op)), op));
         pending
     }

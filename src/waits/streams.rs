@@ -1,6 +1,7 @@
 //! The streams of each process: which worked when, and what was issued to each before a time.
 
-use super::device::Devices;
+use super::Wait;
+use super::device::{DeviceIx, Devices};
 use super::overlap::Overlaps;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId, StreamIx};
@@ -72,5 +73,25 @@ impl<'a> Streams<'a> {
         // In order on a stream: those skipped were issued by other threads during the wait.
         let fits = |op: &OpId| self.profile.issued(*op) < time && ops.end(*op) <= ended_by;
         list[..started].iter().rev().copied().find(fits)
+    }
+
+    /// What had been issued when a wait began and had not ended then, but by `ended_by`: the last op of each stream of its
+    /// process, of one device if it is for that.
+    pub(super) fn pending(
+        &self,
+        wait: &Wait,
+        device: Option<DeviceIx>,
+        ended_by: i64,
+    ) -> impl Iterator<Item = OpId> {
+        let working = self.working(wait.pid, wait.start, wait.end).into_iter();
+        let on = working.filter(move |&stream| device.is_none_or(|d| d == self.devices.of_stream[stream]));
+        let (start, end) = (wait.start, wait.end);
+        let last = on.filter_map(move |stream| self.last_ended(stream, start, end, ended_by));
+        last.filter(move |&op| self.profile.ops.end(op) > start)
+    }
+
+    /// The one of some ops that ended last.
+    pub(super) fn latest(&self, ops: impl Iterator<Item = OpId>) -> Option<OpId> {
+        ops.max_by_key(|&op| (self.profile.ops.end(op), std::cmp::Reverse(op)))
     }
 }

@@ -31,6 +31,13 @@ impl Ran {
         assert_eq!(self.code, 0, "{}", self.stderr);
         self
     }
+
+    /// That it printed nothing but why not, in one line that has these words.
+    pub fn refused(&self, why: &str) {
+        let said = (self.code, self.stdout.as_str(), self.stderr.lines().count());
+        assert_eq!(said, (2, "", 1), "{}", self.stderr);
+        assert!(self.stderr.contains(why), "{why}: {}", self.stderr);
+    }
 }
 
 /// The program, its environment as in a pipe of a plain shell.

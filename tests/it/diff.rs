@@ -50,6 +50,16 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     diff::compare(before, after).expect("queries that polars takes")
 }
 
+/// The loop before and after an edit, each side with lines of its `train.py` and its waits.
+fn of_texts(before: (&[(usize, &str)], &[Waits]), after: (&[(usize, &str)], &[Waits])) -> DiffReport {
+    let [before, after] = [(LOOP, before), (LOOP.seed(2), after)].map(|(how, (texts, waits))| {
+        let folder = tempfile::tempdir().expect("a folder");
+        source(folder.path(), "train.py", texts);
+        side(&how, waits, Some(folder.path()))
+    });
+    compare(&before, &after)
+}
+
 /// Lines by what became of their avoidable waits, as `18 Moved 22`.
 pub fn fates(report: &DiffReport) -> Vec<String> {
     let line = |l: &Option<Location>| l.as_ref().map_or(0, |l| l.line);
@@ -121,17 +131,14 @@ fn an_edit_in_the_middle_of_a_function_moves_what_is_below() {
 /// The text of a line goes before its number: the two reads changed places.
 #[test]
 fn text_tells_lines_that_changed_places() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-    source(&old, "train.py", &[(16, "def step(a, b):"), (17, "    x = a.item()"), (18, "    y = b.item()")]);
-    source(&new, "train.py", &[(16, "def step(a, b):"), (17, "    y = b.item()"), (18, "    x = a.item( )")]);
+    let old = [(16, "def step(a, b):"), (17, "    x = a.item()"), (18, "    y = b.item()")];
+    let new = [(16, "def step(a, b):"), (17, "    y = b.item()"), (18, "    x = a.item( )")];
     let lines = [read("step", 17), read("step", 18)];
     let slow = [Waits { ns: 90_000, ..lines[0] }, lines[1]];
     let swapped = [lines[0], Waits { ns: 90_000, ..lines[1] }];
-    let (before, after) = (side(&LOOP, &slow, Some(&old)), side(&LOOP.seed(2), &swapped, Some(&new)));
     // The idle time after the last wait of an iteration belongs to whoever is last.
     assert_eq!(
-        said(&compare(&before, &after)),
+        said(&of_texts((&old, &slow), (&new, &swapped))),
         ["Changed step:17 -> step:18 by Text Drain", "Changed step:18 -> step:17 by Text Drain"],
         "and neither blocks longer than it did"
     );
@@ -146,25 +153,21 @@ fn text_tells_lines_that_changed_places() {
 /// ```
 #[test]
 fn edited_lines_are_known_by_what_they_name() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-    let texts = [
+    let old = [
         (15, "def step(a, b):"),
         (17, "    losses.append(loss.item())"),
         (18, "    print(loss.item(), norm.item())"),
         (30, "    print(hits.item())"),
     ];
-    source(&old, "train.py", &texts);
-    let texts = [
+    let new = [
         (14, "def step(a, b):"),
         (16, "    loss_value, norm_value = torch.stack([v for v in (loss, norm)]).tolist()"),
         (19, "    losses = torch.stack(losses).tolist()"),
         (31, "    show(hits.item())"),
     ];
-    source(&new, "train.py", &texts);
     let before = [17, 18, 30].map(|line| read("step", line));
     let after = [read("step", 16), Waits { every: 99, ..read("step", 19) }, read("step", 31)];
-    let report = compare(&side(&LOOP, &before, Some(&old)), &side(&LOOP.seed(2), &after, Some(&new)));
+    let report = of_texts((&old, &before), (&new, &after));
     let places: Vec<String> =
         said(&report).iter().map(|line| line.split(" by ").next().unwrap_or_default().to_owned()).collect();
     let expected = ["Changed step:17 -> step:19", "Changed step:18 -> step:16", "Moved step:30 -> step:31"];
@@ -196,14 +199,11 @@ fn lines_keep_their_order() {
 /// Two lines that happen to lie as far apart as two others are not them: what they say differs, and it is far.
 #[test]
 fn a_chance_distance_pairs_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-    source(&old, "train.py", &[(16, "def step(a, b):"), (17, "    x = a.item()"), (30, "    y = b.item()")]);
-    source(&new, "train.py", &[(16, "def step(a, b):"), (61, "    p = c.item()"), (74, "    q = d.item()")]);
-    let [before, after] = [([17, 30], &old, 1), ([61, 74], &new, 2)]
-        .map(|(lines, root, seed)| side(&LOOP.seed(seed), &lines.map(|line| read("step", line)), Some(root)));
+    let old = [(16, "def step(a, b):"), (17, "    x = a.item()"), (30, "    y = b.item()")];
+    let new = [(16, "def step(a, b):"), (61, "    p = c.item()"), (74, "    q = d.item()")];
+    let [before, after] = [[17, 30], [61, 74]].map(|lines| lines.map(|line| read("step", line)));
     assert_eq!(
-        said(&compare(&before, &after)),
+        said(&of_texts((&old, &before), (&new, &after))),
         ["Gone step:17 -> -", "Gone step:30 -> -", "New - -> step:61", "New - -> step:74"]
     );
 }
@@ -222,15 +222,9 @@ fn a_renamed_function_keeps_its_sites() {
     let report = compare(&side(&LOOP, &STEP, None), &side(&LOOP.seed(2), &renamed, None));
     assert_eq!(said(&report), expected);
     // Moved as well: only the text of its lines tells, which needs the file as it was.
-    let folder = tempfile::tempdir().expect("a folder");
-    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-    source(&old, "train.py", &[(10, "def step(a):"), (17, "    log(a.item())")]);
-    source(&new, "train.py", &[(50, "def train_step(a):"), (57, "    log(a.item())")]);
-    let (old, new) = (
-        side(&LOOP, &[read("step", 17)], Some(&old)),
-        side(&LOOP.seed(2), &[read("train_step", 57)], Some(&new)),
-    );
-    let report = compare(&old, &new);
+    let old = [(10, "def step(a):"), (17, "    log(a.item())")];
+    let new = [(50, "def train_step(a):"), (57, "    log(a.item())")];
+    let report = of_texts((&old, &[read("step", 17)]), (&new, &[read("train_step", 57)]));
     assert_eq!(said(&report), ["Moved step:17 -> train_step:57 by FunctionRenamed"]);
 }
 

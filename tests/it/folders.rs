@@ -183,15 +183,7 @@ fn what_is_no_export_gets_one_sentence() {
     ] {
         let folder = copy(name, change);
         let ran = program(&[&folder]);
-        assert_eq!(
-            (ran.code, ran.stdout.as_str(), ran.stderr.lines().count()),
-            (2, "", 1),
-            "{name}: {}",
-            ran.stderr
-        );
-        for said in said {
-            assert!(ran.stderr.contains(said), "{name}: {}", ran.stderr);
-        }
+        said.into_iter().for_each(|said| ran.refused(said));
     }
     let events = copy("events", &|folder| {
         for file in fs::read_dir(folder).expect("the tables").flatten() {

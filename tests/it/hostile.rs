@@ -3,7 +3,7 @@
 //! The three lists differ in what may be expected. Nothing in [`not_exports`] can be reported on. [`damaged`] files
 //! were good ones: whether anything can be read depends on what was hit. [`odd_exports`] are well-formed databases.
 
-use crate::export::{Copy, Export, GPU0, Memory, Payload, Row, Schema};
+use crate::export::{Copy, Export, GPU0, Memory, Payload, Row, Schema, empty_of};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::fs;
@@ -104,8 +104,7 @@ pub fn good(folder: &Path) -> PathBuf {
 const PAGE: usize = 4096;
 
 fn example() -> Export {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(4242, 4242);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     e.command(&["python", "train.py"]).payload(Payload::Both).nvtx(t, 0..5000, "iteration 0");
     e.launch(t, 100..110, GPU0, 120..900, "ampere_sgemm");
     let (copy, wait) = e.item(t, 200..1000, GPU0, 901..905);

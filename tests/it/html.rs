@@ -1,6 +1,6 @@
 //! The HTML page: its data, and how much of it there is.
 
-use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema};
+use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, empty_of};
 use crate::look;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -93,8 +93,7 @@ pub fn small() -> Export {
 /// ```
 #[test]
 fn the_page_knows_what_was_awaited_on_other_streams() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(4242, 4242);
+    let (mut e, t) = empty_of(Schema::V2026_2);
     e.launch(t, 0..5_000, GPU0, 10_000..60_000, "k");
     e.launch(t, 6_000..11_000, Gpu { stream: 13, ..GPU0 }, 20_000..90_000, "m");
     e.device_sync(t, 30_000..95_000, 0);
@@ -163,8 +162,7 @@ fn nothing_is_drawn_unasked() {
 /// ```
 pub fn edited() -> [Export; 2] {
     [false, true].map(|after| {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(7, 7);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         for i in 0..10 {
             let at = i * 200_000 + if after { 50_000 } else { 0 };
             e.nvtx(t, at..at + 190_000, &format!("step {i}"));
@@ -209,8 +207,7 @@ fn a_comparison_has_both_drawings_and_all_sites() {
 
 /// Launches without end, a wait every hundredth.
 fn long(launches: i64) -> Export {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..launches {
         let at = i * 1_000;
         e.launch(t, at..at + 100, GPU0, at + 200..at + 700, "gemm");
@@ -278,8 +275,7 @@ fn a_budget_bounds_waits_lanes_and_characters() {
     let used = drawing.lanes.iter().map(|l| l.spans.len()).sum::<usize>() + drawing.waits.packed.len();
     assert!(used <= 4_000 && drawing.lanes.iter().map(|lane| lane.kept).sum::<usize>() > 100, "{used}");
 
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for stream in 0..40 {
         let at = stream * 1_000;
         let gpu = Gpu { stream, ..GPU0 };
@@ -334,8 +330,7 @@ fn names_cannot_leave_their_block() {
 /// A site's blocked time by iteration, of a long run the means of some together.
 #[test]
 fn a_site_has_its_course_over_the_run() {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..300 {
         let at = i * 10_000;
         e.nvtx(t, at..at + 9_000, &format!("step {i}"));
@@ -358,8 +353,7 @@ fn a_site_has_its_course_over_the_run() {
 /// More names than are kept: the rarest are one.
 #[test]
 fn names_are_as_many_as_a_page_can_hold() {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..4_100 {
         let at = i * 100;
         e.launch(t, at..at + 10, GPU0, at + 20..at + 90, &format!("kernel_{i}_{}", "long".repeat(100)));
@@ -374,8 +368,7 @@ fn names_are_as_many_as_a_page_can_hold() {
 /// Times that no capture has: at one moment, or ages apart.
 pub fn odd() -> [Export; 2] {
     [0, 1 << 58].map(|later| {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(1, 1);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         e.launch(t, 5..5, GPU0, 5..5, "gemm");
         e.sync(t, "cudaStreamSynchronize", 5..5 + later, GPU0);
         e

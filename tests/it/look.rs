@@ -4,7 +4,7 @@ use crate::export::Export;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::Path;
-use sync_report::analysis::pricing::ResolvedScenario;
+use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
 use sync_report::analysis::{self, CaptureAnalysis, Options};
 use sync_report::cost::simulate::{Assumed, Draft, Program};
 use sync_report::model::{Report, Site};
@@ -13,7 +13,7 @@ use sync_report::profile::ops::OpKind;
 use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
 use sync_report::rules::calibration;
-use sync_report::vocabulary::PatternId;
+use sync_report::vocabulary::{Change, PatternId};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 use typed_index_collections::TiVec;
@@ -28,6 +28,12 @@ pub fn options() -> Options {
         awaited: true,
         ..Options::default()
     }
+}
+
+/// With other changes than the advised ones, by site.
+pub fn asking(fixes: &[(&str, Change)]) -> Options {
+    let fixes = fixes.iter().map(|&(site, change)| (site.to_owned(), change)).collect();
+    Options { scenario: Scenario { fixes, ..Scenario::default() }, ..options() }
 }
 
 /// The report on an export.

@@ -1,6 +1,6 @@
 //! How often tables are read whole: copies of an export have its rows and none of its keys.
 
-use crate::export::{Export, GPU0, NativeFrame, Schema, Thread};
+use crate::export::{Export, GPU0, NativeFrame, Schema, empty_of};
 use crate::look::{self, options};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,8 +40,7 @@ impl Reads {
 
 /// Twelve bundles that nothing places but a CPU sample inside: each in a range of its own name, which says less.
 fn sampled() -> Export {
-    let mut e = Export::new(Schema::V2025_3);
-    let t: Thread = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     let chain: [NativeFrame<'_>; 3] = [
         ("poll", "libc.so.6"),
         ("torch::autograd::THPVariable_item(_object*, _object*)", "libtorch_python.so"),

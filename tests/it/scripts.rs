@@ -1,6 +1,6 @@
 //! The scripts for users: what they run, write and refuse.
 
-use crate::export::{Export, GPU0, Schema};
+use crate::export::{Export, GPU0, Schema, empty_of};
 use crate::look;
 use rusqlite::Connection;
 use std::fs;
@@ -366,8 +366,7 @@ fn an_export_can_be_made_fit_to_share() {
 
 #[test]
 fn what_looks_like_a_credential_is_reported_but_not_shown() {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     e.nvtx(t, 0..1, "api_key=hunter2");
     let (folder, input) = e.write_temp();
     let Some(done) =

@@ -22,8 +22,9 @@
 use super::issue::Issue;
 use super::step::{Rank, StepIx, UNEXPLAINED_NS};
 use crate::profile::Profile;
-use crate::profile::ids::{ExportId, GlobalPid, GlobalTid, OpId, StreamIx, ThreadIx};
+use crate::profile::ids::{GlobalPid, GlobalTid, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::StreamKey;
+use crate::profile::syncs::EventRow;
 use crate::sites::thread::is_autograd;
 use crate::waits::device::Devices;
 use crate::waits::held::FOLLOWS_NS;
@@ -62,16 +63,19 @@ impl Ends {
         let ops = &profile.ops;
         let op = issue.order.op(rank);
         let (start, stream) = (ops.start(op), ops.stream(op));
-        let until = self.ends.partition_point(|e| e.0 <= start);
-        let near = self.ends[..until].iter().rev().take(LOOK_BACK);
-        near.take_while(|e| start - e.0 <= FOLLOWS_NS)
-            .find(|e| {
-                let other = ops.stream(issue.order.op(e.1));
-                let pid = |s: StreamIx| ops.streams[s].pid;
-                e.1 < rank && other != stream && pid(other) == pid(stream)
-            })
-            .map(|e| e.1)
+        right_before(&self.ends, start).find(|&followed| {
+            let other = ops.stream(issue.order.op(followed));
+            let pid = |s: StreamIx| ops.streams[s].pid;
+            followed < rank && other != stream && pid(other) == pid(stream)
+        })
     }
+}
+
+/// Of ops with their ends, ascending: those that ended right before a time, the last first.
+fn right_before<T: Copy>(ends: &[(i64, T)], start: i64) -> impl Iterator<Item = T> {
+    let until = ends.partition_point(|e| e.0 <= start);
+    let near = ends[..until].iter().rev().take(LOOK_BACK);
+    near.take_while(move |e| start - e.0 <= FOLLOWS_NS).map(|e| e.1)
 }
 
 /// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
@@ -82,21 +86,37 @@ pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMa
 
 /// As [`recorded`]: op, the op it follows, in the order of the waits.
 fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (OpId, OpId)> + 'a {
-    let ops = &profile.ops;
-    let issued_before = |stream: StreamIx, time: i64| {
-        let list = &devices.stream_ops[stream];
-        list.partition_point(|&op| profile.issued(op) < time)
+    stream_waits(profile, devices).filter_map(|wait| {
+        let next = devices.issued_before(profile, wait.stream, wait.start);
+        Some((*devices.stream_ops[wait.stream].get(next)?, wait.after?))
+    })
+}
+
+/// `cudaStreamWaitEvent` with an event whose record is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamWait {
+    /// Of the call, in ns.
+    pub start: i64,
+    /// Of the call, in ns.
+    pub end: i64,
+    /// The stream that waits.
+    pub stream: StreamIx,
+    /// The stream that the event is recorded on.
+    pub from: StreamIx,
+    /// The op after which it is recorded.
+    pub after: Option<OpId>,
+}
+
+/// Waits of streams for each other, as recorded.
+pub fn stream_waits<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = StreamWait> + 'a {
+    let find = |pid, &EventRow { device, context, stream, .. }: &EventRow| {
+        profile.ops.streams.binary_search(&StreamKey { pid, device, context, stream }).ok()
     };
     profile.syncs.stream_waits().filter_map(move |(wait, record)| {
-        let find = |device: ExportId, context: ExportId, stream: ExportId| {
-            ops.streams.binary_search(&StreamKey { pid: wait.pid, device, context, stream }).ok()
-        };
-        let from = find(record.device, record.context, record.stream)?;
-        let to = find(wait.device, wait.context, wait.stream)?;
-        let call = record.call?;
-        let before = issued_before(from, profile.calls.start(call));
-        let op = *devices.stream_ops[to].get(issued_before(to, wait.start))?;
-        Some((op, devices.stream_ops[from][before.checked_sub(1)?]))
+        let (stream, from) = (find(wait.pid, wait)?, find(wait.pid, record)?);
+        let before = devices.issued_before(profile, from, profile.calls.start(record.call?));
+        let after = before.checked_sub(1).map(|at| devices.stream_ops[from][at]);
+        Some(StreamWait { start: wait.start, end: wait.end, stream, from, after })
     })
 }
 
@@ -120,9 +140,7 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
         if start.saturating_sub(ready) <= UNEXPLAINED_NS || edges.contains_key(&op) {
             continue;
         }
-        let until = ends.partition_point(|e| e.0 <= start);
-        let near = ends[..until].iter().rev().take(LOOK_BACK).take_while(|e| start - e.0 <= FOLLOWS_NS);
-        let followed = near.map(|e| e.1).find(|&f| stream(f) != stream(op) && earlier(&(op, f)));
+        let followed = right_before(&ends, start).find(|&f| stream(f) != stream(op) && earlier(&(op, f)));
         edges.extend(followed.map(|f| (op, f)));
     }
     edges

@@ -12,6 +12,7 @@ use crate::profile::ops::OpKind;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::Blocking;
 use crate::waits::{Found, Waits};
+use rustc_hash::FxHashMap;
 use typed_index_collections::{TiSlice, TiVec};
 
 /// Values looked at per quantity: a quantile of more is no better.
@@ -76,10 +77,10 @@ pub struct Learned {
     /// By [`kind_index`].
     pub after_call: [i64; 4],
     pub after_previous: [i64; 4],
-    /// By blocking class: from the awaited end to the return.
-    back: Vec<(Blocking, i64)>,
-    /// By blocking class: a call that found nothing.
-    floor: Vec<(Blocking, i64)>,
+    /// From the awaited end to the return.
+    back: FxHashMap<Blocking, i64>,
+    /// A call that found nothing.
+    floor: FxHashMap<Blocking, i64>,
     /// The usual length of a call that does not wait.
     pub usual: TiVec<NameIx, i64>,
     pub async_copy: i64,
@@ -141,7 +142,7 @@ impl Learned {
             std::array::from_fn(|k| quantile(&mut lists[k], 0.5).unwrap_or(any))
         };
         let usual = usual_lengths(profile);
-        let (back, floor) = waiting(profile, waits);
+        let [back, floor] = waiting(profile, waits);
         let bandwidth = |direction| {
             let measured =
                 assumed.pinned.map(|[up, read]| if direction == Direction::DeviceToHost { read } else { up });
@@ -166,11 +167,11 @@ impl Learned {
     }
 
     pub fn back(&self, blocking: Blocking) -> i64 {
-        look_up(&self.back, blocking).unwrap_or(self.assumed.back[place(blocking)])
+        self.back.get(&blocking).copied().unwrap_or(self.assumed.back[place(blocking)])
     }
 
     pub fn floor(&self, blocking: Blocking) -> i64 {
-        look_up(&self.floor, blocking).unwrap_or(self.assumed.floor[place(blocking)])
+        self.floor.get(&blocking).copied().unwrap_or(self.assumed.floor[place(blocking)])
     }
 
     /// How long a copy would run from or to pinned memory.
@@ -184,13 +185,9 @@ impl Learned {
 fn place(blocking: Blocking) -> usize {
     match blocking {
         Blocking::Event => 1,
-        Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => 2,
+        of_device if of_device.is_of_device() => 2,
         _ => 0,
     }
-}
-
-fn look_up(list: &[(Blocking, i64)], blocking: Blocking) -> Option<i64> {
-    list.iter().find(|(b, _)| *b == blocking).map(|(_, ns)| *ns)
 }
 
 /// Median length of the calls of each name, from evenly spaced samples.
@@ -210,28 +207,22 @@ fn usual_lengths(profile: &Profile) -> TiVec<NameIx, i64> {
         .collect()
 }
 
-type ByBlocking = Vec<(Blocking, i64)>;
-
 /// Return costs (median) and floors (fast quantile) of waits, by class.
-fn waiting(profile: &Profile, waits: &Waits) -> (ByBlocking, ByBlocking) {
-    let calls = &profile.calls;
-    let mut seen: Vec<(Blocking, Vec<i64>, Vec<i64>)> = Vec::new();
+fn waiting(profile: &Profile, waits: &Waits) -> [FxHashMap<Blocking, i64>; 2] {
+    type Times = FxHashMap<Blocking, Vec<i64>>;
+    let (mut back, mut floor) = (Times::default(), Times::default());
     for wait in waits {
-        let at = seen.iter().position(|s| s.0 == wait.blocking).unwrap_or_else(|| {
-            seen.push((wait.blocking, Vec::new(), Vec::new()));
-            seen.len() - 1
-        });
-        match wait.awaited.map(|op| wait.end - profile.ops.end(op)) {
-            Some(back) if (0..=LONGEST_LATENCY_NS).contains(&back) && wait.found == Found::Pending => {
-                seen[at].1.push(back);
-            }
-            _ if wait.found != Found::Pending => seen[at].2.push(calls.length(wait.call)),
-            _ => {}
-        }
+        let (seen, time) = match wait.awaited.map(|op| wait.end - profile.ops.end(op)) {
+            _ if wait.found != Found::Pending => (&mut floor, profile.calls.length(wait.call)),
+            Some(returned) if (0..=LONGEST_LATENCY_NS).contains(&returned) => (&mut back, returned),
+            _ => continue,
+        };
+        seen.entry(wait.blocking).or_default().push(time);
     }
-    let back = seen.iter_mut().filter_map(|s| Some((s.0, quantile(&mut s.1, 0.5)?))).collect();
-    let floor = seen.iter_mut().filter_map(|s| Some((s.0, quantile(&mut s.2, 0.1)?))).collect();
-    (back, floor)
+    [(back, 0.5), (floor, 0.1)].map(|(seen, share)| {
+        let of = |(blocking, mut times): (Blocking, Vec<i64>)| Some((blocking, quantile(&mut times, share)?));
+        seen.into_iter().filter_map(of).collect()
+    })
 }
 
 /// The fastest kind of kernel launch.

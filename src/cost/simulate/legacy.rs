@@ -55,17 +55,12 @@ pub fn earliest(barriers: &TiSlice<ContextIx, Barrier>, part: Part, after: i32) 
 
 /// Notes an op's end.
 pub fn note(barriers: &mut TiSlice<ContextIx, Barrier>, part: Part, end: i64) {
-    match part {
-        Part::Free => {}
-        Part::Default(context) => {
-            let barrier = &mut barriers[context];
-            barrier.default = barrier.default.max(end);
-        }
-        Part::Blocking(context) => {
-            let barrier = &mut barriers[context];
-            barrier.blocking = barrier.blocking.max(end);
-        }
-    }
+    let last = match part {
+        Part::Free => return,
+        Part::Default(context) => &mut barriers[context].default,
+        Part::Blocking(context) => &mut barriers[context].blocking,
+    };
+    *last = (*last).max(end);
 }
 
 /// The part of each stream, and the number of contexts that have both sides: alone, neither waits for anything.
@@ -106,14 +101,8 @@ pub fn bind(
     barriers: &TiSlice<ContextIx, Barrier>,
     late: bool,
 ) -> bool {
-    let Some(distance) = (match part {
-        Part::Free => None,
-        Part::Default(context) | Part::Blocking(context) => {
-            Some(start.saturating_sub(barriers[context].awaited(part)))
-        }
-    }) else {
-        return false;
-    };
+    let (Part::Default(context) | Part::Blocking(context)) = part else { return false };
+    let distance = start.saturating_sub(barriers[context].awaited(part));
     if distance < -CLOCK_SLOP_NS {
         op.after_barrier = UNBOUND;
         return false;

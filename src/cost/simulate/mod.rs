@@ -34,7 +34,7 @@ pub(super) mod model;
 pub mod packed;
 pub mod run;
 pub mod sample;
-pub(super) mod step;
+pub(crate) mod step;
 
 pub use build::Draft;
 pub use learn::Assumed;

@@ -17,6 +17,7 @@ pub mod shapes;
 
 use super::plan::{Certainty, Gemm, GemmIx, GpuModel};
 use super::product::{FP32, Shape};
+use crate::cost::statistics::quartiles;
 use crate::profile::ids::{OpId, StreamIx};
 use crate::text;
 use estimate::Grid;
@@ -199,9 +200,8 @@ fn collect(all: Vec<Entry>) -> Products {
         lengths[index].push(ns);
         products.found.push(Found::Product(index));
     }
-    for (gemm, lengths) in products.list.iter_mut().zip(&mut lengths) {
-        lengths.sort_unstable();
-        gemm.recorded_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    for (gemm, lengths) in products.list.iter_mut().zip(lengths) {
+        [_, gemm.recorded_ns, _] = quartiles(lengths);
     }
     products
 }

@@ -1,14 +1,9 @@
 use super::*;
+use crate::replay::peak::tests::gpu;
 use crate::replay::product::FP16;
 
 fn h200() -> GpuModel {
-    GpuModel {
-        name: Some("NVIDIA H200".to_owned()),
-        compute_capability: Some((9, 0)),
-        multiprocessors: Some(132),
-        clock_hz: Some(1_980_000_000),
-        memory_bandwidth: Some(4_814_304_000_000),
-    }
+    GpuModel { memory_bandwidth: Some(4_814_304_000_000), ..gpu("NVIDIA H200", (9, 0), 132, 1_980) }
 }
 
 fn launch(name: &str, blocks: [u64; 3], threads: u64, ns: i64) -> Launch {

@@ -137,8 +137,7 @@ pub fn measure(
     for (&way, pair) in ways[1..].iter().zip(&pairs) {
         // A run without waits ends with one too, so `passes` products are one wait short of telling them apart.
         let waits = if way == Way::Graph { passes } else { passes - 1 };
-        let rounds = pair.base.iter().zip(&pair.own);
-        let added = rounds::spread(rounds.map(|(b, o)| (o.wall - b.wall) * passes / waits.max(1)));
+        let added = rounds::spread(pair.saved().map(|saved| -saved * passes / waits.max(1)));
         all.push(measured(way, &pair.own, Some(added)));
     }
     Ok(all)

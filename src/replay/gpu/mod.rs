@@ -183,7 +183,7 @@ impl Replay<'_> {
         for shape in order.into_iter().filter_map(|i| self.shapes.get(i)) {
             super::interrupt::check()?;
             let placed = self.operands.place(shape)?;
-            self.operands.check(self.gpu, &self.gpu.blas, &placed, &mut self.checked)?;
+            self.operands.check(self.gpu, &placed, &mut self.checked)?;
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Replay<'_> {
                 all_false: variant.all_false,
                 wall: rounds::wall(samples),
                 gpu: rounds::gpu(samples),
-                saving: pair.map(rounds::Paired::saving),
+                saving: pair.map(|pair| rounds::spread(pair.saved())),
                 predicted_saving_ns: variant.predicted_saving_ns,
             }
         });

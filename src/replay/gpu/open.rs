@@ -70,7 +70,7 @@ impl Gpu {
         let context = Context::new(device)?;
         let notes = busy(&context)?.into_iter().collect();
         let stream = Rc::new(Stream::new(&context)?);
-        let spin = Spin::new(&context, &stream)?;
+        let spin = Spin::new(&stream, limits)?;
         let blas = Blas::new(&stream)?;
         let cublas = blas.version()?;
         let info = ReplayGpu { name, device: index, compute_capability: capability, driver: version, cublas };

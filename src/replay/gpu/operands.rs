@@ -4,7 +4,7 @@
 //! that products that follow one another touch as much memory as the recorded program's did; a ring larger than the
 //! cache by [`CACHES`] is no different from an endless one.
 
-use super::blas::{Blas, Product};
+use super::blas::Product;
 use super::cuda::Result;
 use super::memory::{self, DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
@@ -111,7 +111,7 @@ impl Operands {
     }
 
     /// Computes a product anew and compares sampled elements.
-    pub fn check(&self, gpu: &Gpu, blas: &Blas, placed: &Placed, found: &mut Checked) -> Result<()> {
+    pub fn check(&self, gpu: &Gpu, placed: &Placed, found: &mut Checked) -> Result<()> {
         let shape = &placed.shape;
         let rings = self.rings(placed)?;
         let size = shape.element.bytes();
@@ -122,7 +122,7 @@ impl Operands {
         let (memory, bytes) = (&rings.outputs.memory, (shape.elements()[2] * size) as usize);
         PreparedCopy::inside(memory, c, memory, c, bytes)?.memset_async(0xff, stream)?;
         stream.synchronize()?;
-        blas.launch(&placed.product)?;
+        gpu.blas.launch(&placed.product)?;
         gpu.context.synchronize()?;
         for sample in 0..SAMPLES {
             // The corners, then anywhere.

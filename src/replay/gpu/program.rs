@@ -7,7 +7,6 @@ use super::cuda::{Context, Event, EventKind, Result, Stream};
 use super::memory::{DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
 use super::operands::Operands;
-use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::StandIn;
 use crate::replay::plan::{GemmIx, Plan, PlanEvent, PlanStream, ReplayOp, Target, Variant};
@@ -81,7 +80,7 @@ impl<'g> Stage<'g> {
         let first = worked_on.next();
         let beside = worked_on.any(|stream| Some(stream) != first);
         if beside {
-            gpu.spin.take_places(&gpu.stream, &gpu.limits)?;
+            gpu.spin.take_places()?;
         }
         Ok(Self {
             gpu,
@@ -106,10 +105,10 @@ impl<'g> Stage<'g> {
     ) -> Result<()> {
         let size = |s: &&Shape| s.m.saturating_mul(s.n).saturating_mul(s.k).saturating_mul(s.batch);
         let Some(smallest) = shapes.iter().min_by_key(size) else { return Ok(()) };
-        let (stream, spin) = (&self.gpu.stream, &self.gpu.spin);
+        let Gpu { stream, spin, blas, .. } = self.gpu;
         let product = operands.place(smallest)?.product;
-        let products = calls(stream, spin, || self.gpu.blas.launch(&product))?;
-        let launches = calls(stream, spin, || spin.launch(stream, spin.kernel(0)))?;
+        let products = calls(self.gpu, || blas.launch(&product))?;
+        let launches = calls(self.gpu, || spin.launch(stream, spin.kernel(0)))?;
         self.choosing = products.saturating_sub(launches);
         notes.push(format!(
             "Recorded host time before a product is replayed less {}, which cuBLAS takes here to launch one.",
@@ -185,7 +184,7 @@ impl<'g> Stage<'g> {
                 let stream = stream(on)?;
                 let replacing = |kernel| StandIn::replacing(&kernel, &gpu.limits);
                 let place = place.filter(|_| self.beside).map_or(StandIn::NOTHING, replacing);
-                let kernel = gpu.spin.kernel_in_place(ns, place, &gpu.limits);
+                let kernel = gpu.spin.kernel_in_place(ns, place);
                 Box::new(move || gpu.spin.launch(&stream, kernel))
             }
             ReplayOp::Copy { direction, bytes, memory, stream: on, blocking, .. } => {
@@ -240,7 +239,7 @@ impl<'g> Stage<'g> {
 }
 
 /// Host time of one call that only enqueues: the median of many, made while the GPU is busy with something else.
-fn calls(stream: &Stream, spin: &Spin, call: impl Fn() -> Result<()>) -> Result<Duration> {
+fn calls(Gpu { stream, spin, .. }: &Gpu, call: impl Fn() -> Result<()>) -> Result<Duration> {
     const ROWS: usize = 5;
     const CALLS: usize = 32;
     const BUSY_NS: i64 = 500_000;

@@ -1,6 +1,6 @@
 //! Kernels of a given length, which stand for all kernels that are no matrix products.
 
-use super::cuda::{Context, Event, EventKind, Function, Module, Result, Stream};
+use super::cuda::{Event, EventKind, Function, Module, Result, Stream};
 use super::memory::{self, DeviceMemory};
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::{Limits, StandIn};
@@ -23,6 +23,9 @@ enum Clock {
 }
 
 pub struct Spin {
+    /// On which all is measured.
+    stream: Rc<Stream>,
+    limits: Limits,
     function: Function,
     clock: Clock,
     /// From the end of a kernel to the start of the next on the same stream.
@@ -61,18 +64,18 @@ impl Kernel {
 }
 
 impl Spin {
-    pub fn new(context: &Rc<Context>, stream: &Stream) -> Result<Self> {
+    pub fn new(stream: &Rc<Stream>, limits: Limits) -> Result<Self> {
         let ptx = CString::new(include_str!("spin.ptx"))
             .map_err(|_| ReplayError::Unplayable("a kernel's text is damaged".to_owned()))?;
-        let module = Module::new(context, &ptx)?;
-        let tick = tick(context, stream, &module)?;
-        let function = module.function(c"spin")?;
-        let mut spin =
-            Self { function, clock: Clock::Timer, gap_ns: 0, filling_ns: Cell::new(0), _module: module };
+        let module = Module::new(stream.context(), &ptx)?;
+        let tick = tick(stream, &module)?;
+        let (stream, function) = (Rc::clone(stream), module.function(c"spin")?);
+        let (clock, filling_ns) = (Clock::Timer, Cell::new(0));
+        let mut spin = Self { stream, limits, function, clock, gap_ns: 0, filling_ns, _module: module };
         if tick > COARSE_NS {
-            spin.clock = Clock::Cycles(spin.cycles_per_ns(stream)?);
+            spin.clock = Clock::Cycles(spin.cycles_per_ns()?);
         }
-        spin.gap_ns = (spin.spacing(stream, spin.kernel(LONG_NS))? - LONG_NS).max(0);
+        spin.gap_ns = (spin.spacing(spin.kernel(LONG_NS))? - LONG_NS).max(0);
         Ok(spin)
     }
 
@@ -86,18 +89,18 @@ impl Spin {
     }
 
     /// From here on kernels can take the places of others. Measures what that costs.
-    pub fn take_places(&self, stream: &Stream, limits: &Limits) -> Result<()> {
-        let all = StandIn::filling(limits);
+    pub fn take_places(&self) -> Result<()> {
+        let all = StandIn::filling(&self.limits);
         self.function.allow_shared(all.shared)?;
         let small = self.kernel(LONG_NS);
-        let filling = self.spacing(stream, small.in_place(all))? - self.spacing(stream, small)?;
+        let filling = self.spacing(small.in_place(all))? - self.spacing(small)?;
         self.filling_ns.set(filling.clamp(0, LONG_NS));
         Ok(())
     }
 
     /// As `kernel`, in the place of another: more blocks take longer to begin and to end.
-    pub fn kernel_in_place(&self, ns: i64, place: StandIn, limits: &Limits) -> Kernel {
-        let share = f64::from(place.blocks - 1) / f64::from(limits.multiprocessors.max(2) - 1);
+    pub fn kernel_in_place(&self, ns: i64, place: StandIn) -> Kernel {
+        let share = f64::from(place.blocks - 1) / f64::from(self.limits.multiprocessors.max(2) - 1);
         self.kernel(ns - (self.filling_ns.get() as f64 * share) as i64).in_place(place)
     }
 
@@ -115,16 +118,34 @@ impl Spin {
     }
 
     /// Time from one kernel to the next of a full queue.
-    pub fn spacing(&self, stream: &Stream, kernel: Kernel) -> Result<i64> {
+    pub fn spacing(&self, kernel: Kernel) -> Result<i64> {
         const KERNELS: usize = 32;
-        let run = || queued(stream, self, KERNELS, |_| self.launch(stream, kernel));
+        let run = || self.queued(KERNELS, |_| self.launch(&self.stream, kernel));
         run()?;
         median_of_three(run)
     }
 
-    fn cycles_per_ns(&self, stream: &Stream) -> Result<f64> {
+    /// GPU time of each of `count` launches, put into the queue while the GPU is kept busy, so that it never waits for the
+    /// host.
+    pub fn queued(&self, count: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<i64> {
+        // A launch takes the host 2 to 7 µs. Many need no such lead, since the GPU works on them meanwhile.
+        const HEAD_START_NS: i64 = 20_000;
+        const LONGEST_NS: i64 = 3_000_000;
+        let (stream, event) = (&*self.stream, || Event::new(self.stream.context(), EventKind::Timing));
+        let (from, to) = (event()?, event()?);
+        self.launch(stream, self.kernel((HEAD_START_NS * (count as i64 + 1)).min(LONGEST_NS)))?;
+        from.record(stream)?;
+        for index in 0..count {
+            launch(index)?;
+        }
+        to.record(stream)?;
+        stream.synchronize()?;
+        Ok(from.until(&to)? / count.max(1) as i64)
+    }
+
+    fn cycles_per_ns(&self) -> Result<f64> {
         const CYCLES: [u64; 2] = [20_000, 220_000];
-        let [short, long] = CYCLES.map(|cycles| self.spacing(stream, Kernel::of_cycles(cycles)));
+        let [short, long] = CYCLES.map(|cycles| self.spacing(Kernel::of_cycles(cycles)));
         let ns = [short?, long?];
         let per_ns = (CYCLES[1] - CYCLES[0]) as f64 / (ns[1] - ns[0]) as f64;
         // From the slowest clock of a GPU that saves power to one faster than any.
@@ -144,33 +165,10 @@ pub fn median_of_three(mut measure: impl FnMut() -> Result<i64>) -> Result<i64> 
     Ok(times[1])
 }
 
-/// GPU time of each of `count` launches, put into the queue while the GPU is kept busy, so that it never waits for the
-/// host.
-pub fn queued(
-    stream: &Stream,
-    spin: &Spin,
-    count: usize,
-    mut launch: impl FnMut(usize) -> Result<()>,
-) -> Result<i64> {
-    // A launch takes the host 2 to 7 µs. Many need no such lead, since the GPU works on them meanwhile.
-    const HEAD_START_NS: i64 = 20_000;
-    const LONGEST_NS: i64 = 3_000_000;
-    let context = stream.context();
-    let (from, to) = (Event::new(context, EventKind::Timing)?, Event::new(context, EventKind::Timing)?);
-    spin.launch(stream, spin.kernel((HEAD_START_NS * (count as i64 + 1)).min(LONGEST_NS)))?;
-    from.record(stream)?;
-    for index in 0..count {
-        launch(index)?;
-    }
-    to.record(stream)?;
-    stream.synchronize()?;
-    Ok(from.until(&to)? / count.max(1) as i64)
-}
-
 /// How far the nanosecond timer jumps at a time: the least of a few.
-fn tick(context: &Rc<Context>, stream: &Stream, module: &Module) -> Result<u64> {
+fn tick(stream: &Stream, module: &Module) -> Result<u64> {
     let function = module.function(c"tick")?;
-    let memory = DeviceMemory::new(context, 8, "a few bytes")?;
+    let memory = DeviceMemory::new(stream.context(), 8, "a few bytes")?;
     let mut least = u64::MAX;
     for _ in 0..4 {
         function.launch(stream, StandIn::NOTHING, [memory.address(0, 8)?])?;

@@ -56,7 +56,7 @@ class Workload:
         """A pageable or pinned buffer of the host, or one of the device; buffers of one size are shared."""
         key = (size, where)
         if key not in self.buffers:
-            device = "cuda" if where == "device" else "cpu"
+            device = "cpu" if where in ("pageable", "pinned") else "cuda"
             buffer = torch.empty(max(size, 1), dtype=torch.uint8, device=device, pin_memory=where == "pinned")
             # Pages that nobody wrote to are all the same one, which is always in the cache.
             self.buffers[key] = buffer.fill_(1)
@@ -139,18 +139,12 @@ class Workload:
     def copy(self, direction, size, memory, blocking, _stream):
         device = self.buffer(size, "device")
         if direction == "device-to-device":
-            other = self.device_copy(size)
+            other = self.buffer(size, "device, beside")
             return lambda: other.copy_(device, non_blocking=True)
         pieces = self.pieces(size, "pinned" if memory == "pinned" else "pageable")
         if direction == "host-to-device":
             return lambda: device.copy_(next(pieces), non_blocking=not blocking)
         return lambda: next(pieces).copy_(device, non_blocking=not blocking)
-
-    def device_copy(self, size):
-        key = (size, "other")
-        if key not in self.buffers:
-            self.buffers[key] = torch.empty(max(size, 1), dtype=torch.uint8, device="cuda")
-        return self.buffers[key]
 
 
 def run(steps, repeat):

@@ -9,10 +9,12 @@
 //! is recorded right after that op.
 
 use super::Scene;
-use super::order::{Order, StreamWait};
+use super::order::Order;
 use super::record::Call;
 use crate::analysis::CaptureAnalysis;
 use crate::cost::overhead;
+use crate::cost::simulate::follow::StreamWait;
+use crate::cost::simulate::step::Role;
 use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::profile::ops::{OpKind, is_collective};
 use crate::replay::gemm::Found as Product;
@@ -25,16 +27,6 @@ use crate::waits::{Covers, Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use typed_index_collections::TiVec;
-
-/// What an op is to the wait of its site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Other,
-    /// The copy before the synchronisation.
-    Copy,
-    /// The synchronisation, or the copy that waits by itself.
-    Wait,
-}
 
 /// Host time that goes with a call, in ns: the library's own before it, the profiler's after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +53,7 @@ pub struct Placed {
 
 impl Placed {
     fn plain(op: ReplayOp) -> Self {
-        let (site, role, removed) = (None, Role::Other, RemovedHostTime::default());
+        let (site, role, removed) = (None, Role::None, RemovedHostTime::default());
         Self { op, site, role, last: false, removed, stream: 0.into(), narrower: None }
     }
 }
@@ -339,7 +331,7 @@ impl<'a> Builder<'a> {
         let by_itself =
             wait.filter(|(_, wait)| matches!(wait.blocking, Blocking::Copy | Blocking::CopyAsync));
         let owner = self.copy_of.get(&call).copied().or(by_itself.map(|(w, _)| w));
-        let copies = owner.map_or(Role::Other, |_| Role::Copy);
+        let copies = owner.map_or(Role::None, |_| Role::Copy);
         let role = by_itself.map_or(copies, |_| Role::Wait);
         let site = owner.and_then(|w| self.site(w));
         let op = ReplayOp::Copy {

@@ -10,25 +10,13 @@
 //! the stretch is long ended before, and nothing needs to wait for it.
 
 use super::Scene;
-use crate::cost::simulate::follow;
-use crate::profile::ids::{ExportId, OpId, StreamIx};
-use crate::profile::ops::StreamKey;
+use crate::cost::simulate::follow::{self, StreamWait};
+use crate::profile::ids::{OpId, StreamIx};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// `cudaStreamWaitEvent` with an event whose record is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamWait {
-    pub start: i64,
-    pub end: i64,
-    /// Of the export: the stream that waits.
-    pub stream: StreamIx,
-    /// Op of the stretch after which the event is recorded; none where that is long ended before.
-    pub after: Option<OpId>,
-}
 
 #[derive(Debug, Default)]
 pub struct Order {
-    /// Recorded, by time.
+    /// Recorded, by time; each after an op of the stretch.
     pub waits: Vec<StreamWait>,
     /// Concluded from times: op, and the op of the stretch that it follows.
     pub follows: FxHashMap<OpId, OpId>,
@@ -67,8 +55,7 @@ impl Scene<'_> {
 
     /// Ops of a stream that were issued before `time`.
     fn issued_before(&self, stream: StreamIx, time: i64) -> usize {
-        let list = &self.found.devices.stream_ops[stream];
-        list.partition_point(|&op| self.found.profile.issued(op) < time)
+        self.found.devices.issued_before(&self.found.profile, stream, time)
     }
 
     /// The first op of the stretch that a stream runs after `time`.
@@ -83,12 +70,6 @@ impl Scene<'_> {
         let stream = self.found.profile.ops.stream(op);
         let list = &self.found.devices.stream_ops[stream];
         let at = list.binary_search(&op).ok()?;
-        self.at(stream, at)
-    }
-
-    /// The same of the op at `at` of a stream.
-    fn at(&self, stream: StreamIx, at: usize) -> Option<OpId> {
-        let list = &self.found.devices.stream_ops[stream];
         let (first, end) = (
             self.issued_before(stream, self.stretch.from_ns),
             self.issued_before(stream, self.stretch.to_ns),
@@ -97,26 +78,15 @@ impl Scene<'_> {
         (here < end).then(|| list[here])
     }
 
-    /// Recorded waits of this stretch and the one before, by time, and what each one follows.
+    /// Recorded waits of this stretch and the one before, by time, and what each one follows of this one.
     fn recorded(&self) -> Vec<StreamWait> {
-        let profile = &self.found.profile;
-        let streams = &profile.ops.streams;
-        let find = |device: ExportId, context: ExportId, stream: ExportId| {
-            let at =
-                streams.binary_search(&StreamKey { pid: self.chosen.pid, device, context, stream }).ok()?;
-            self.is_here(at).then_some(at)
-        };
-        let inside = |time: i64| (self.before()..self.stretch.to_ns).contains(&time);
-        let rows = profile.syncs.stream_waits().filter(|(w, _)| w.pid == self.chosen.pid && inside(w.start));
-        let waits = rows.filter_map(|(wait, record)| {
-            let from = find(record.device, record.context, record.stream)?;
-            let stream = find(wait.device, wait.context, wait.stream)?;
-            let call = record.call?;
-            let before = self.issued_before(from, profile.calls.start(call));
-            let after = before.checked_sub(1).and_then(|at| self.at(from, at));
-            (from != stream).then_some(StreamWait { start: wait.start, end: wait.end, stream, after })
-        });
-        let mut waits: Vec<_> = waits.collect();
+        let inside = self.before()..self.stretch.to_ns;
+        let is_own =
+            |w: &StreamWait| w.stream != w.from && [w.stream, w.from].iter().all(|&s| self.is_here(s));
+        let waits = follow::stream_waits(&self.found.profile, &self.found.devices);
+        let waits = waits.filter(|w| inside.contains(&w.start) && is_own(w));
+        let repeated = |w: StreamWait| StreamWait { after: w.after.and_then(|op| self.repeated(op)), ..w };
+        let mut waits: Vec<_> = waits.map(repeated).collect();
         waits.sort_unstable_by_key(|w| (w.start, w.stream, w.after));
         waits
     }

@@ -295,5 +295,5 @@ impl Stretch {
 }
 
 fn waits(found: &CaptureAnalysis, site: SiteIx) -> impl Iterator<Item = &Wait> {
-    found.sites[site].bundle.waits.iter().map(|&w| &found.waits[w])
+    found.waits_of(&found.sites[site])
 }

@@ -15,9 +15,10 @@
 //! With a call goes host time around it. A host wait orders all streams; the changes that keep order replace it by an
 //! event for which every other stream waits.
 
-use super::ops::{Placed, Role, Trace};
+use super::ops::{Placed, Trace};
 use crate::cost::overhead;
 use crate::cost::simulate::run::most_of;
+use crate::cost::simulate::step::Role;
 use crate::replay::plan::{PlanEvent, PlanStream, PlannedSiteIx, ReplayOp, Target};
 use crate::vocabulary::{Change, HostMemory};
 use std::collections::BTreeSet;

@@ -183,8 +183,7 @@ fn what_is_said_of_every_range_is_no_warning() {
 #[test]
 fn the_doctor_sees_modes_that_distort() {
     let (mut e, t) = empty_of(Schema::V2025_3);
-    for i in 0..60 {
-        let at = i * 1000;
+    for at in (0..60).map(|i| i * 1000) {
         e.launch(t, at..at + 500, GPU0, at + 100..at + 490, "gemm");
     }
     e.graph_launch(t, 100_000..100_010, GPU0, 100_100..100_900);

@@ -77,9 +77,7 @@ fn a_mask_that_keeps_the_shape_is_not_counted() {
             launch(&mut e, &mut at, 20_000, "index_elementwise_kernel");
         }
         let most = look::report(&e).sites[0].recoverable.as_ref().map(|r| r.high_ns);
-        let fixes = vec![("S1".to_owned(), Change::Drop)];
-        let scenario = sync_report::analysis::pricing::Scenario { fixes, ..Default::default() };
-        let report = look::report_with(&e, &Options { scenario, ..look::options() });
+        let report = look::report_with(&e, &look::asking(&[("S1", Change::Drop)]));
         super::assert_sound(&report);
         (report.totals.iteration.expect("a loop").saved_ns, most.expect("priced") / 20)
     };

@@ -2,7 +2,6 @@
 
 use super::*;
 use sync_report::cost::bounds::{self, Waits};
-use sync_report::cost::simulate::{Assumed, Draft};
 use sync_report::model::Bounds;
 use sync_report::vocabulary::Change;
 
@@ -77,8 +76,7 @@ fn after_the_last_wait_the_threads_calls_count() {
 #[test]
 fn instances_are_summed_and_not_means() {
     let (mut e, t) = empty();
-    for i in 0..4i64 {
-        let at = i * 110_000;
+    for at in (0..4i64).map(|i| i * 110_000) {
         e.launch(t, at..at + 4_000, GPU0, at + 5_000..at + 42_000, "a");
         e.sync(t, "cudaStreamSynchronize", at + 5_000..at + 45_000, GPU0);
         e.launch(t, at + 46_000..at + 50_000, GPU0, at + 52_000..at + 62_000, "b");
@@ -109,8 +107,7 @@ fn what_is_certain_is_no_more_than_what_is_possible() {
 #[test]
 fn each_alone_bounds_no_group() {
     let (mut e, t) = empty();
-    for i in 0..5i64 {
-        let at = i * 210_000;
+    for at in (0..5i64).map(|i| i * 210_000) {
         e.launch(t, at..at + 4_000, GPU0, at + 5_000..at + 105_000, "k");
         e.sync(t, "cudaStreamSynchronize", at + 5_000..at + 107_000, GPU0);
         e.sync(t, "cudaStreamSynchronize", at + 107_000..at + 108_000, GPU0);
@@ -125,15 +122,10 @@ fn each_alone_bounds_no_group() {
         next: &next,
         alone_at_most: &alone_at_most,
         launched: &launched,
+        program: &look::program(&found),
     };
-    let program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(
-        &found.profile,
-        &found.devices,
-        &found.waits,
-        None,
-    );
     let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Delete)).collect();
-    let bounds = bounds::of_all(&capture, &program, &gone);
+    let bounds = bounds::of_all(&capture, &gone);
     assert!(bounds.each_high_ns <= 10 * 1_000, "{bounds:?}");
     assert!((4 * 98_000..=5 * 110_000).contains(&bounds.together_high_ns), "{bounds:?}");
 }

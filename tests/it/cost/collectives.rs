@@ -20,8 +20,7 @@ const STEPS: i64 = 6;
 /// ```
 fn rank(e: &mut Export, pid: i64, gpu: Gpu, length: i64) {
     let t = e.thread(pid, pid);
-    for i in 0..STEPS {
-        let at = i * 300_000;
+    for at in (0..STEPS).map(|i| i * 300_000) {
         e.launch(t, at..at + 5_000, gpu, at + 7_000..at + 50_000, "k");
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, gpu);
         e.launch(t, at + 93_000..at + 98_000, gpu, at + 100_000..at + 100_000 + length, ALL_REDUCE);

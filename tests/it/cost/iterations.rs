@@ -117,8 +117,7 @@ fn numbers_of_iterations_go_on() {
 #[test]
 fn ranges_of_one_name_must_fill_the_run() {
     let (mut e, t) = empty();
-    for i in 0..4 {
-        let at = i * 100_000;
+    for at in (0..4).map(|i| i * 100_000) {
         e.nvtx(t, at..at + 40_000, "sub step");
         e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
         e.item(t, at + 61_000..at + 91_000, GPU0, at + 90_001..at + 90_010);

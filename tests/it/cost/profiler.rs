@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
+use sync_report::model::IterationSaving;
 
 /// Thirty steps of three launches and a read; under the profiler each call is followed by a backtrace.
 ///
@@ -52,6 +53,22 @@ fn backtraces_are_learned_and_left_out() {
     assert!(full.low_ns <= light.saved_ns && light.saved_ns <= full.high_ns, "{full:?} {light:?}");
 }
 
+/// Thirty steps of twenty launches and a synchronisation, which take so long with so much between them: what an iteration comes to.
+fn traced(launch: i64, sync: i64, gap: i64) -> IterationSaving {
+    let (mut e, t) = empty();
+    let mut at = 0;
+    for i in 0..30 {
+        e.nvtx(t, at..at + 1, &format!("step {i}"));
+        for _ in 0..20 {
+            e.launch(t, at..at + launch, GPU0, at + launch + 800..at + launch + 1_300, "k");
+            at += launch + gap;
+        }
+        e.sync(t, "cudaStreamSynchronize", at..at + sync, GPU0);
+        at += sync + gap;
+    }
+    priced(&e, None).totals.iteration.expect("a loop")
+}
+
 /// What tracing costs lies inside calls where nothing lies between them: of launches of 7 µs some 2.5 are the program's.
 ///
 /// ```text
@@ -59,18 +76,7 @@ fn backtraces_are_learned_and_left_out() {
 /// ```
 #[test]
 fn tracing_inside_calls_is_left_out() {
-    let (mut e, t) = empty();
-    let mut at = 0;
-    for i in 0..30 {
-        e.nvtx(t, at..at + 1, &format!("step {i}"));
-        for _ in 0..20 {
-            e.launch(t, at..at + 7_000, GPU0, at + 8_000..at + 9_000, "k");
-            at += 7_100;
-        }
-        e.sync(t, "cudaStreamSynchronize", at..at + 5_000, GPU0);
-        at += 5_100;
-    }
-    let iteration = priced(&e, None).totals.iteration.expect("a loop");
+    let iteration = traced(7_000, 5_000, 100);
     assert_eq!(iteration.captured_ns, 20 * 7_100 + 5_100);
     assert!(iteration.ns * 2 < iteration.captured_ns && iteration.ns > 20 * 2_000, "{iteration:?}");
 }
@@ -84,18 +90,7 @@ fn tracing_inside_calls_is_left_out() {
 #[test]
 fn tracing_between_calls_is_a_part_of_the_gap() {
     for (gap, taken) in [(5_000, (20 * (2_000 + 2_730) + 2_000) / 21), (40_000, 6_000)] {
-        let (mut e, t) = empty();
-        let mut at = 0;
-        for i in 0..30 {
-            e.nvtx(t, at..at + 1, &format!("step {i}"));
-            for _ in 0..20 {
-                e.launch(t, at..at + 4_200, GPU0, at + 5_000..at + 5_500, "k");
-                at += 4_200 + gap;
-            }
-            e.sync(t, "cudaStreamSynchronize", at..at + 4_000, GPU0);
-            at += 4_000 + gap;
-        }
-        let iteration = priced(&e, None).totals.iteration.expect("a loop");
+        let iteration = traced(4_200, 4_000, gap);
         let each = (iteration.captured_ns - iteration.ns) / 21;
         assert!((each - taken).abs() < 100, "{gap}: {each}");
     }

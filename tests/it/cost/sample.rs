@@ -106,10 +106,9 @@ fn bounds_do_not_depend_on_what_is_simulated() {
         now += 32_000;
     }
     let found = look::analysed(&e);
-    let launched = Launched::new(&found.profile, &found.devices);
-    let (profile, devices) = (&found.profile, &found.devices);
+    let (profile, devices, waits) = (&found.profile, &found.devices, &found.waits);
     let (next, alone_at_most) = (&found.next, &found.alone_at_most);
-    let capture = Waits { profile, devices, waits: &found.waits, next, alone_at_most, launched: &launched };
+    let launched = &Launched::new(profile, devices);
     let calls = |direction: Direction| -> Vec<_> {
         let of = |w: &&sync_report::waits::Wait| w.copy.is_some_and(|copy| copy.direction == direction);
         found.waits.iter().filter(of).map(|w| (w.call, w.copy_call)).collect()
@@ -122,7 +121,9 @@ fn bounds_do_not_depend_on_what_is_simulated() {
             program.mark_beside(profile, &kernels, [(0.into(), reads.clone())].into_iter());
             program.mark_made(profile, &uploads, 0.1);
         }
-        (program.size(), bounds::beside(&capture, &program, gone.iter().copied()))
+        let program = &program;
+        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program };
+        (program.size(), bounds::beside(&capture, gone.iter().copied()))
     };
     let ((all, whole), (some, sampled), (_, alone)) = (of(1_000_000, true), of(150, true), of(150, false));
     assert!(some * 4 < all, "{some} of {all}");

@@ -132,11 +132,7 @@ fn sites_of_one_place_are_asked_for_apart() {
             e.sync(t, "cudaStreamSynchronize", at + 11_000..at + 112_000, GPU0);
         }
     }
-    let asked = |fixes: &[(&str, Change)]| {
-        let fixes = fixes.iter().map(|(site, change)| ((*site).to_owned(), *change)).collect();
-        let scenario = Scenario { assume_fixed: Vec::new(), fixes };
-        look::report_with(&e, &Options { scenario, ..options() })
-    };
+    let asked = |fixes: &[(&str, Change)]| look::report_with(&e, &look::asking(fixes));
     let plain = asked(&[]);
     assert_eq!(plain.sites.len(), 2);
     assert_ne!(plain.sites[0].key, plain.sites[1].key);
@@ -164,8 +160,7 @@ fn sites_of_one_place_are_asked_for_apart() {
 fn what_is_computed_with_a_read_may_go_with_it() {
     let read = |bytes: i64| {
         let (mut e, t) = empty();
-        for i in 0..20 {
-            let at = i * 5_120_000;
+        for at in (0..20).map(|i| i * 5_120_000) {
             e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 107_000, "k");
             let copy = Copy::d2h(bytes, Memory::Pinned);
             e.memcpy(t, at + 6_000..at + 10_000, copy, GPU0, at + 108_000..at + 109_000);
@@ -173,13 +168,12 @@ fn what_is_computed_with_a_read_may_go_with_it() {
         }
         e
     };
-    let high = |bytes: i64, fixes: Vec<(String, Change)>| {
-        let scenario = Scenario { fixes, ..Scenario::default() };
-        let report = look::report_with(&read(bytes), &Options { scenario, ..options() });
+    let high = |bytes: i64, fixes: &[(&str, Change)]| {
+        let report = look::report_with(&read(bytes), &look::asking(fixes));
         look::only(&report).recoverable.as_ref().expect("priced").high_ns
     };
-    let dropped = |bytes: i64| high(bytes, vec![("S1".into(), Change::Drop)]);
-    let (plain, number, dropped) = (high(4_096, Vec::new()), dropped(4), dropped(4_096));
+    let dropped = |bytes: i64| high(bytes, &[("S1", Change::Drop)]);
+    let (plain, number, dropped) = (high(4_096, &[]), dropped(4), dropped(4_096));
     assert!(number < 20 * 200_000, "{number}");
     assert!(plain < 20 * 200_000, "{plain}");
     assert!((18 * 3_900_000..20 * 4_200_000).contains(&dropped), "{dropped}");
@@ -188,8 +182,7 @@ fn what_is_computed_with_a_read_may_go_with_it() {
 /// A change that was asked for is what is simulated.
 #[test]
 fn a_change_can_be_asked_for() {
-    let scenario = Scenario { assume_fixed: Vec::new(), fixes: vec![("S1".into(), Change::NonBlocking)] };
-    let report = on("pairs_h2d_pageable_light.sqlite", &Options { scenario, ..options() });
+    let report = on("pairs_h2d_pageable_light.sqlite", &look::asking(&[("S1", Change::NonBlocking)]));
     let pinned = on("pairs_h2d_pageable_light.sqlite", &options());
     assert_eq!(report.sites[0].recoverable.as_ref().map(|r| r.change), Some(Change::NonBlocking));
     assert!(alone(&report.sites[0]) * 10 < alone(&pinned.sites[0]), "staging stays");
@@ -219,8 +212,7 @@ fn needed_waits_promise_nothing() {
 #[test]
 fn where_the_time_moves_is_named() {
     let (mut e, t) = empty();
-    for i in 0..5i64 {
-        let at = i * 100_000;
+    for at in (0..5i64).map(|i| i * 100_000) {
         e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
         e.device_sync(t, at + 54_000..at + 56_000, 0);
@@ -294,8 +286,7 @@ fn what_saves_by_itself_is_no_set() {
 #[test]
 fn waits_that_go_together_are_bounded_together() {
     let (mut e, t) = empty();
-    for i in 0..5i64 {
-        let at = i * 373_000;
+    for at in (0..5i64).map(|i| i * 373_000) {
         e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 20_000, "a");
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 23_000, GPU0);
         e.launch(t, at + 40_000..at + 45_000, GPU0, at + 47_000..at + 350_000, "b");

@@ -117,10 +117,8 @@ fn what_stays_on_the_gpu_is_not_waited_for() {
         e.launch(t, at + 97_000..at + 102_000, GPU0, at + 104_000..at + 106_000, "b");
     }
     let saved = |fix| {
-        let fixes = vec![("S1".to_owned(), fix)];
-        let scenario = sync_report::analysis::pricing::Scenario { fixes, ..Default::default() };
-        let options = Options { scenario, ..look::options() };
-        look::report_with(&e, &options).totals.iteration.expect("a loop").saved_ns
+        let report = look::report_with(&e, &look::asking(&[("S1", fix)]));
+        report.totals.iteration.expect("a loop").saved_ns
     };
     let (stays, delayed) = (saved(Change::OnGpu), saved(Change::Delay));
     assert!(stays > delayed + 3_000, "{stays} {delayed}");
@@ -137,8 +135,7 @@ fn what_stays_on_the_gpu_is_not_waited_for() {
 fn a_wait_of_the_autograd_thread_delays_the_main_thread() {
     let (mut e, main) = empty();
     let autograd = e.thread(100, 101);
-    for i in 0..4 {
-        let at = i * 1_000_000;
+    for at in (0..4).map(|i| i * 1_000_000) {
         for k in 0..3 {
             let start = at + k * 10_000;
             e.launch(main, start..start + 5_000, GPU0, start + 7_000..start + 8_000, "f");
@@ -167,8 +164,7 @@ fn a_wait_of_the_autograd_thread_delays_the_main_thread() {
 fn threads_side_by_side_hand_nothing_over() {
     let (mut e, a) = empty();
     let b = e.thread(100, 101);
-    for i in 0..40 {
-        let at = i * 20_000;
+    for at in (0..40).map(|i| i * 20_000) {
         e.launch(a, at..at + 9_000, GPU0, at + 11_000..at + 12_000, "a");
         e.launch(b, at + 3_000..at + 8_000, SIDE, at + 10_000..at + 15_000, "b");
         e.sync(b, "cudaStreamSynchronize", at + 9_000..at + 17_000, SIDE);
@@ -316,8 +312,7 @@ fn a_queue_that_was_deeper_is_deeper() {
 fn copies_wait_for_a_place_in_the_queue_too() {
     let (mut e, t) = empty();
     const COPIES: i64 = 2_100;
-    for k in 0..COPIES {
-        let at = k * 910_000;
+    for at in (0..COPIES).map(|i| i * 910_000) {
         let copy = Copy::h2d(8 << 20, Memory::Pageable);
         e.memcpy(t, at..at + 900_000, copy, GPU0, at + 20_000..at + 890_000);
         e.sync(t, "cudaStreamSynchronize", at + 901_000..at + 904_000, GPU0);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cli::{command, ran};
+use crate::export::empty_of;
 
 fn copies(folder: &Path, names: &[&str]) {
     for name in names {
@@ -113,8 +114,7 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
 
     let whole = fs::read(at("b_rank_1.sqlite")).expect("an export");
     fs::write(at("b_rank_1.sqlite"), &whole[..whole.len() / 2]).expect("a cut copy");
-    let mut e = Export::new(Schema::V2023_4);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2023_4);
     e.launch(t, 0..5_000, GPU0, 10_000..400_000, "k");
     e.device_sync(t, 6_000..403_000, 0);
     e.command(&["python", "eval.py"]);
@@ -137,16 +137,12 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
 fn where_nothing_can_be_reported_one_sentence_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, said) in [("", "is a folder without exports"), ("*.sqlite", "no such file")] {
-        let ran = program(&[folder.path().join(name)]);
-        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
-        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        program(&[folder.path().join(name)]).refused(said);
     }
     for name in ["rank0.sqlite", "rank1.sqlite"] {
         fs::write(folder.path().join(name), b"step,loss\n").expect("a file");
     }
-    let ran = program(&[folder.path()]);
-    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("rank0.sqlite: is no SQLite database"), "{}", ran.stderr);
+    program(&[folder.path()]).refused("rank0.sqlite: is no SQLite database");
 }
 
 /// A report that nsys cannot export is left out like an export that cannot be read.

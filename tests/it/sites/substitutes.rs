@@ -10,8 +10,7 @@ use super::*;
 fn samples_inside_tell_the_line_and_samples_nearby_the_function() {
     let (mut e, t) = empty();
     let step = |line| [("step", "/w/train.py", line), ("<module>", "/w/train.py", 47)];
-    for i in 0..4 {
-        let at = i * 1_000_000;
+    for at in (0..4).map(|i| i * 1_000_000) {
         e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 600_000, "gemm");
         e.item(t, at + 200..at + 601_000, GPU0, at + 600_001..at + 600_010);
         e.sample(t, at + 300_000, &step(24));
@@ -114,8 +113,7 @@ fn each_call_gets_its_own_chain_however_chains_are_numbered() {
 /// Where every call is of one function, a chain that would be missing tells.
 #[test]
 fn calls_of_one_function_get_their_own_chains_too() {
-    let mut e = Export::new(Schema::V2022_1);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2022_1);
     for (at, function) in [(0, "load()"), (10_000, "store()")] {
         let (_, wait) = item(&mut e, t, at, &[]);
         e.native(wait, &[("cudaStreamSynchronize", "libcudart.so.11"), (function, "solver")]);

@@ -8,7 +8,7 @@
 
 use super::marker::{Mark, Snippet};
 use super::operation::{self, Does, Operation, with_modules};
-use crate::export::{Call, Copy, Export, GPU0, Memory, PythonFrame, Schema, Thread};
+use crate::export::{Call, Copy, Export, GPU0, Memory, PythonFrame, Schema, Thread, empty_of};
 
 /// How often the program goes round.
 const ROUNDS: i64 = 4;
@@ -22,8 +22,7 @@ const EVENT: i64 = 39;
 
 /// The export of a snippet's run.
 pub fn draw(snippet: &Snippet) -> Export {
-    let mut e = Export::new(Schema::V2025_3);
-    let thread = e.thread(4242, 4242);
+    let (e, thread) = empty_of(Schema::V2025_3);
     let mut draft = Draft { e, thread, now: 1_000_000 };
     for _ in 0..ROUNDS {
         for mark in &snippet.marks {

@@ -1,19 +1,13 @@
 //! Drawn exports: what each recorded call becomes, and what each fix makes of it.
 
 use super::*;
-use crate::export::{Copy, GPU0, Gpu, Memory, Schema, Thread};
+use crate::export::{Copy, GPU0, Gpu, Memory, Schema, empty_of};
 use sync_report::replay::plan::{Certainty, Footprint, HostTime};
 use sync_report::vocabulary::{Change, Kind};
 
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const KERNEL: &str = "void at::native::elementwise_kernel<128, 2>(int)";
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
-
-fn empty() -> (Export, Thread) {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(4242, 4242);
-    (e, t)
-}
 
 /// Three iterations of one upload that waits, two kernels and a read that waits; the middle one is the longest.
 ///
@@ -23,7 +17,7 @@ fn empty() -> (Export, Thread) {
 ///  µs      0         5     10     12          14     20 22  23   24           90
 /// ```
 fn training() -> Export {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..3i64 {
         let at = 1_000_000 + i * 200_000;
         let end = at + [100_000, 180_000, 120_000][i as usize];
@@ -115,9 +109,8 @@ fn a_delayed_read_waits_at_the_end() {
 /// Without iterations the value is read when the next one is: the event is the last stretch's.
 #[test]
 fn without_iterations_a_delayed_read_is_read_one_later() {
-    let (mut e, t) = empty();
-    for i in 0..4i64 {
-        let at = i * 100_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..4i64).map(|i| i * 100_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 50_000, KERNEL);
         e.memcpy(t, at + 5_000..at + 6_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 51_000..at + 52_000);
         e.sync(t, "cudaStreamSynchronize", at + 6_500..at + 54_000, GPU0);
@@ -168,11 +161,10 @@ fn host_times_are_scaled() {
 /// ```
 #[test]
 fn threads_are_merged_by_time() {
-    let (mut e, t) = empty();
-    let other = e.thread(4242, 4300);
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    let other = e.thread(100, 101);
     e.name_thread(other, "pt_autograd_0");
-    for i in 0..3i64 {
-        let at = i * 100_000;
+    for at in (0..3i64).map(|i| i * 100_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 20_000, KERNEL);
         e.launch(other, at + 5_000..at + 7_000, GPU0, at + 21_000..at + 22_000, KERNEL);
         e.device_sync(t, at + 10_000..at + 26_000, 0);
@@ -187,9 +179,8 @@ fn threads_are_merged_by_time() {
 /// What follows an op of another stream does so by an event, as recorded.
 #[test]
 fn streams_wait_for_one_another() {
-    let (mut e, t) = empty();
-    for i in 0..3i64 {
-        let at = i * 200_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..3i64).map(|i| i * 200_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
         e.event_record(t, at + 3_000..at + 4_000, GPU0, 1);
         e.stream_wait(t, at + 5_000..at + 6_000, SIDE, 1);
@@ -223,7 +214,7 @@ fn order(plan: &Plan, variant: &str) -> Vec<String> {
 #[test]
 fn an_order_goes_round_the_stretch() {
     let drawn = |recorded: bool| {
-        let (mut e, t) = empty();
+        let (mut e, t) = empty_of(Schema::V2025_3);
         for i in 0..5i64 {
             let at = i * 100_000;
             e.nvtx(t, at..at + 99_000, &format!("step {i}"));
@@ -257,7 +248,7 @@ fn an_order_goes_round_the_stretch() {
 /// An event that was recorded longer ago than the stretch lasts has long passed.
 #[test]
 fn an_old_event_orders_nothing() {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     e.launch(t, 0..2_000, GPU0, 4_000..40_000, KERNEL);
     e.event_record(t, 3_000..4_000, GPU0, 1);
     for i in 1..5i64 {
@@ -276,7 +267,7 @@ fn an_old_event_orders_nothing() {
 #[test]
 fn a_long_iteration_gives_way_to_a_repetition_inside_it() {
     let drawn = |inner: &str| {
-        let (mut e, t) = empty();
+        let (mut e, t) = empty_of(Schema::V2025_3);
         for i in 0..3i64 {
             let window = i * 100_000_000;
             e.nvtx(t, window..window + 90_000_000, &format!("epoch {i}"));
@@ -314,9 +305,8 @@ fn a_change_can_be_asked_for() {
 /// With several streams it matters how much of the GPU a kernel held.
 #[test]
 fn kernels_keep_their_footprint() {
-    let (mut e, t) = empty();
-    for i in 0..3i64 {
-        let at = i * 100_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..3i64).map(|i| i * 100_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 20_000, KERNEL);
         e.device_sync(t, at + 10_000..at + 22_000, 0);
     }
@@ -331,9 +321,8 @@ fn kernels_keep_their_footprint() {
 /// Without recorded events: an op that starts late, right where another stream's ended.
 #[test]
 fn streams_that_follow_one_another_are_seen() {
-    let (mut e, t) = empty();
-    for i in 0..3i64 {
-        let at = i * 200_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..3i64).map(|i| i * 200_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
         e.launch(t, at + 7_000..at + 8_000, SIDE, at + 41_000..at + 60_000, KERNEL);
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 63_000, SIDE);
@@ -344,24 +333,21 @@ fn streams_that_follow_one_another_are_seen() {
 
 #[test]
 fn an_event_wait_waits_for_its_event() {
-    let (mut e, t) = empty();
-    for i in 0..3i64 {
-        let at = i * 200_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..3i64).map(|i| i * 200_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
         e.event_record(t, at + 3_000..at + 4_000, GPU0, 1);
         e.launch(t, at + 5_000..at + 6_000, GPU0, at + 41_000..at + 90_000, KERNEL);
         e.event_sync(t, at + 10_000..at + 43_000, 1);
     }
     let plan = plan(&e, &site("S1"));
-    let acts = acts(&plan, "as recorded");
-    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host")).collect();
-    assert_eq!(order, ["spin 36000", "record 0", "spin 49000", "sync event 0 S1"]);
+    assert_eq!(order(&plan, "as recorded"), ["spin 36000", "record 0", "spin 49000", "sync event 0 S1"]);
 }
 
 /// Blocking copies, frees, memsets, graph launches, collectives, copies inside the device, a product of 8-bit numbers.
 #[test]
 fn every_kind_of_call_has_its_act() {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..3i64 {
         let at = i * 1_000_000;
         e.nvtx(t, at..at + 900_000, &format!("step {i}"));
@@ -392,11 +378,9 @@ fn every_kind_of_call_has_its_act() {
         e.free(t, at + 100_000..at + 110_000);
     }
     let plan = plan(&e, &ReplayRequest::default());
-    let acts = acts(&plan, "as recorded");
-    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host ")).collect();
     let id = |api: &str| plan.sites.iter().find(|s| s.api == api).expect("a site").id.clone();
     assert_eq!(
-        order,
+        order(&plan, "as recorded"),
         [
             "memset 1048576",
             "spin 50000",
@@ -416,10 +400,9 @@ fn every_kind_of_call_has_its_act() {
 /// Work on another GPU is left out, and said to be.
 #[test]
 fn one_gpu_is_replayed() {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     let far = Gpu { device: 1, stream: 7 };
-    for i in 0..3i64 {
-        let at = i * 200_000;
+    for at in (0..3i64).map(|i| i * 200_000) {
         e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
         e.launch(t, at + 3_000..at + 4_000, far, at + 5_000..at + 150_000, KERNEL);
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 43_000, GPU0);
@@ -435,23 +418,21 @@ fn one_gpu_is_replayed() {
 /// cuBLAS clears four bytes before some products, and does so in the replay too.
 #[test]
 fn memsets_of_cublas_are_left_to_it() {
-    let (mut e, t) = empty();
-    for i in 0..3i64 {
-        let at = i * 200_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..3i64).map(|i| i * 200_000) {
         e.memset(t, at..at + 1_000, 4, GPU0, at + 2_000..at + 3_000);
         e.launch(t, at + 1_200..at + 2_000, GPU0, at + 4_000..at + 40_000, GEMM);
         e.memset(t, at + 3_000..at + 4_000, 4, GPU0, at + 41_000..at + 42_000);
         e.launch(t, at + 4_200..at + 5_000, GPU0, at + 43_000..at + 44_000, KERNEL);
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 47_000, GPU0);
     }
-    let acts = acts(&plan(&e, &site("S1")), "as recorded");
-    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host ")).collect();
+    let order = order(&plan(&e, &site("S1")), "as recorded");
     assert_eq!(order, ["gemm 0", "memset 4", "spin 1000", "sync stream 0 S1"]);
 }
 
 #[test]
 fn captures_without_a_plan_say_why() {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     e.call(t, "cudaMalloc", 0..1_000);
     let error = try_plan(&e, &ReplayRequest::default()).expect_err("no waits");
     assert!(error.contains("no host thread waits"), "{error}");
@@ -465,9 +446,8 @@ fn captures_without_a_plan_say_why() {
 /// A stretch with more calls than anybody reads is cut, and says so.
 #[test]
 fn long_stretches_are_cut() {
-    let (mut e, t) = empty();
-    for i in 0..30_000i64 {
-        let at = i * 1_000;
+    let (mut e, t) = empty_of(Schema::V2025_3);
+    for at in (0..30_000i64).map(|i| i * 1_000) {
         e.launch(t, at..at + 500, GPU0, at + 600..at + 900, KERNEL);
     }
     e.sync(t, "cudaStreamSynchronize", 30_000_000..30_001_000, GPU0);
@@ -480,7 +460,7 @@ fn long_stretches_are_cut() {
 /// Times at the edges of what is read overflow nothing.
 #[test]
 fn damaged_times_do_no_harm() {
-    let (mut e, t) = empty();
+    let (mut e, t) = empty_of(Schema::V2025_3);
     const FAR: i64 = i64::MAX / 4;
     e.launch(t, -FAR..-FAR + 5, GPU0, -FAR + 6..FAR - 10, GEMM);
     e.sync(t, "cudaStreamSynchronize", 0..FAR, GPU0);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cli::{program, sample};
-use crate::export::{GPU0, Schema};
+use crate::export::{GPU0, Schema, empty_of};
 use std::process::Command;
 use sync_report::replay::python;
 
@@ -65,8 +65,7 @@ fn the_script_of_an_upload() {
 fn hostile_names_stay_text() {
     const EVIL: &str =
         "ampere_sgemm_128x64_tn\"),]\nimport os; os.abort() # \\\" ''' \"\"\" \u{2028}\r{x}%s\u{1f680}";
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(1, 1);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..4i64 {
         let at = i * 100_000;
         e.nvtx(t, at..at + 90_000, &format!("step\"\"\"\nraise SystemExit(7) # {i}"));

@@ -1,8 +1,6 @@
 //! What waits of a site waited for: streams, operations, collectives; and less that would have done.
 
 use super::*;
-use sync_report::analysis::Options;
-use sync_report::analysis::pricing::Scenario;
 use sync_report::model::{Awaited, Report, Site};
 use sync_report::vocabulary::Change;
 
@@ -82,8 +80,7 @@ fn a_device_synchronisation_says_how_long_each_stream_held_it() {
 fn a_narrower_wait_has_a_price() {
     let e = two_streams();
     let priced = |change| {
-        let scenario = Scenario { fixes: vec![("S1".to_owned(), change)], ..Scenario::default() };
-        let report = look::report_with(&e, &Options { scenario, ..look::options() });
+        let report = look::report_with(&e, &look::asking(&[("S1", change)]));
         let saving = report.sites[0].recoverable.clone().expect("a price");
         assert_eq!((saving.change, saving.simulated), (change, true));
         saving.alone_ns
@@ -105,8 +102,7 @@ fn a_read_waits_for_its_own_copy_only() {
             e.python(call, &[("step", "/w/train.py", 24)]);
         }
     }
-    let scenario = Scenario { fixes: vec![("S1".to_owned(), Change::Narrow)], ..Scenario::default() };
-    let report = look::report_with(&e, &Options { scenario, ..look::options() });
+    let report = look::report_with(&e, &look::asking(&[("S1", Change::Narrow)]));
     assert_eq!(report.sites[0].awaited.as_ref().expect("asked for").narrow, None);
     assert_eq!(report.sites[0].recoverable.as_ref().expect("a price").alone_ns, 0);
 }

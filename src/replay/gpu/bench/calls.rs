@@ -176,7 +176,7 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, [i64; 3])> {
     let of = |name| calls.iter().position(|c| c.0 == name && c.1 == Short).map(|i| &samples[i]);
     let back = |name| match (of(Call::Seen), of(name)) {
         // Not below 0: seeing the flag takes its way over the bus.
-        (Some(seen), Some(waited)) => rounds::savings(waited, seen).median_ns.max(0),
+        (Some(seen), Some(waited)) => rounds::spread(rounds::saved(waited, seen)).median_ns.max(0),
         _ => 0,
     };
     let costs = calls.iter().zip(&samples).map(|(&(name, pending, _), samples)| CallCost {

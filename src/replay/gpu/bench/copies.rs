@@ -7,7 +7,6 @@ use crate::replay::error::ReplayError;
 use crate::replay::gpu::cuda::Result;
 use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
-use crate::replay::gpu::spin;
 use crate::replay::rounds::{self, Sample};
 
 /// Larger than the caches of most hosts, and long enough (a few ms) for its start not to count.
@@ -60,7 +59,7 @@ pub fn overhead(gpu: &Gpu) -> Result<i64> {
     let device = DeviceMemory::new(&gpu.context, SMALL, "a few bytes")?;
     let pinned = HostBuffer::pinned(&gpu.context, SMALL)?;
     let copy = PreparedCopy::host(&device, 0, &pinned, 0, SMALL)?;
-    let run = || spin::queued(&gpu.stream, &gpu.spin, 32, |_| copy.upload_async(&gpu.stream));
+    let run = || gpu.spin.queued(32, |_| copy.upload_async(&gpu.stream));
     run()?;
     Ok((run()? - gpu.spin.gap_ns).max(0))
 }

@@ -72,7 +72,7 @@ fn two_gpus(gpu: &Gpu, rounds: u32, checked: &mut Checked) -> Result<Vec<LoopCos
     let shape = Shape::square(100, FP32);
     let mut operands = Operands::new(gpu, &[shape])?;
     let placed = operands.place(&shape)?;
-    operands.check(gpu, &gpu.blas, &placed, checked)?;
+    operands.check(gpu, &placed, checked)?;
     let launch = || gpu.blas.launch(&placed.product);
     // As torch.cuda.synchronize(device) does: changes to the device and back.
     let synchronize = |context: &Rc<Context>| {

@@ -118,7 +118,7 @@ pub fn self_test(options: &Options) -> Result<Vec<String>> {
     lines.push(products::self_test(&gpu)?);
     cuda::doing("checking kernels of a given length");
     const WANTED_NS: i64 = 50_000;
-    let took = gpu.spin.spacing(&gpu.stream, gpu.spin.kernel(WANTED_NS))? - gpu.spin.gap_ns;
+    let took = gpu.spin.spacing(gpu.spin.kernel(WANTED_NS))? - gpu.spin.gap_ns;
     lines.push(format!(
         "kernels of 50 µs take {}, by {}; {} between two",
         crate::text::duration(took),
@@ -141,9 +141,9 @@ fn places(gpu: &Gpu) -> Result<String> {
     let (other, spin) = (Stream::new(&gpu.context)?, &gpu.spin);
     let event = || Event::new(&gpu.context, EventKind::Timing);
     let (from, end, to) = (event()?, event()?, event()?);
-    spin.take_places(&gpu.stream, &gpu.limits)?;
+    spin.take_places()?;
     let pair = |place: StandIn| {
-        let kernel = spin.kernel_in_place(LONG_NS, place, &gpu.limits);
+        let kernel = spin.kernel_in_place(LONG_NS, place);
         gpu.context.synchronize()?;
         from.record(&gpu.stream)?;
         spin.launch(&gpu.stream, kernel)?;

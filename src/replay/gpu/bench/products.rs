@@ -25,7 +25,7 @@ pub fn measure(
             announce(&shape.to_string());
             let mut operands = Operands::new(gpu, &[shape])?;
             let placed = operands.place(&shape)?;
-            operands.check(gpu, &gpu.blas, &placed, checked)?;
+            operands.check(gpu, &placed, checked)?;
             let pieces = [Piece::Product(placed), Piece::Wait];
             let read = |to: &HostBuffer| operands.read_result(&placed, to, 2);
             let effort = Effort::exactly(work.rounds);
@@ -39,7 +39,7 @@ pub fn measure(
             };
             let with = ways.map(cost).collect();
             all.push(ProductCost { size, type_name: type_name(types), without, with });
-            operands.check(gpu, &gpu.blas, &placed, checked)?;
+            operands.check(gpu, &placed, checked)?;
         }
     }
     Ok(all)
@@ -57,7 +57,7 @@ pub fn self_test(gpu: &Gpu) -> Result<String> {
                 let shape = Shape { m, n, k, batch, transpose_a, transpose_b, element, compute };
                 let mut operands = Operands::new(gpu, &[shape])?;
                 let placed = operands.place(&shape)?;
-                operands.check(gpu, &gpu.blas, &placed, &mut checked)?;
+                operands.check(gpu, &placed, &mut checked)?;
                 products += 1;
             }
         }
