@@ -106,7 +106,7 @@ pub fn last<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
 
 /// The call that a path ends at.
 pub fn call<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
-    if let Node::ExprCall(call) = last(path)? { Some(call) } else { None }
+    last(path)?.expr_call()
 }
 
 /// The last name of what the call that a path ends at calls; empty where it ends at none.
@@ -116,17 +116,17 @@ pub fn callee<'a>(path: &[Node<'a>]) -> &'a str {
 
 /// The attribute that a path ends at.
 pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
-    if let Node::ExprAttribute(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.expr_attribute()
 }
 
 /// The function definition that a path ends at.
 pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
-    if let Node::StmtFunctionDef(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.stmt_function_def()
 }
 
 /// The class definition that a path ends at.
 pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
-    if let Node::StmtClassDef(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.stmt_class_def()
 }
 
 /// The call that the last node is an argument of, other than by name.
