@@ -2,6 +2,7 @@
 
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::model::{Frame, Report, Site};
+pub use crate::verdict::source::apply;
 use crate::verdict::source::{self, SourceTree};
 use crate::vocabulary::Class;
 use std::collections::BTreeMap;
@@ -144,17 +145,4 @@ fn make(before: &str, edits: &[&Edit]) -> Option<String> {
         after.replace_range(line, "");
     }
     source::parses(&after).then_some(after)
-}
-
-/// The text with ascending replacements made; `None` where they overlap or leave it.
-pub fn apply(before: &str, all: &[&Replacement]) -> Option<String> {
-    let (mut after, mut at) = (String::with_capacity(before.len()), 0);
-    for one in all {
-        let (start, end) = (one.start as usize, one.end as usize);
-        after.push_str(before.get(at..start)?);
-        after.push_str(&one.text);
-        at = end;
-    }
-    after.push_str(before.get(at..)?);
-    Some(after)
 }

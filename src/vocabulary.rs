@@ -55,6 +55,19 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// Makes a method for each text of a row, which says it in place of what the row started from.
+macro_rules! texts {
+    ($row:ident: $($name:ident($text:ty) => $($field:ident).+;)+) => {
+        impl $row {$(
+            const fn $name(mut self, text: $text) -> Self {
+                self.$($field).+ = text;
+                self
+            }
+        )+}
+    };
+}
+pub(crate) use texts;
+
 words! {
     /// Whether the CPU needed the GPU's result.
     Class {

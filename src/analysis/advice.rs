@@ -163,7 +163,7 @@ fn reads_little(copy: Copy) -> bool {
 fn is_by_name(site: &Site) -> bool {
     let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
     let unseen = site.bundle.attribution == Attribution::PythonBacktrace && site.inside.is_none();
-    !unseen || site.line_text.as_deref().is_none_or(named)
+    !unseen || site.line_text().is_none_or(named)
 }
 
 #[cfg(test)]

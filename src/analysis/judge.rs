@@ -142,7 +142,6 @@ impl Judge<'_> {
         Subject {
             bundle,
             sources: &self.sources,
-            waits: bundle.waits.len(),
             foreign: self.programs.toolkit(bundle.pid).is_some(),
             shared: self.programs.shared(bundle.pid),
             other_device: of(&|w| w.not_for.is_some() || beside(w)),

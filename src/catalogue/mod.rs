@@ -2,7 +2,7 @@
 //!
 //! One file per subject holds the entries; `lookup` finds them.
 
-use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, words};
+use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, texts, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -285,19 +285,8 @@ impl LibrarySite {
     }
 }
 
-/// Makes a method for each text of an entry, which says it in place of what the entry started from.
-macro_rules! says {
-    ($($name:ident($text:ty) => $($field:ident).+;)+) => {
-        impl Pattern {$(
-            const fn $name(mut self, text: $text) -> Self {
-                self.$($field).+ = text;
-                self
-            }
-        )+}
-    };
-}
-
-says! {
+texts! {
+    Pattern:
     category(Category) => category;
     triggers(&'static [&'static str]) => triggers;
     op(&'static str) => op;

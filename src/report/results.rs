@@ -140,7 +140,7 @@ impl<'a> Sites<'a> {
             backward: self.backward(site),
             native: native::readable(&b.chain),
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
-            source: site.line_text.clone(),
+            source: site.line_text().map(str::to_owned),
             snippet: site.snippet.clone(),
             thread: self.thread(&waits.threads, b.role),
             process: awaited::process(found, self.number, b.pid),

@@ -114,18 +114,6 @@ impl Rule {
         Self { strays: true, ..self }
     }
 
-    const fn looks_at(self, looks_at: &'static str) -> Self {
-        Self { looks_at, ..self }
-    }
-
-    const fn proves(self, proves: &'static str) -> Self {
-        Self { proves, ..self }
-    }
-
-    const fn example(self, example: &'static str) -> Self {
-        Self { example, ..self }
-    }
-
     /// Whether its id is a letter and a number, not a word.
     pub fn has_number(&self) -> bool {
         self.id.as_str().ends_with(|c: char| c.is_ascii_digit())
@@ -135,6 +123,13 @@ impl Rule {
     pub fn grades(&self) -> impl Iterator<Item = &'static Grade> {
         grade::ALL.iter().filter(|grade| grade.rule == self.id)
     }
+}
+
+crate::vocabulary::texts! {
+    Rule:
+    looks_at(&'static str) => looks_at;
+    proves(&'static str) => proves;
+    example(&'static str) => example;
 }
 
 /// The verdict of one rule; below [`DECIDED`] its class is left open.

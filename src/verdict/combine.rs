@@ -26,15 +26,13 @@ pub struct Combined {
     pub verdict: Verdict,
     /// The reading that the verdict rests on or agrees with.
     pub reading: Option<Reading>,
-    /// The line as it stands in the file, where it could be read.
-    pub line_text: Option<String>,
     /// A file was there, but its line is not what ran.
     pub stale: bool,
 }
 
 /// Combines the trace's verdict with a finding in the source.
 pub fn combine(trace: Verdict, finding: Finding) -> Combined {
-    let mut combined = Combined { verdict: trace, reading: None, line_text: None, stale: false };
+    let mut combined = Combined { verdict: trace, reading: None, stale: false };
     match finding {
         Finding::NoSource => {}
         Finding::Stale { reason } => {
@@ -44,7 +42,6 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
         }
         Finding::Read(reading) => {
             combined.verdict = weigh(combined.verdict, reading.verdict.clone());
-            combined.line_text.clone_from(&reading.line_text);
             combined.reading = Some(reading);
         }
     }
@@ -235,7 +232,7 @@ mod tests {
     fn a_stale_line_changes_nothing_but_says_so() {
         let finding = Finding::Stale { reason: "nothing on the line waits".into() };
         let combined = combine(verdict(Kind::ValueRead, 0.5, RuleId::R20), finding);
-        assert!(combined.stale && combined.line_text.is_none());
+        assert!(combined.stale && combined.reading.is_none());
         assert_eq!(combined.verdict.evidence.len(), 2);
     }
 }

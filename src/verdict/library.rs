@@ -130,7 +130,8 @@ fn only_wraps(frames: &[PyFrame]) -> bool {
 /// The advice of an entry for a script that people copy, where the user's line is the script's and the verdict agrees
 /// with it. The source has decided by then: the line alone would be too little.
 pub fn advise(bundle: &Bundle, combined: &mut Combined) {
-    let Some((frame, line)) = bundle.user_frame().zip(combined.line_text.as_deref()) else { return };
+    let line = combined.reading.as_ref().and_then(|reading| reading.line_text.as_deref());
+    let Some((frame, line)) = bundle.user_frame().zip(line) else { return };
     let entry = catalogue::script_site(&frame.file, &frame.function, line);
     if let Some(entry) = entry.filter(|entry| entry.kind == Some(combined.verdict.kind)) {
         combined.verdict.pattern = Some(entry.id);

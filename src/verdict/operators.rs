@@ -86,6 +86,11 @@ impl Operation {
         Self { spared: Some((argument, place, how)), ..self }
     }
 
+    /// With such functions below its methods.
+    const fn below(self, parts: &'static str) -> Self {
+        Self { below: Names(parts), ..self }
+    }
+
     /// Whether a chain with that Python method has the method and the functions that the row names.
     fn is_made<S: AsRef<str>>(&self, method: Option<&str>, chain: &[S]) -> bool {
         let is = |part: &str| chain.iter().any(|symbol| symbol.as_ref().contains(part));
@@ -113,17 +118,6 @@ const fn as_entry(pattern: PatternId) -> Operation {
 /// Methods that upload.
 const fn uploads(pattern: PatternId, methods: &'static str) -> Operation {
     Operation { way: Some(Direction::HostToDevice), methods: Names(methods), ..as_entry(pattern) }
-}
-
-/// Methods, and functions below them, that make a number of a tensor.
-const fn converts(
-    methods: &'static str,
-    below: &'static str,
-    pattern: PatternId,
-    because: &'static str,
-) -> Operation {
-    let row = op("", pattern, because).reads(methods, "");
-    Operation { below: Names(below), ..row }
 }
 
 /// Operators below the named ones: each stands in chains and ranges of many rows, and tells only how the wait comes about.
@@ -229,13 +223,13 @@ const OPERATIONS: &[Operation] = &[
     as_entry(D03).reads("type", ""),
     as_entry(D04).reads("copy_", ""),
     // Inside `backward()`: the gradient of a copy to the CPU.
-    Operation { below: Names("ToCopyBackward"), ..uploads(C21, "") },
+    uploads(C21, "").below("ToCopyBackward"),
     // C++ code that makes a tensor of its own values, or moves its arguments, in operators.
-    Operation { below: Names("at::detail::tensor_backend native::ctc_loss"), ..uploads(C22, "") },
+    uploads(C22, "").below("at::detail::tensor_backend native::ctc_loss"),
     uploads(C01, "tensor as_tensor new_tensor asarray from_numpy pynew legacy_tensor_ctor"),
     uploads(C04, "copy_"),
     // Lists and tensors as indices; a single element is written by a copy.
-    Operation { below: Names("index_put applySlicing"), ..uploads(C05, "setitem") },
+    uploads(C05, "setitem").below("index_put applySlicing"),
     uploads(C06, "setitem"),
     uploads(C07, "getitem"),
     uploads(C09, "where"),
@@ -244,28 +238,18 @@ const OPERATIONS: &[Operation] = &[
 /// Where Python asks a tensor for a number, whatever operator that calls: the first whose method and functions a chain names.
 const CONVERSIONS: &[Operation] = &[
     // A number that becomes an element of a tensor is only read.
-    converts("index_scalar", "store_scalar", A01, ""),
-    converts(
-        "index_scalar",
-        "",
-        A08,
-        "names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number",
-    )
-    .unseen(grade::R18_NUMBER),
-    converts(
-        "arange",
-        "PythonArgs::scalar",
-        A07,
-        "names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has",
-    )
-    .unseen(grade::R18_NUMBER),
-    converts(
-        "",
-        "PythonArgs::scalar",
-        A11,
-        "converts a GPU tensor into a Python number argument: the value goes straight back to the GPU",
-    )
-    .graded(grade::R18_ARGUMENT, grade::S11),
+    as_entry(A01).reads("index_scalar", "").below("store_scalar"),
+    op("", A08, "names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number")
+        .reads("index_scalar", "")
+        .unseen(grade::R18_NUMBER),
+    op("", A07, "names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has")
+        .reads("arange", "")
+        .below("PythonArgs::scalar")
+        .unseen(grade::R18_NUMBER),
+    op("", A11, "converts a GPU tensor into a Python number argument: the value goes straight back to the GPU")
+        .reads("", "")
+        .below("PythonArgs::scalar")
+        .graded(grade::R18_ARGUMENT, grade::S11),
 ];
 
 /// The first operation that one of these operators is.

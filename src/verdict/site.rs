@@ -27,8 +27,6 @@ pub struct Site {
     pub verdict: Verdict,
     /// The expression that waits and where its value goes; `None` where the source was not read or does not fit.
     pub reading: Option<Reading>,
-    /// The user line as it stands in the file; `None` where there is no file.
-    pub line_text: Option<String>,
     /// A file was there, but its line is not what ran.
     pub stale: bool,
     /// The user line and those around it, where it is what ran.
@@ -49,10 +47,15 @@ pub struct Path {
 impl Site {
     /// The site of one bundle.
     pub fn new(bundle: Bundle, inside: Option<Inside>, combined: Combined) -> Self {
-        let Combined { verdict, reading, line_text, stale } = combined;
+        let Combined { verdict, reading, stale } = combined;
         let callers = bundle.user_stack().iter().skip(1).cloned().collect();
         let paths = vec![Path { callers, waits: bundle.waits.clone() }];
-        Self { bundle, paths, inside, verdict, reading, line_text, stale, snippet: None, key: String::new() }
+        Self { bundle, paths, inside, verdict, reading, stale, snippet: None, key: String::new() }
+    }
+
+    /// The user line as it stands in the file; `None` where there is no file.
+    pub fn line_text(&self) -> Option<&str> {
+        self.reading.as_ref()?.line_text.as_deref()
     }
 
     /// The library's line that waits below the user's.
@@ -78,7 +81,7 @@ impl Site {
 
     /// Looks up the user line with those around it, unless the file is known to have changed.
     pub fn quote(&mut self, sources: &SourceTree) {
-        let frame = self.bundle.user_frame().filter(|_| self.line_text.is_some() && !self.stale);
+        let frame = self.bundle.user_frame().filter(|_| self.line_text().is_some());
         self.snippet = frame.and_then(|f| sources.snippet(&f.file, f.line));
     }
 }

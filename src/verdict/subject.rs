@@ -11,7 +11,6 @@ pub struct Subject<'a> {
     pub bundle: &'a Bundle,
     /// Where the lines of library code may be read.
     pub sources: &'a SourceTree,
-    pub waits: usize,
     /// The process is not PyTorch's: what no source tells.
     pub foreign: bool,
     /// What shows that its host may see what kernels write without a copy.

@@ -176,12 +176,13 @@ fn idle(s: &Subject) -> Option<Verdict> {
     let one = "all GPU work that it could wait for had ended before it began; it cost only the call";
     let all = "waits began when all GPU work that they could wait for had ended; they cost only the call";
     // With its number: other waits of the line may have found work.
-    let text = if s.waits == 1 { one.to_owned() } else { format!("{} {all}", s.waits) };
+    let waits = s.bundle.waits.len();
+    let text = if waits == 1 { one.to_owned() } else { format!("{waits} {all}") };
     let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle.blocking), text);
     if s.other_device > 0 {
         let text = format!(
-            "{} of {} returned while a device still worked: it was not that device they waited for",
-            s.other_device, s.waits
+            "{} of {waits} returned while a device still worked: it was not that device they waited for",
+            s.other_device
         );
         v.evidence.push(Evidence::new(RuleId::Device, text));
     } else if s.device_unknown {

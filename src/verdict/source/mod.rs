@@ -14,6 +14,7 @@ pub(super) use infer::sinks;
 pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
+pub use mend::text::apply;
 pub use parse::{Refused, SourceRoot, SourceTree};
 
 use crate::model::Frame;
@@ -84,7 +85,7 @@ pub fn raced(tree: &SourceTree, recorded: &str, line: u32, function: &str, up: b
 pub fn unused_imports(before: &str, after: &str) -> Vec<std::ops::Range<usize>> {
     let parse = |text: &str| parse::Source::parse(text.as_bytes().to_vec()).ok();
     let Some((before, after)) = parse(before).zip(parse(after)) else { return Vec::new() };
-    mend::imports::unused(&before, &after).into_iter().map(std::ops::Range::from).collect()
+    mend::unused_imports(&before, &after).into_iter().map(std::ops::Range::from).collect()
 }
 
 /// Whether a text is Python without a syntax error.
@@ -113,13 +114,9 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();
         Case { site, here, sync: candidate.sync, text: &text }.judge()
     });
-    match combine(&file, judged.collect(), alike) {
-        Some(reading) => {
-            let line_text = Some(file.line_text(frame.line).to_owned());
-            Finding::Read(Reading { line_text, ..reading })
-        }
-        None => Finding::Stale { reason: "nothing on the line waits".into() },
-    }
+    let line_text = Some(file.line_text(frame.line).to_owned());
+    let reading = combine(&file, judged.collect(), alike);
+    reading.map_or(Finding::NoSource, |reading| Finding::Read(Reading { line_text, ..reading }))
 }
 
 /// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and all read `alike`, or of

@@ -199,7 +199,7 @@ impl<'a> Observer<'a> {
 }
 
 /// Blocks of a kernel's grid along its first side, or bytes of a copy.
-fn size(ops: &Ops, op: OpId) -> Option<u64> {
+pub(super) fn size(ops: &Ops, op: OpId) -> Option<u64> {
     match ops.kind(op) {
         OpKind::Kernel => Some(u64::from(ops.grid(op))).filter(|&g| g > 0),
         _ => ops.copy(op).map(|c| c.bytes),

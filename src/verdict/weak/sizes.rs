@@ -5,8 +5,8 @@
 //!  stream 7  [count][D2H] [gather, 12 blocks] …  [count][D2H] [gather, 12 blocks]    the same: the host may know it
 //! ```
 
+use super::observe::size;
 use crate::profile::Profile;
-use crate::profile::ops::OpKind;
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::sites::{Bundle, neighbours};
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
@@ -45,10 +45,7 @@ impl Sizes {
     ///
     /// Cost: two binary searches a wait, at most [`LOOKED_AT`] of them.
     pub fn after(bundle: &Bundle, profile: &Profile, devices: &Devices, waits: &Waits) -> Self {
-        let size = |op| match profile.ops.kind(op) {
-            OpKind::Kernel => (profile.ops.kernel(op), u64::from(profile.ops.grid(op))),
-            _ => (None, profile.ops.copy(op).map_or(0, |copy| copy.bytes)),
-        };
+        let size = |op| (profile.ops.kernel(op), size(&profile.ops, op).unwrap_or(0));
         let rows = bundle.waits.iter().take(LOOKED_AT).map(|&wait| {
             let around = neighbours::around(profile, devices, &waits[wait]);
             around.after.iter().copied().take(COMPARED).map(size).collect()

@@ -251,7 +251,7 @@ fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
 
 /// Whether the class of a method keeps sums, counts or means, as meters do.
 fn averages(method: &[Node<'_>]) -> bool {
-    nodes::class_scope(method).is_some_and(|at| has_field(&method[..=at], sinks::KEPT))
+    nodes::class_around(method).is_some_and(|class| has_field(class, sinks::KEPT))
 }
 
 /// Whether the code of a class names one of these fields of `self`.

@@ -1,7 +1,7 @@
 //! Following a value that an attribute holds: to the reads of the attribute anywhere in the file, and through methods that only
 //! hand it out to those who ask them.
 
-use super::tracer::{Tracer, function_name};
+use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::{Names, Whose, sinks};
@@ -92,13 +92,13 @@ impl<'a> Tracer<'a, '_> {
                 }
                 used.sink = Sink::Stored;
                 // What a container of the program keeps in the host's form it keeps for code of the host.
-                let accessor = function_name(read);
+                let accessor = nodes::function_name(read);
                 if ACCESSORS.has(accessor) && is_of_host(&used.value) {
                     used.what = format!("kept as an array or a list, which `{accessor}` hands out").into();
                     (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
                 }
                 // What a framework asks a metric for is a figure to show.
-                if used.value.summed && !used.value.data && sinks::is_metric(function_name(read)) {
+                if used.value.summed && !used.value.data && sinks::is_metric(accessor) {
                     (used.sink, used.limit) = (Sink::Log, grade::RECORDED);
                 }
             }
@@ -124,7 +124,7 @@ impl<'a> Tracer<'a, '_> {
         if !self.seen.insert((ast.range, format!("{name}()"))) {
             return true;
         }
-        let class = nodes::class_scope(&read[..=at]).map(|at| read[..=at].to_vec());
+        let class = nodes::class_around(&read[..=at]).map(<[_]>::to_vec);
         let property = ast.decorator_list.iter().any(nodes::is_property);
         let calls = nodes::find(&read[..1], &mut |path| match last(path) {
             Some(Node::ExprAttribute(ast)) => property && ast.attr.as_str() == name,
@@ -162,11 +162,9 @@ impl<'a> Tracer<'a, '_> {
 /// The function around, if its name says that it records what it is given, and it gives nothing back: `add_scalar`,
 /// `log_metrics`, `set_postfix`.
 fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
-    let function = nodes::function_around(path);
-    let name =
-        nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| sinks::is_log_name(name))?;
+    let name = Some(nodes::function_name(path)).filter(|name| sinks::is_log_name(name))?;
     let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
-    (!nodes::any(function, answers)).then_some(name)
+    (!nodes::any(nodes::function_around(path), answers)).then_some(name)
 }
 
 /// Methods by which a container hands out what it keeps.
@@ -179,8 +177,7 @@ fn is_of_host(value: &Value) -> bool {
 
 /// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.
 fn constructed(path: &[Node<'_>], target: &ExprAttribute) -> Option<Step> {
-    let constructor = nodes::function(nodes::function_around(path))?;
-    let own = constructor.name.as_str() == "__init__" && dotted(&target.value) == "self";
+    let own = nodes::function_name(path) == "__init__" && dotted(&target.value) == "self";
     own.then(|| Step::Field(target.attr.to_string(), None))
 }
 

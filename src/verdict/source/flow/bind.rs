@@ -5,7 +5,7 @@ use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, What, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
 use crate::verdict::source::infer::{
-    ARRAYS, DICTS, NUMPY, Names, Placement, function_of, joins_arrays, sinks,
+    ARRAYS, DICTS, JOINS_ARRAYS, NUMPY, Names, Placement, function_of, sinks,
 };
 use crate::verdict::source::parse::{
     Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
@@ -351,7 +351,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                     || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
                     || ARRAYS.has(base)
                         && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
-                            || joins_arrays(name));
+                            || JOINS_ARRAYS.has(name));
                 match nodes::receiver(call) {
                     _ if own || PARTS.has(name) => Some(own),
                     Some(same) if FORMS.has(name) => made(same),

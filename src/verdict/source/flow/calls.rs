@@ -327,7 +327,7 @@ fn parameter(
             Some(name) => name.to_string(),
             None => steps.pop().and_then(key)?,
         };
-        if parameters.iter_non_variadic_params().any(|one| *one.name() == *name) {
+        if parameters.find(&name).is_some() {
             return Some((name, steps));
         }
         steps.push(Step::Key(name));

@@ -2,11 +2,13 @@
 
 use crate::verdict::source::infer::{Names, sinks};
 use crate::verdict::source::parse::{Node, Source, function_scope, last, nodes, scope, within};
+use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
-/// Whether a test, in lower case, looks for values that are not finite.
+/// Whether a test looks for values that are not finite.
 pub fn is_about_nan(test: &str) -> bool {
+    let test = test.to_ascii_lowercase();
     ["nan", "inf", "finite"].iter().any(|word| test.contains(word))
 }
 
@@ -18,8 +20,8 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
         Some(Node::ElifElseClause(ast)) => (ast.test.as_ref(), &ast.body),
         parent => return matches!(parent, Some(Node::StmtAssert(_))),
     };
-    let Some(test) = test.map(|test| file.slice(test.range()).to_ascii_lowercase()) else { return false };
-    let nan = is_about_nan(&test);
+    let Some(test) = test else { return false };
+    let nan = is_about_nan(file.slice(test.range()));
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
         Stmt::Expr(ast) => {
@@ -161,8 +163,9 @@ const fn computes(value: &Expr) -> bool {
 
 /// Whether a branch only leaves out of sums what is not finite: `if isfinite(v): total += v; n += 1`.
 pub fn is_filter(ast: &StmtIf, file: &Source) -> bool {
-    let test = file.text(&*ast.test).to_ascii_lowercase();
-    is_about_nan(&test) && ast.elif_else_clauses.is_empty() && ast.body.iter().all(Stmt::is_aug_assign_stmt)
+    is_about_nan(file.slice(ast.test.range()))
+        && ast.elif_else_clauses.is_empty()
+        && ast.body.iter().all(Stmt::is_aug_assign_stmt)
 }
 
 /// Whether the last node of `path` is the test of an `assert`, or an operand of it.
@@ -240,7 +243,7 @@ fn stops(call: &ExprCall) -> bool {
 
 /// The innermost `if` of the function that lets the last node run only now and then.
 pub fn rare<'a>(path: &[Node<'a>]) -> Option<&'a StmtIf> {
-    under(path, |test| takes_turns(test) || any(test, is_rank))
+    under(path, |test| takes_turns(test) || any_over_expr(test, is_rank))
 }
 
 /// The innermost `if` around the last node whose test is one of these.
@@ -255,23 +258,15 @@ pub fn under<'a>(path: &[Node<'a>], wanted: fn(&Expr) -> bool) -> Option<&'a Stm
 
 /// Whether a test holds every so many turns: `step % n == 0`; `i % 1` is always 0.
 pub fn takes_turns(test: &Expr) -> bool {
-    any(
+    any_over_expr(
         test,
-        |node| matches!(node, Node::ExprBinOp(ast) if ast.op == Operator::Mod && nodes::int(&ast.right) != Some(1)),
+        |expr| matches!(expr, Expr::BinOp(ast) if ast.op == Operator::Mod && nodes::int(&ast.right) != Some(1)),
     )
 }
 
-fn any(test: &Expr, wanted: fn(Node<'_>) -> bool) -> bool {
-    nodes::any(&[Node::from(test)], &mut |path| last(path).is_some_and(wanted))
-}
-
 /// `rank == 0`, `is_main_process`.
-fn is_rank(node: Node<'_>) -> bool {
-    let name = match node {
-        Node::ExprName(ast) => ast.id.to_ascii_lowercase(),
-        Node::ExprAttribute(ast) => ast.attr.to_ascii_lowercase(),
-        _ => return false,
-    };
+fn is_rank(expr: &Expr) -> bool {
+    let name = nodes::name(expr).to_ascii_lowercase();
     name.ends_with("rank") || ["main_process", "is_master", "is_main"].iter().any(|part| name.contains(part))
 }
 

@@ -5,7 +5,7 @@ use super::device::{carried, combined, multiplies};
 use super::program::Program;
 use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Objects, Placement, Placements, joins_arrays, roles, sinks, tells_form};
+use crate::verdict::source::infer::{JOINS_ARRAYS, Objects, Placement, Placements, roles, sinks, tells_form};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, string, within};
 use ruff_python_ast::{
     DictItem, Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp,
@@ -232,8 +232,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             slice => constant_step(slice),
         };
         match (value.steps.pop(), chosen) {
-            (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
-            (Some(Step::Field(_, Some(a))), Some(Step::Index(b))) if a != b => Next::Done,
+            (Some(Step::Index(a) | Step::Field(_, Some(a))), Some(Step::Index(b))) if a != b => Next::Done,
             (Some(Step::Key(a) | Step::Field(a, _) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => {
                 Next::Done
             }
@@ -279,7 +278,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if tells_form(name, Some(call)) || number && is_type_tested(path, self.file) {
             return Next::Done;
         }
-        if roles::is_export(name) {
+        if roles::EXPORTS.has(name) {
             // As data or as a result, or figures to look at later.
             let figure = value.is_figure() || self.keeps_figures(call, nodes::range(path), path);
             let (limit, sink) = match figure {
@@ -373,7 +372,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtMatch(_) | Node::MatchCase(_) => self.branch(path, value, "the subject of a `match`"),
             Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
             Node::StmtAssert(_) | Node::StmtRaise(_) => ends(Sink::Error, "the text of an error"),
-            Node::StmtReturn(_) => match function_name(path) {
+            Node::StmtReturn(_) => match nodes::function_name(path) {
                 "__str__" | "__repr__" | "__format__" | "extra_repr" => {
                     ends(Sink::Log, "part of how the object prints")
                 }
@@ -452,15 +451,10 @@ fn joins_target(ast: &StmtAssign) -> bool {
     let ([target], Expr::Call(call)) = (ast.targets.as_slice(), &*ast.value) else { return false };
     let wanted = dotted(target);
     let parts = call.arguments.args.first().map_or(&[][..], nodes::listed);
-    joins_arrays(nodes::name(&call.func)) && parts.iter().any(|part| dotted(part) == wanted)
+    JOINS_ARRAYS.has(nodes::name(&call.func)) && parts.iter().any(|part| dotted(part) == wanted)
 }
 
 /// Whether the function around has no decorator, which could make something else of what it yields.
 fn is_plain_function(path: &[Node<'_>]) -> bool {
     nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.decorator_list.is_empty())
-}
-
-/// The name of the function around; empty where it has none.
-pub(super) fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
-    nodes::function(nodes::function_around(path)).map_or("", |ast| ast.name.as_str())
 }

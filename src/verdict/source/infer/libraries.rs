@@ -30,6 +30,8 @@ pub const ARRAYS: Names = Names("torch np numpy");
 pub const NUMERIC: Names = Names("torch np numpy math cmath jnp F");
 /// Functions of torch that make one tensor of several.
 pub const JOINS: Names = Names("cat concat stack hstack vstack");
+/// Functions of NumPy or torch that make one new array of several.
+pub const JOINS_ARRAYS: Names = Names("append concatenate concat cat stack vstack hstack array");
 /// Functions of `torch` that create a tensor of no data, on the host unless a device is given; those of NumPy are called so too.
 pub const FACTORIES: Names = Names(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
@@ -71,11 +73,6 @@ pub fn gives_host_values(module: &str) -> bool {
 /// Whether the functions of a module compute a host value from a host value.
 pub fn computes_on_host(module: &str) -> bool {
     HOST.has(module) || GENERIC.has(module)
-}
-
-/// Whether a function of NumPy or torch makes one new array of several.
-pub fn joins_arrays(function: &str) -> bool {
-    Names("append concatenate concat cat stack vstack hstack array").has(function)
 }
 
 /// Whether a function of torch makes a tensor of data that it is given.

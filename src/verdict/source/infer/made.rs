@@ -22,6 +22,11 @@ pub fn is_filled(expr: &Expr) -> bool {
     })
 }
 
+/// Whether an expression makes one tensor of several: `torch.cat(parts)`.
+pub fn joins(expr: &Expr) -> bool {
+    expr.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name))
+}
+
 /// What methods only give another form: `x` of `x.view(1, n).float()`.
 pub(super) fn unformed(expr: &Expr) -> &Expr {
     let formed = expr.as_call_expr().filter(|call| FORMING.has(nodes::name(&call.func)));
@@ -93,7 +98,7 @@ pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
             }),
             Expr::BinOp(ast) if nodes::is_number(&ast.left) => same(&ast.right),
             Expr::BinOp(ast) => same(&ast.left) && (nodes::is_number(&ast.right) || same(&ast.right)),
-            Expr::Call(call) if function_of(call, TORCH).is_some_and(|name| JOINS.has(name)) => {
+            made @ Expr::Call(call) if joins(made) => {
                 let parts = call.arguments.args.first().map(nodes::listed);
                 parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(same))
             }

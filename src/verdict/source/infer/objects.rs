@@ -2,7 +2,7 @@
 
 use super::changes::changes;
 use super::libraries::{DICTS, Names};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
+use crate::verdict::source::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
 use std::cell::Cell;
 
@@ -12,9 +12,6 @@ const MAX_STEPS: u8 = 4;
 const BUDGET: u32 = 100;
 /// Methods that give back the object that they are called on.
 const SAME_OBJECT: Names = Names("to cuda cpu eval train half float bfloat16 requires_grad_ compile");
-
-/// What a value is given, with the place.
-type Valued<'a> = (&'a Expr, Path<'a>);
 
 /// Answers about the objects of one file.
 pub struct Objects<'a> {
@@ -52,7 +49,7 @@ impl<'a> Objects<'a> {
         }
         match expr {
             Expr::Name(name) if matches!(name.id.as_str(), "self" | "cls") => {
-                nodes::class_scope(path).map(|at| path[..=at].to_vec())
+                nodes::class_around(path).map(<[_]>::to_vec)
             }
             Expr::Name(name) => {
                 let owner = scope::owner(path, &name.id);
@@ -114,15 +111,16 @@ impl<'a> Objects<'a> {
         let Some(ast) = expr.as_attribute_expr().filter(|ast| nodes::name(&ast.value) == "self") else {
             return false;
         };
-        let class = nodes::class_scope(path).and_then(|at| nodes::class(&path[..=at]));
+        let class = nodes::class_around(path).and_then(nodes::class);
         let module =
             |class: &StmtClassDef| class.bases().iter().any(|base| nodes::name(base).ends_with("Module"));
-        if !class.is_some_and(module) || nodes::in_init(path) {
+        let in_init = |path: &[Node<'a>]| nodes::function_name(path) == "__init__";
+        if !class.is_some_and(module) || in_init(path) {
             return false;
         }
         let spoils = |path: &Path<'a>| {
             let given = nodes::attribute(path).is_some_and(|ast| !ast.ctx.is_load());
-            (given || changes(path)) && !nodes::in_init(path)
+            (given || changes(path)) && !in_init(path)
         };
         let values = self.values_of(expr, path);
         let told = |value: &Expr| !value.is_none_literal_expr();
@@ -185,32 +183,31 @@ impl<'a> Objects<'a> {
     }
 
     /// Whether an object of one class may be one of the other: the same, or one derived from the other in the file.
-    fn related(&self, a: &Path<'a>, b: &Path<'a>) -> bool {
+    fn related(&self, a: &[Node<'a>], b: &[Node<'a>]) -> bool {
         same(a, b) || self.derived(a, b, 0) || self.derived(b, a, 0)
     }
 
-    fn derived(&self, class: &Path<'a>, base: &Path<'a>, steps: u8) -> bool {
+    fn derived(&self, class: &[Node<'a>], base: &[Node<'a>], steps: u8) -> bool {
         let mut bases = self.bases(class);
         steps <= MAX_STEPS && bases.any(|one| same(&one, base) || self.derived(&one, base, steps + 1))
     }
 
-    fn bases(&self, class: &Path<'a>) -> impl Iterator<Item = Path<'a>> {
+    fn bases(&self, class: &[Node<'a>]) -> impl Iterator<Item = Path<'a>> {
         let bases = nodes::class(class).into_iter().flat_map(StmtClassDef::bases);
         bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
     }
 
     /// The method that an object of the class answers with: its own, else that of a base class in the file.
-    pub fn method(&self, class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+    pub fn method(&self, class: &[Node<'a>], name: &str) -> Option<Path<'a>> {
         own_method(class, name).or_else(|| self.bases(class).find_map(|base| own_method(&base, name)))
     }
 
     /// The method that runs where one is called: that of the only derived class in the file, where it is left to those.
     pub fn answering(&self, method: Path<'a>) -> Path<'a> {
-        let open = nodes::function(&method).filter(|ast| is_left_open(ast)).zip(nodes::class_scope(&method));
-        let Some((ast, at)) = open else { return method };
-        let class = method[..=at].to_vec();
+        let open = nodes::function(&method).filter(|ast| is_left_open(ast)).zip(nodes::class_around(&method));
+        let Some((ast, class)) = open else { return method };
         let mut others = nodes::find(&[self.file.module()], &mut |path| nodes::class(path).is_some());
-        others.retain(|other| self.derived(other, &class, 0));
+        others.retain(|other| self.derived(other, class, 0));
         nodes::only(others.iter().filter_map(|other| own_method(other, &ast.name))).unwrap_or(method)
     }
 
@@ -249,9 +246,9 @@ fn makes_dict(value: &Expr) -> bool {
     }
 }
 
-fn own_method<'a>(class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+fn own_method<'a>(class: &[Node<'a>], name: &str) -> Option<Path<'a>> {
     let mut own = nodes::class(class)?.body.iter().filter_map(Stmt::as_function_def_stmt);
-    Some([class.as_slice(), &[own.find(|ast| &*ast.name == name)?.into()]].concat())
+    Some([class, &[own.find(|ast| &*ast.name == name)?.into()]].concat())
 }
 
 /// Whether a function does nothing of its own: `pass`, a text that describes it, an error.
@@ -263,7 +260,7 @@ fn is_left_open(function: &StmtFunctionDef) -> bool {
     })
 }
 
-fn same(a: &Path<'_>, b: &Path<'_>) -> bool {
+fn same(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
     nodes::range(a) == nodes::range(b)
 }
 

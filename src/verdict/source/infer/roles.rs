@@ -2,7 +2,7 @@
 
 use super::libraries::*;
 use super::sinks::*;
-use crate::verdict::source::parse::{Node, argument, dotted, nodes, split_callee, string, within};
+use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
@@ -43,7 +43,7 @@ pub enum Role {
 }
 
 /// Functions of a tensor library that take sizes.
-const SIZES: Names = Names(
+pub const SIZES: Names = Names(
     "zeros ones empty rand randn arange eye view reshape expand repeat split narrow unfold chunk tile pad \
      new_zeros new_ones new_empty resize_ topk unflatten range islice tril_indices triu_indices randperm \
      randint interpolate one_hot roll slice full new_full linspace broadcast_to",
@@ -88,11 +88,6 @@ fn is_score(name: &str) -> bool {
         "confusion_matrix classification_report roc_curve precision_recall_curve precision_recall_fscore_support",
     );
     name.ends_with("_score") || METRICS.has(name)
-}
-
-/// Whether a function takes sizes.
-pub fn takes_sizes(name: &str) -> bool {
-    SIZES.has(name)
 }
 
 /// What the call at the end of `path` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions
@@ -172,13 +167,9 @@ fn named(
             Role::Decide("the order of a heap")
         }
         // Drawn with these chances.
-        "choice" if argument(&call.arguments, "p", 3).is_some_and(|p| within(at, p.range())) => Role::Compute,
+        "choice" if is_given(call, at, "p", 3) => Role::Compute,
         // PyTorch wants the lengths on the host, to say how many sequences each time step has.
-        "pack_padded_sequence" | "_pack_padded_sequence"
-            if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
-        {
-            Role::Compute
-        }
+        "pack_padded_sequence" | "_pack_padded_sequence" if is_given(call, at, "lengths", 1) => Role::Compute,
         "len" | "isinstance" | "issubclass" | "hasattr" | "callable" | "type" | "id" if base.is_empty() => {
             Role::Neutral
         }
@@ -265,9 +256,7 @@ fn method_role(name: &str, bulk: bool) -> Role {
 
 /// Whether the argument at `at` is a fill value rather than a size: `torch.full(size, value)`, `torch.linspace(from, to, steps)`.
 fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
-    let is = |keyword: &str, position: usize| {
-        argument(&call.arguments, keyword, position).is_some_and(|value| within(at, value.range()))
-    };
+    let is = |name: &str, position: usize| is_given(call, at, name, position);
     match name {
         "full" | "new_full" => is("fill_value", 1),
         "linspace" => is("start", 0) || is("end", 1),
@@ -278,10 +267,14 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
     }
 }
 
-/// Whether a method writes a table or an array to a file: `frame.to_csv(path)`.
-pub fn is_export(method: &str) -> bool {
-    Names("to_csv to_parquet to_json to_excel to_pickle to_hdf to_feather to_sql tofile").has(method)
+/// Whether what stands at `at` is the argument of that name, or in that place.
+fn is_given(call: &ExprCall, at: TextRange, name: &str, position: usize) -> bool {
+    call.arguments.find_argument_value(name, position).is_some_and(|value| within(at, value))
 }
+
+/// Methods that write a table or an array to a file: `frame.to_csv(path)`.
+pub const EXPORTS: Names =
+    Names("to_csv to_parquet to_json to_excel to_pickle to_hdf to_feather to_sql tofile");
 
 /// Whether a function's name says that it writes what it is given.
 pub fn is_writer(name: &str) -> bool {

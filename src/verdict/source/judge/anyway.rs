@@ -128,7 +128,7 @@ impl<'a> Case<'_, 'a> {
 
     /// A guard that looks for NaN or infinity in what is logged anyway.
     fn logged(self, found: &Verdict) -> Option<(PatternId, String)> {
-        if found.pattern != Some(GUARD) || !is_about_nan(&self.text.to_ascii_lowercase()) {
+        if found.pattern != Some(GUARD) || !is_about_nan(self.text) {
             return None;
         }
         let node = last(self.here.path)?;

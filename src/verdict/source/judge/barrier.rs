@@ -2,10 +2,10 @@
 
 use crate::verdict::source::infer::{Placement, device_text};
 use crate::verdict::source::parse::{
-    Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope, split_callee, statement,
-    string, within,
+    Node, Path, Source, Valued, dotted, flag, function_scope, last, nodes, range, scope, split_callee,
+    statement, string, within,
 };
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::{Expr, ExprCall, StmtAssign, StmtExpr};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// The copy to the host that the wait at the end of `path` makes readable.
@@ -35,21 +35,20 @@ pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
         )
     };
     let own = nodes::calls(function, &copies_down).into_iter().rev().find_map(|copy| {
-        let target = target(&copy)?;
-        let name = dotted(expression(&target)?);
-        let read = reads(&target, &name).into_iter().find(|read| {
+        let (target, place) = target(&copy)?;
+        let name = dotted(target);
+        let read = reads(&place, &name).into_iter().find(|read| {
             let span = Span::new(&copy, read, function);
             span.and_then(|span| span.meant(&waits, wait, function)) == Some(wait)
         })?;
         Some(found(&copy, &name, &read))
     });
     own.or_else(|| {
-        let class = &path[..=nodes::class_scope(path)?];
-        nodes::calls(class, &copies_down).into_iter().find_map(|copy| {
+        nodes::calls(nodes::class_around(path)?, &copies_down).into_iter().find_map(|copy| {
             if within(range(&copy), range(function)) {
                 return None;
             }
-            let name = dotted(expression(&target(&copy)?)?);
+            let name = dotted(target(&copy)?.0);
             name.strip_prefix("self.")?;
             let read = attribute_reads(function, &name).into_iter().find(|read| {
                 let nearest =
@@ -143,29 +142,21 @@ pub(super) fn copies_down(call: &ExprCall) -> bool {
     }
 }
 
-/// Path of what holds the copy afterwards: the receiver of `copy_`, or the name that the copy is assigned to.
-pub(super) fn target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
+/// What holds the copy afterwards, with its path: the receiver of `copy_`, or the name that the copy is assigned to.
+pub(super) fn target<'a>(copy: &Path<'a>) -> Option<Valued<'a>> {
     let call = nodes::call(copy)?;
     let Expr::Attribute(method) = &*call.func else { return None };
     let at = statement(copy)?;
     let target = match (method.attr.as_str(), copy[at]) {
-        ("copy_", _) => &*method.value,
-        (_, Node::StmtAssign(ast)) if within(&*ast.value, call) => ast.targets.first()?,
+        ("copy_", Node::StmtExpr(StmtExpr { value, .. }) | Node::StmtAssign(StmtAssign { value, .. }))
+            if value.range() == call.range() =>
+        {
+            &*method.value
+        }
+        ("cpu" | "to", Node::StmtAssign(ast)) if within(&*ast.value, call) => ast.targets.first()?,
         _ => return None,
     };
-    Some([&copy[..=at], &[Node::from(target)]].concat())
-}
-
-pub(super) fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
-    let receiver = |value: &'a Expr| value.as_call_expr().and_then(nodes::receiver);
-    let at = range(target);
-    match target.iter().rev().nth(1)? {
-        Node::StmtAssign(ast) => {
-            ast.targets.iter().chain(receiver(&ast.value)).find(|target| target.range() == at)
-        }
-        Node::StmtExpr(ast) => receiver(&ast.value).filter(|receiver| receiver.range() == at),
-        _ => None,
-    }
+    Some((target, [&copy[..=at], &[Node::from(target)]].concat()))
 }
 
 /// The reads of the target: of the same name as long as the copy's binding lasts, or of the same attribute in the function.

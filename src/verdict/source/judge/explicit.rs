@@ -11,7 +11,8 @@ use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
 use crate::verdict::source::parse::{Node, Source, nodes, statement};
 use crate::vocabulary::Kind;
-use ruff_python_ast::{ExprCall, Stmt};
+use ruff_python_ast::Stmt;
+use ruff_python_ast::helpers::is_docstring_stmt;
 use ruff_text_size::Ranged;
 
 /// Finds the purpose of the `synchronize()` call at the end of `path`.
@@ -51,9 +52,8 @@ pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(G
 
 /// Whether the function around holds at most two statements besides its docstring.
 fn is_wrapper(path: &[Node<'_>]) -> bool {
-    let docstring = |stmt: &&Stmt| !matches!(stmt, Stmt::Expr(ast) if ast.value.is_string_literal_expr());
     nodes::function(nodes::function_around(path))
-        .is_some_and(|ast| ast.body.iter().filter(docstring).count() <= 2)
+        .is_some_and(|ast| ast.body.iter().filter(|stmt| !is_docstring_stmt(stmt)).count() <= 2)
 }
 
 /// The sentence about the clock that stands next to the statement, if one does.
@@ -68,13 +68,13 @@ fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let before = block[..own].iter().rev().find(transparent);
     let own_statement = statement(path)?;
     let mut after = block[own + 1..].iter().chain(after_block(path, own_statement));
-    let mut beside = before.into_iter().chain(after.find(transparent));
-    if let Some(clock) = beside.find_map(|stmt| first_call(stmt, |call| is_clock(file, call))) {
+    let beside = before.into_iter().chain(after.find(transparent));
+    if let Some(clock) = beside.flat_map(nodes::own_calls).find(|call| is_clock(file, call)) {
         let (text, line) = (file.text(clock), file.line_of(clock.start()));
         return Some(format!("`{text}` on line {line} reads a clock next to it"));
     }
-    let mut later = block[own + 1..].iter().take(6).chain(after_block(path, own_statement));
-    let call = later.find_map(|stmt| first_call(stmt, |call| nodes::name(&call.func) == "elapsed_time"))?;
+    let later = block[own + 1..].iter().take(6).chain(after_block(path, own_statement));
+    let call = later.flat_map(nodes::own_calls).find(|call| nodes::name(&call.func) == "elapsed_time")?;
     Some(format!("`{}` on line {} needs the events to be over", file.text(call), file.line_of(call.start())))
 }
 
@@ -86,9 +86,4 @@ fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stm
         nodes::block(path, above).iter().filter(move |stmt| stmt.start() >= end).take(2)
     });
     rest.into_iter().flatten()
-}
-
-/// The first call in a simple statement (or a compound one's header) that `wanted` picks.
-fn first_call(stmt: &Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&ExprCall> {
-    nodes::own_calls(stmt).into_iter().find(|call| wanted(call))
 }

@@ -33,10 +33,9 @@ impl Home<'_> {
         match buffer {
             Expr::Name(name) => self.once(&name.id, path, &pinned),
             Expr::Attribute(ast) if dotted(&ast.value) == "self" => {
-                let class = nodes::class_scope(path).map(|at| path[..=at].to_vec());
-                class.is_some_and(|class| {
-                    let name = nodes::class(&class).map_or("", |class| &class.name);
-                    self.has_own(&class, &ast.attr) && is_called_once(self.file, name, 0)
+                nodes::class_around(path).is_some_and(|class| {
+                    let name = nodes::class(class).map_or("", |class| &class.name);
+                    self.has_own(class, &ast.attr) && is_called_once(self.file, name, 0)
                 })
             }
             Expr::Attribute(ast) => {
@@ -104,13 +103,13 @@ impl Home<'_> {
     /// Whether `__init__` of a class gives a field pinned memory, and the file gives it nothing else.
     fn has_own(self, class: &[Node<'_>], field: &str) -> bool {
         let Some(store) = nodes::only(self.stores(field)) else { return false };
-        let own = nodes::class_scope(&store).is_some_and(|at| range(&store[..=at]) == range(class));
+        let own = nodes::class_around(&store).is_some_and(|around| range(around) == range(class));
         let value = match store[..] {
             [.., Node::StmtAssign(ast), _] => Some(&*ast.value),
             [.., Node::StmtAnnAssign(ast), _] => ast.value.as_deref(),
             _ => None,
         };
-        nodes::in_init(&store)
+        nodes::function_name(&store) == "__init__"
             && own
             && !is_repeated(&store)
             && value.is_some_and(|value| self.is_pinned(value, 0))

@@ -1,6 +1,6 @@
 //! Copies without a wait whose memory the host uses meanwhile: what the source says of that.
 
-use super::barrier::{copies_down, expression, reads, surely_before, target};
+use super::barrier::{copies_down, reads, surely_before, target};
 use super::pinned::Home;
 use crate::verdict::source::flow::Program;
 use crate::verdict::source::infer::Names;
@@ -70,8 +70,8 @@ pub fn rewritten(program: Program<'_>, file: &Source, line: u32, function: &str)
 /// Where the trace shows no wait of the thread between two runs of the line, nothing made the read wait.
 pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
     let copy = only(file, line, function, &copies_down)?;
-    let target = target(&copy)?;
-    let name = expression(&target).and_then(Expr::as_name_expr)?.id.to_string();
+    let (target, place) = target(&copy)?;
+    let name = target.as_name_expr()?.id.to_string();
     let (turn, from) = (turn(&copy), range(&copy).end());
     let around = nodes::function_around(&copy);
     let leaves = |to: TextRange| {
@@ -84,7 +84,7 @@ pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
         })
     };
     let polled = nodes::any_call(around, &|call| nodes::name(&call.func) == "query");
-    let read = reads(&target, &name).into_iter().find(|read| {
+    let read = reads(&place, &name).into_iter().find(|read| {
         let at = range(read);
         from <= at.start()
             && within(at, turn)

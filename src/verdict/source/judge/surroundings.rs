@@ -1,9 +1,7 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{
-    Here, JOINS, TORCH, counts, draws, fills, function_of, is_iterated, is_of_sizes, unread,
-};
+use crate::verdict::source::infer::{Here, counts, draws, fills, is_iterated, is_of_sizes, joins, unread};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::{nodes, scope};
 use crate::vocabulary::{Evidence, Made, RuleId};
@@ -47,8 +45,6 @@ fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(
         Expr::Name(name) => unread(here.path, name)?,
         made => (made, here.path.to_vec()),
     };
-    let joins =
-        made.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name));
     let (how, what) = match made {
         _ if draws(made) => (Made::Drawn, "draws it on the CPU: the GPU does so in no time"),
         _ if counts(made) => (
@@ -60,7 +56,7 @@ fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(
             Made::Filled,
             "makes it on the CPU of sizes and numbers alone: made on the GPU, or kept there while the sizes stay, it costs the CPU nothing",
         ),
-        _ if joins && bytes >= WORTH_JOINING => (
+        _ if joins(made) && bytes >= WORTH_JOINING => (
             Made::Filled,
             "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",
         ),

@@ -108,9 +108,7 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
     if found[0].fit != Fit::Named {
         // "Probably" stays beside "plainly": either may be the one.
         keep_max(&mut found, |one| one.strength.min(2));
-        if found.iter().any(|one| fit::memory_agrees(one.sync, observed)) {
-            found.retain(|one| fit::memory_agrees(one.sync, observed));
-        }
+        keep_max(&mut found, |one| fit::memory_agrees(one.sync, observed));
         if found.iter().any(|one| one.strength == 3) {
             found.retain(|one| one.strength == 3 || one.sync == SyncExpr::Truth);
         }
@@ -132,16 +130,15 @@ fn keep_max<T: Ord>(found: &mut Vec<Candidate<'_>>, key: impl Fn(&Candidate<'_>)
 }
 
 /// A truth test of an expression whose parts fit as well is the outcome of the parts: `if x.item() > 3`.
-fn drop_nested(found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+fn drop_nested(mut found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let parts = found.iter().filter(|one| one.sync != SyncExpr::Truth);
     let parts: Vec<TextRange> = parts.map(|candidate| nodes::range(&candidate.path)).collect();
     let holds_part =
         |outer: TextRange| parts.iter().any(|part| *part != outer && outer.contains_range(*part));
-    let mut kept = found;
-    kept.retain(|one| {
+    found.retain(|one| {
         one.sync != SyncExpr::Truth || one.fit == Fit::Named || !holds_part(nodes::range(&one.path))
     });
-    kept
+    found
 }
 
 /// Visits the nodes that the line can mean, with how they relate to it: those of every simple statement, and of the header of

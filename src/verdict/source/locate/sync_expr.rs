@@ -6,7 +6,7 @@ use crate::verdict::source::infer::{
     Here, NUMPY, Names, Objects, Placement, TORCH, makes_tensor, roles, sinks, tensor_dtype,
 };
 use crate::verdict::source::parse::{
-    Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
+    Given, Node, dotted, flag, last, nodes, scope, split_callee, string, within,
 };
 use crate::vocabulary::{Kind, PatternId};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
@@ -247,7 +247,7 @@ impl<'c, 'a> Called<'c, 'a> {
     /// Operators with a value-dependent size, and those that check for errors.
     fn shaped(&self) -> Option<Guess<'a>> {
         let (name, base, arguments) = (self.name, &*self.base, &self.call.arguments);
-        let given = |name: &str, position: usize| argument(arguments, name, position);
+        let given = |name: &str, position: usize| arguments.find_argument_value(name, position);
         let torch = TORCH.has(base);
         let found = operators::called(name).filter(|known| {
             let fits = match known.call.0 {
@@ -266,7 +266,7 @@ impl<'c, 'a> Called<'c, 'a> {
                 Some((SyncExpr::Shape(known.pattern), known.call.2))
             }
             Some(known) => Some((SyncExpr::Check(known.pattern), known.call.2)),
-            None => roles::takes_sizes(name).then_some((SyncExpr::SizeArgument, 0)),
+            None => roles::SIZES.has(name).then_some((SyncExpr::SizeArgument, 0)),
         }
     }
 }

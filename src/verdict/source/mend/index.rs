@@ -5,7 +5,6 @@ use super::text::insert;
 use super::{INDEXED, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::{Names, Placement};
-pub use crate::verdict::source::parse::scope::only_value;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, full_callee, last, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprName, Identifier};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -36,7 +35,7 @@ pub fn once(s: Subject<'_, '_>) -> Option<Written> {
 
 fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacement>> {
     let file = s.here.file();
-    let (made, place) = only_value(s.here.path, name)?;
+    let (made, place) = scope::only_value(s.here.path, name)?;
     let all = scope::mentions(s.here.path, &name.id);
     let used = all.iter().filter(|one| !one.store && !asks_length(&one.path));
     let indexed = used.map(|one| match one.path[..] {
@@ -69,7 +68,7 @@ pub fn asks_length(path: &[Node<'_>]) -> bool {
 
 /// The block that holds the one binding of a name, and where that ends.
 fn only_binding(path: &[Node<'_>], name: &ExprName) -> Option<(TextRange, TextSize)> {
-    let (value, place) = only_value(path, name)?;
+    let (value, place) = scope::only_value(path, name)?;
     let at = nodes::statement(&place)?;
     Some((place[at.checked_sub(1)?].range(), value.end()))
 }
@@ -86,9 +85,8 @@ fn is_integers<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u
                 && INTEGERS.has(&full_callee(file, call))
         }
         Expr::Subscript(ast) if ast.slice.is_slice_expr() => is_integers(file, &ast.value, path, steps + 1),
-        Expr::Name(name) => {
-            only_value(path, name).is_some_and(|(value, place)| is_integers(file, value, &place, steps + 1))
-        }
+        Expr::Name(name) => scope::only_value(path, name)
+            .is_some_and(|(value, place)| is_integers(file, value, &place, steps + 1)),
         _ => false,
     }
 }

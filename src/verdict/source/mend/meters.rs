@@ -6,6 +6,7 @@ use super::{METER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::{Objects, SETTINGS, TORCH, function_of, sinks};
 use crate::verdict::source::parse::{Import, Node, Path, Source, dotted, last, nodes, scope, string, within};
+use ruff_python_ast::helpers::is_docstring_stmt;
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Operator, Stmt, StmtFunctionDef,
 };
@@ -108,7 +109,7 @@ impl<'a> Meter<'a> {
         // As often as one may follow from another.
         for _ in 0..=self.method.body.len() {
             for stmt in &self.method.body {
-                if matches!(stmt, Stmt::Expr(ast) if ast.value.is_string_literal_expr()) {
+                if is_docstring_stmt(stmt) {
                     continue;
                 }
                 let (target, value) = assigned(stmt.into())?;

@@ -2,7 +2,6 @@
 
 mod bars;
 mod delete;
-pub mod imports;
 mod index;
 mod join;
 mod meters;
@@ -21,7 +20,7 @@ use super::locate::{Index, Observed, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::vocabulary::{Kind, PatternId::B10};
-pub use delete::is_clock;
+pub use delete::{is_clock, unused_imports};
 pub use sizes::repeats;
 pub use upload::{is_constant, is_literal};
 

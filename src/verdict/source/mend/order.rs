@@ -1,6 +1,5 @@
 //! A wait of the host for a stream, as a wait of the GPU.
 
-use super::index::only_value;
 use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
@@ -35,7 +34,7 @@ pub fn waited<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
 fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &'a ExprName) -> bool {
     let is_stream = |call: &ExprCall| full_callee(file, call) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
-    let only = only_value(path, side).and_then(|(value, _)| value.as_call_expr());
+    let only = scope::only_value(path, side).and_then(|(value, _)| value.as_call_expr());
     made.len() == 1 && only.is_some_and(is_stream)
 }
 

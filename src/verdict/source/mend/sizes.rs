@@ -1,6 +1,5 @@
 //! The size of a result that the host knows, because it made the tensor that says it.
 
-use super::index::only_value;
 use super::text::with_argument;
 use super::{OUTPUT_SIZE, Subject, Written};
 use crate::model::edit::Refusal;
@@ -27,7 +26,7 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
         return None;
     }
     let counts = match repeats(call)? {
-        Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
+        Expr::Name(name) => scope::only_value(s.here.path, name).and_then(|(value, place)| {
             let changed = scope::mentions(s.here.path, &name.id).iter().any(|one| is_changed(&one.path));
             uploaded(s.here, value, &place).filter(|_| !changed)
         }),
@@ -52,7 +51,7 @@ fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Optio
         return uploaded(here, nodes::receiver(call).filter(|_| moved)?, path);
     }
     let Some(Expr::Name(counts)) = call.arguments.args.first() else { return None };
-    let (list, place) = only_value(path, counts)?;
+    let (list, place) = scope::only_value(path, counts)?;
     let made = matches!(list, Expr::List(_) | Expr::ListComp(_));
     let made = made && here.placements.find(list, &place) == Placement::Host;
     let block = |path: &[Node<'a>]| nodes::place(path).map(|(block, at)| (block.as_ptr(), at));

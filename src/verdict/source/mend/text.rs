@@ -28,16 +28,23 @@ pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
         let from = file.line_range(block.first)?.start().to_usize();
         let last = file.line_range(block.last)?.end().to_usize();
         let to = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
-        let (mut after, mut at) = (String::new(), from);
-        for one in all {
-            after += text.get(at..one.start as usize)?;
-            after += &one.text;
-            at = one.end as usize;
-        }
-        after += text.get(at..to)?;
-        Some(Block { text: after, ..block })
+        let mut after = apply(&text[..to], &all)?;
+        Some(Block { text: after.split_off(from), ..block })
     };
     blocks.into_iter().filter_map(written).collect()
+}
+
+/// The text with ascending replacements made; `None` where they overlap or leave it.
+pub fn apply(before: &str, all: &[&Replacement]) -> Option<String> {
+    let (mut after, mut at) = (String::with_capacity(before.len()), 0);
+    for one in all {
+        let (start, end) = (one.start as usize, one.end as usize);
+        after.push_str(before.get(at..start)?);
+        after.push_str(&one.text);
+        at = end;
+    }
+    after.push_str(before.get(at..)?);
+    Some(after)
 }
 
 /// What stands before and behind a statement on its lines, with the line break, and where the first of them begins.
@@ -70,9 +77,11 @@ pub fn insert(at: TextSize, text: impl Into<String>) -> Replacement {
     replace(TextRange::empty(at), text)
 }
 
-/// The place of the closing bracket of a call.
-fn closing(call: &ExprCall) -> TextSize {
-    call.arguments.range.end() - TextSize::from(1)
+/// The place of the closing bracket of a call, behind all that it is given; in a file that does not parse it may have none.
+fn closing(file: &Source, call: &ExprCall) -> Option<TextSize> {
+    let bracket = call.arguments.r_paren_range();
+    let own = nodes::given(call).all(|one| one.end() <= bracket.start());
+    (own && file.slice(bracket) == ")").then(|| bracket.start())
 }
 
 /// One more argument at the end of a call. `None` where a comment stands in the way, or `**` may bring one of that name.
@@ -88,12 +97,12 @@ pub fn with_argument(file: &Source, call: &ExprCall, new: &str) -> Option<Replac
     if call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()) {
         return None;
     }
-    let last = nodes::given(call).map(Ranged::end).max();
-    let rest = file.slice(TextRange::new(last.unwrap_or(call.arguments.start()), closing(call)));
+    let (last, closing) = (nodes::given(call).map(Ranged::end).max(), closing(file, call)?);
+    let rest = file.slice(TextRange::new(last.unwrap_or(call.arguments.start()), closing));
     if rest.contains('#') {
         return None;
     }
-    let Some(last) = last else { return Some(insert(closing(call), new)) };
+    let Some(last) = last else { return Some(insert(closing, new)) };
     // Behind the brackets that the argument itself stands in.
     let end = rest.find(',').unwrap_or(rest.trim_end().len());
     Some(insert(last + TextSize::of(&rest[..end]), format!(", {new}")))
@@ -107,7 +116,7 @@ pub fn without(file: &Source, call: &ExprCall, keyword: &Keyword) -> Option<Repl
         let comma = call.arguments.start() + TextSize::of(rest);
         TextRange::new(comma, keyword.end())
     } else if trimmed == "(" {
-        let after = file.slice(TextRange::new(keyword.end(), closing(call)));
+        let after = file.slice(TextRange::new(keyword.end(), closing(file, call)?));
         let rest = after.trim_start().strip_prefix(',').map_or("", str::trim_start);
         TextRange::new(keyword.start(), keyword.end() + TextSize::of(&after[..after.len() - rest.len()]))
     } else {
@@ -122,4 +131,29 @@ pub fn without_method(file: &Source, call: &ExprCall) -> Option<Replacement> {
     let between = file.slice(TextRange::new(method.value.end(), method.attr.start()));
     let dot = between.rfind('.').filter(|_| !between.contains('#'))?;
     Some(replace(TextRange::new(method.value.end() + TextSize::of(&between[..dot]), call.end()), ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that does not parse is read all the same.
+    #[test]
+    fn calls_without_a_closing_bracket_get_no_argument() {
+        for (code, new) in [
+            ("f(a)", Some(", n=1")),
+            ("f(", None),
+            ("f(a", None),
+            ("f(g(a)", None),
+            ("f(k=1", None),
+            ("f(k=g(a)", None),
+        ] {
+            let file = Source::parse(code.as_bytes().to_vec()).expect("it is read");
+            let calls = nodes::calls(&[file.module()], &|_| true);
+            let call = nodes::call(&calls[0]).expect("a call");
+            let made = with_argument(&file, call, "n=1");
+            assert_eq!(made.as_ref().map(|one| &*one.text), new, "{code}");
+            assert!(call.arguments.keywords.iter().all(|k| without(&file, call, k).is_none()), "{code}");
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! Uploads: without blocking, or made on the device in the first place.
 
-use super::index::only_value;
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::{
-    JOINS, Names, Placement, TORCH, filled as filled_by, function_of, tensor_dtype,
+    Names, Placement, TORCH, filled as filled_by, function_of, joins, tensor_dtype,
 };
 use crate::verdict::source::locate::SyncExpr;
-use crate::verdict::source::parse::{Node, Source, last, nodes};
+use crate::verdict::source::parse::{Node, Source, last, nodes, scope};
 use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
@@ -55,13 +54,10 @@ pub fn arrives(s: Subject<'_, '_>) -> bool {
 /// Whether what is uploaded is several tensors joined, in place or by a name.
 pub fn is_joined(s: Subject<'_, '_>) -> bool {
     let value = match source(s) {
-        Some(Expr::Name(name)) => only_value(s.here.path, name).map(|(value, _)| value),
+        Some(Expr::Name(name)) => scope::only_value(s.here.path, name).map(|(value, _)| value),
         value => value,
     };
-    value
-        .and_then(Expr::as_call_expr)
-        .and_then(|call| function_of(call, TORCH))
-        .is_some_and(|name| JOINS.has(name))
+    value.is_some_and(joins)
 }
 
 /// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.

@@ -2,16 +2,13 @@
 
 use crate::verdict::source::infer::{Names, Objects, Placement, changes, device_text, sends};
 use crate::verdict::source::parse::{
-    Given, Node, Path, Source, dotted, full_callee, nodes, scope, split_callee,
+    Given, Node, Source, Valued, argument_for, dotted, full_callee, nodes, scope, split_callee,
 };
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 /// Names followed, one after the other.
 const MAX_STEPS: u8 = 5;
-
-/// A value with its place.
-type Valued<'a> = (&'a Expr, Path<'a>);
 
 /// All values that a name or an attribute may have; `None` where one of them is not told.
 ///
@@ -37,12 +34,10 @@ fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Va
     if rebound || method || !function.decorator_list.is_empty() {
         return None;
     }
-    let position =
-        function.parameters.iter_non_variadic_params().position(|one| one.name().as_str() == name)?;
     let passed = nodes::named(file.module(), &function.name).into_iter().map(|mut path| {
         path.pop();
         let call = nodes::call(&path).filter(|call| !nodes::unpacks(call))?;
-        Some((call.arguments.find_argument_value(name, position)?, path))
+        Some((argument_for(owner, call, name)?, path))
     });
     let values: Vec<Valued<'a>> = passed.collect::<Option<_>>()?;
     (!values.is_empty()).then_some(values)

@@ -9,6 +9,6 @@ mod tree;
 pub use file::Source;
 pub use imports::{Import, called, full_callee, full_name, split_root};
 pub use nodes::function_scope;
-pub use nodes::{Node, Path, argument, dotted, flag, last, range, split_callee, statement, string, within};
-pub use scope::{Definition, Given, Occurrence, WRAPPERS, argument_for};
+pub use nodes::{Node, Path, dotted, flag, last, range, split_callee, statement, string, within};
+pub use scope::{Definition, Given, Occurrence, Valued, WRAPPERS, argument_for};
 pub use tree::{Refused, SourceRoot, SourceTree};

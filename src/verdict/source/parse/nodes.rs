@@ -1,9 +1,10 @@
 //! Walking the syntax tree with ancestors, and small questions about nodes.
 
+use ruff_python_ast::helpers::is_const_true;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
 use ruff_python_ast::{
-    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword,
-    Number, Stmt, StmtClassDef, StmtFunctionDef,
+    AnyNodeRef, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword, Number, Stmt,
+    StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -51,11 +52,15 @@ pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) 
     each(path, &mut |path| wanted(path).then(|| path.to_vec()))
 }
 
-/// Paths of the `return`s at and below the last node of `path` that are its own, other than those of functions inside.
+/// Paths of the nodes of a function that `wanted` picks and that are its own, other than those of functions inside.
+pub fn own<'a>(function: &[Node<'a>], wanted: fn(Node<'a>) -> bool) -> Vec<Path<'a>> {
+    let is_own = |path: &[Node<'a>]| function_scope(path) + 1 == function.len();
+    find(function, &mut |path| last(path).is_some_and(wanted) && is_own(path))
+}
+
+/// Paths of a function's own `return`s.
 pub fn returns<'a>(function: &[Node<'a>]) -> Vec<Path<'a>> {
-    find(function, &mut |path| {
-        matches!(last(path), Some(Node::StmtReturn(_))) && function_scope(path) + 1 == function.len()
-    })
+    own(function, |node| matches!(node, Node::StmtReturn(_)))
 }
 
 /// Whether there is a node at or below the last node of `path` that `wanted` picks.
@@ -101,7 +106,7 @@ pub fn last<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
 
 /// The call that a path ends at.
 pub fn call<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
-    if let Node::ExprCall(call) = last(path)? { Some(call) } else { None }
+    last(path)?.expr_call()
 }
 
 /// The last name of what the call that a path ends at calls; empty where it ends at none.
@@ -111,17 +116,17 @@ pub fn callee<'a>(path: &[Node<'a>]) -> &'a str {
 
 /// The attribute that a path ends at.
 pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
-    if let Node::ExprAttribute(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.expr_attribute()
 }
 
 /// The function definition that a path ends at.
 pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
-    if let Node::StmtFunctionDef(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.stmt_function_def()
 }
 
 /// The class definition that a path ends at.
 pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
-    if let Node::StmtClassDef(ast) = last(path)? { Some(ast) } else { None }
+    last(path)?.stmt_class_def()
 }
 
 /// The call that the last node is an argument of, other than by name.
@@ -211,14 +216,14 @@ pub fn function_around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     &path[..=function_scope(path)]
 }
 
-/// Whether the last node stands in a method that makes an object.
-pub fn in_init(path: &[Node<'_>]) -> bool {
-    function(function_around(path)).is_some_and(|ast| ast.name.as_str() == "__init__")
+/// The name of the function around; empty where it has none.
+pub fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
+    function(function_around(path)).map_or("", |ast| ast.name.as_str())
 }
 
-/// Index of the innermost class around the last node, functions in between allowed.
-pub fn class_scope(path: &[Node<'_>]) -> Option<usize> {
-    path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_)))
+/// The path of the innermost class around the last node, functions in between allowed.
+pub fn class_around<'p, 'a>(path: &'p [Node<'a>]) -> Option<&'p [Node<'a>]> {
+    path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_))).map(|at| &path[..=at])
 }
 
 /// The names at and below a node, in source order.
@@ -333,16 +338,11 @@ pub fn is_property(decorator: &Decorator) -> bool {
     dotted(&decorator.expression).ends_with("property")
 }
 
-/// The value of `name=…` or of the positional argument at `position`.
-pub fn argument<'a>(arguments: &'a Arguments, name: &str, position: usize) -> Option<&'a Expr> {
-    arguments.find_argument_value(name, position)
-}
-
 /// Whether a call goes along a dimension, which it is told at `position` or by name: `x.mean(0)`, `np.sum(x, axis=1)`.
 pub fn along(call: &ExprCall, position: usize) -> bool {
-    let told =
-        |name: &&str| argument(&call.arguments, name, position).is_some_and(|at| !at.is_none_literal_expr());
-    ["dim", "axis"].iter().any(told)
+    let mut told =
+        ["dim", "axis"].iter().filter_map(|name| call.arguments.find_argument_value(name, position));
+    told.any(|at| !at.is_none_literal_expr())
 }
 
 /// All that a call is given, by place and by name.
@@ -363,8 +363,7 @@ pub fn unpacks(call: &ExprCall) -> bool {
 
 /// Whether the call passes `name=True`.
 pub fn flag(call: &ExprCall, name: &str) -> bool {
-    let given = call.arguments.find_keyword(name).and_then(|keyword| keyword.value.as_boolean_literal_expr());
-    given.is_some_and(|flag| flag.value)
+    call.arguments.find_keyword(name).is_some_and(|keyword| is_const_true(&keyword.value))
 }
 
 /// The text of a string literal.

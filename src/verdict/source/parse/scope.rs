@@ -46,7 +46,7 @@ pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
         Node::ExprLambda(ast) => ast.parameters.as_deref(),
         _ => None,
     };
-    if parameters.is_some_and(|all| all.iter().any(|parameter| parameter.name().as_str() == name)) {
+    if parameters.is_some_and(|all| all.includes(name)) {
         return true;
     }
     let depth = scope_path.len() - 1;
@@ -429,13 +429,16 @@ pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     Some(iterated)
 }
 
+/// A value, with the place where it is given.
+pub type Valued<'a> = (&'a Expr, Path<'a>);
+
 /// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.
-pub fn value<'a>(path: Path<'a>) -> Option<(&'a Expr, Path<'a>)> {
+pub fn value<'a>(path: Path<'a>) -> Option<Valued<'a>> {
     if let Given::Value(value) = given(&path) { Some((value, path)) } else { None }
 }
 
 /// What the one plain assignment of a name gives it.
-pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
+pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<Valued<'a>> {
     let owner = owner(path, &name.id);
     let all = occurrences(&owner, &name.id);
     let plain = all.iter().all(|one| one.load || one.store) && parameter(&owner, &name.id).is_none();
@@ -445,7 +448,7 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr
 }
 
 /// The only value that a name has where it is read, with the place.
-pub fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+pub fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<Valued<'a>> {
     // A parameter is the function itself, which is given nothing.
     value(nodes::only(reaching(path, name))?)
 }
@@ -490,5 +493,5 @@ pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -
     let position = all.position(|one| one.name().as_str() == name);
     // One that only a keyword can name has no position.
     let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
-    nodes::argument(&call.arguments, name, position)
+    call.arguments.find_argument_value(name, position)
 }

@@ -150,13 +150,8 @@ impl SourceTree {
         if let Some(known) = self.parsed.borrow().get(&canonical) {
             return known.clone();
         }
-        let source = match read(&canonical).and_then(|bytes| Source::parse(bytes).map_err(str::to_owned)) {
-            Ok(source) => Some(Rc::new(source)),
-            Err(reason) => {
-                self.refuse(path, reason);
-                None
-            }
-        };
+        let source = read(&canonical).and_then(|bytes| Source::parse(bytes).map_err(str::to_owned));
+        let source = source.map_err(|reason| self.refuse(path, reason)).ok().map(Rc::new);
         self.parsed.borrow_mut().insert(canonical, source.clone());
         source
     }

@@ -7,9 +7,9 @@ use crate::verdict::source::infer::{
     Here, NUMERIC, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
 };
 use crate::verdict::source::parse::{
-    Import, Node, Path, Source, WRAPPERS, dotted, function_scope, last, nodes, scope, split_callee,
-    split_root,
+    Import, Node, Path, Source, WRAPPERS, dotted, last, nodes, scope, split_callee, split_root,
 };
+use ruff_python_ast::helpers::map_callable;
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::TextRange;
 use std::rc::Rc;
@@ -91,9 +91,7 @@ impl<'a> Scene<'_, 'a> {
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
             (_, receiver) if record || computes(name) => {
                 let receiver = receiver.filter(|_| !torch && !NUMERIC.has(base));
-                let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
-                let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
-                self.each(parts).map(Known::computed)
+                self.each(receiver.into_iter().chain(nodes::given(call))).map(Known::computed)
             }
             _ => None,
         }
@@ -218,7 +216,9 @@ impl<'a> Scene<'_, 'a> {
     ) -> Option<Known> {
         let function = here.path;
         let ast = nodes::function(function)?;
-        if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
+        // `no_grad` of `@torch.no_grad()`.
+        let mut decorators = ast.decorator_list.iter().map(|one| nodes::name(map_callable(&one.expression)));
+        if ast.is_async || !decorators.all(|name| TRANSPARENT.has(name)) {
             return None;
         }
         let entered = (nodes::range(function), recorded.to_owned());
@@ -239,10 +239,7 @@ impl<'a> Scene<'_, 'a> {
             object: None,
             search: self.search,
         };
-        let own = |path: &[Node<'b>]| function_scope(path) == function.len() - 1;
-        let yields = nodes::find(function, &mut |path| {
-            own(path) && matches!(last(path), Some(Node::ExprYield(_) | Node::ExprYieldFrom(_)))
-        });
+        let yields = nodes::own(function, |node| matches!(node, Node::ExprYield(_) | Node::ExprYieldFrom(_)));
         if !yields.is_empty() && steps.pop() != Some(Step::Any) {
             return None;
         }
@@ -333,12 +330,4 @@ fn same_object<'a>(here: Here<'_, 'a>, one: &'a Expr, other: &'a Expr) -> bool {
         scope::reaching(here.path, name).iter().map(|store| nodes::range(store)).collect()
     };
     first.id == second.id && given(first) == given(second)
-}
-
-/// The last name of a decorator: `no_grad` of `@torch.no_grad()`.
-fn decorator(expr: &Expr) -> &str {
-    match expr {
-        Expr::Call(call) => nodes::name(&call.func),
-        expr => nodes::name(expr),
-    }
 }

@@ -66,9 +66,7 @@ impl<'a> Scene<'_, 'a> {
             [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(method), _]
                 if sets(method.attr.as_str()) =>
             {
-                let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
-                let values = call.arguments.args.iter().chain(keywords).map(put);
-                all(values.chain([Some(Known::default())]))
+                all(nodes::given(call).map(put).chain([Some(Known::default())]))
             }
             [.., above, Node::ExprSubscript(ast), _] => {
                 let at = constant_step(&ast.slice);

@@ -51,21 +51,16 @@ impl<'a> Scene<'_, 'a> {
             steps.push(Step::Index(elements.iter().position(|element| element.range() == own)?));
             at -= 1;
         };
-        let scene = self.at(target);
-        match place {
-            Node::StmtAssign(ast) => scene.find(&ast.value, steps),
-            Node::StmtAnnAssign(ast) => scene.find(ast.value.as_deref()?, steps),
-            Node::ExprNamed(ast) => scene.find(&ast.value, steps),
-            Node::StmtFor(ast) if !ast.is_async => {
-                steps.push(Step::Any);
-                scene.find(&ast.iter, steps)
-            }
-            Node::Comprehension(ast) if !ast.is_async => {
-                steps.push(Step::Any);
-                scene.find(&ast.iter, steps)
-            }
-            _ => None,
-        }
+        let (value, step) = match place {
+            Node::StmtAssign(ast) => (&*ast.value, None),
+            Node::StmtAnnAssign(ast) => (ast.value.as_deref()?, None),
+            Node::ExprNamed(ast) => (&*ast.value, None),
+            Node::StmtFor(ast) if !ast.is_async => (&*ast.iter, Some(Step::Any)),
+            Node::Comprehension(ast) if !ast.is_async => (&ast.iter, Some(Step::Any)),
+            _ => return None,
+        };
+        steps.extend(step);
+        self.at(target).find(value, steps)
     }
 
     /// A parameter: what the caller passes for it, else its default value.
