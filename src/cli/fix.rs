@@ -12,7 +12,6 @@ use sync_report::patch::{self, PatchedFile, Wanted};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
 use sync_report::repository::Repository;
-use sync_report::verdict::source::SourceTree;
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
@@ -28,11 +27,10 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let report = reports::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the diff comes
     refuse_unknown(&report, &args.site)?;
-    let sources = SourceTree::new(options.source_roots.clone()).allow_recorded(true);
     let roots = args.code.source_root.iter().map(|root| root.new.clone());
     let roots = roots.chain([args.repository.repository.clone()]).collect();
     let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
-    let patch = patch::plan(&report, &sources, &wanted);
+    let patch = patch::plan(&report, &options.sources(), &wanted);
     let setting = output::setting(&args.shared, None);
     let repository = Repository::new(args.repository.repository.clone(), args.code.source_root.clone());
     if args.apply {

@@ -14,7 +14,7 @@ pub(super) use infer::sinks;
 pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
-pub use parse::{Refused, SourceRoot, SourceTree};
+pub use parse::{Refused, SourceFiles, SourceRoot, SourceTree};
 
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
