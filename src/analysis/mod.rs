@@ -89,6 +89,8 @@ pub struct Options {
     pub timelines: Option<Budget>,
     /// Exports that were made for this run, and the reports that they were made from: what is said names those.
     pub reports: Vec<(PathBuf, PathBuf)>,
+    /// What is said of inputs that no export could be made from.
+    pub left_out: Vec<Warning>,
     /// Is told how far the run is; `None` where nobody looks.
     pub progress: Option<Arc<dyn Progress>>,
 }

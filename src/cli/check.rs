@@ -48,8 +48,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
-    let (mut found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
-    found.warnings.extend(exports.left_out.iter().cloned());
+    let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
     let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);

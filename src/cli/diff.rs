@@ -63,8 +63,7 @@ pub fn side(
     }
     let exports = input::timed(paths, timing, shared)?;
     let options = exports.named(options.clone());
-    let mut found = reports::run(&exports.paths, &options)?;
-    found.warnings.extend(exports.left_out.iter().cloned());
+    let found = reports::run(&exports.paths, &options)?;
     let damage = output::exit_code(&found);
     Ok((Snapshot::of(found, own_sources), damage))
 }

@@ -39,10 +39,10 @@ impl Exports {
         report.map_or(export, |(_, report)| report)
     }
 
-    /// The options for these: reports are called by their own names, and times are from where they are taken.
+    /// The options for these: reports are called by their own names, those left out are said, and times are from where they are taken.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
-        Options { timing: self.timing.clone(), ..options }
+        Options { timing: self.timing.clone(), left_out: self.left_out.clone(), ..options }
     }
 }
 

@@ -45,7 +45,6 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
             captures.push(capture);
         }
     })?;
-    report.warnings.extend(exports.left_out.iter().cloned());
     if let Some((path, measured)) = &results {
         results::embed(&mut report, measured, path)?;
         report.cut(top);
