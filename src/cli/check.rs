@@ -54,7 +54,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let today = args.today.unwrap_or_else(today);
     let rules = Rules { budget: budget.as_ref(), fail_on: &fail_on, baseline: baseline.as_ref(), today };
     let outcome = check::check(&found, &ranges, &rules)?;
-    let setting = output::setting(&args.shared, Some((&args.repository, &args.select)));
+    let setting = output::setting(&args.repository, &args.select);
     output::print(args.format, &outcome, setting, &args.output, &args.shared)?;
     let damaged = output::exit_code(&found);
     Ok(if damaged == ExitCode::SUCCESS && !outcome.passed { ExitCode::from(1) } else { damaged })

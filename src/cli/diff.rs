@@ -29,7 +29,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     drop((old, options)); // the progress bar goes before the report comes
     let report = diff::compare(&before, &after)?;
     let drawings = [before, after].map(|side| side.report.timelines);
-    let setting = Setting { all: args.all, ..output::setting(&args.shared, None) };
+    let setting = Setting { all: args.all, ..Setting::default() };
     output::print(args.format, &Compared { report, drawings }, setting, &args.output, &args.shared)?;
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
