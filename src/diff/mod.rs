@@ -160,9 +160,8 @@ fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
 }
 
 fn state(unit: &SiteGroup, per: Per, side: &Snapshot, lines: bool) -> SiteState {
-    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     // Amounts of the run, where the other side has no iterations.
-    let scale = if per == unit.per { 1.0 } else { iterations };
+    let scale = if per == unit.per { 1.0 } else { side.turns() as f64 };
     let ns = |ns: f64| (ns * scale).round() as i64;
     // Where lines are only probable, they are not said.
     let place = |f: &Frame| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) };
