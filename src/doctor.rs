@@ -153,13 +153,10 @@ fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
     let mut made: Vec<String> =
         foreign.iter().map(|(pid, toolkit)| format!("{} ({})", name(*pid), toolkit.name)).collect();
     made.dedup();
-    let more = made.len().saturating_sub(3);
-    made.truncate(3);
-    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
     let places = if target.without_python { "places are functions of native chains, and " } else { "" };
     let message = format!(
-        "no PyTorch in {}{and}: {places}fixes are in CUDA's terms: events, streams, pinned memory",
-        made.join(", ")
+        "no PyTorch in {}: {places}fixes are in CUDA's terms: events, streams, pinned memory",
+        text::first_of(&made, 3)
     );
     (!made.is_empty()).then(|| stays(Code::NotPython, message))
 }

@@ -109,8 +109,7 @@ fn rounded(numerator: u64, denominator: u64) -> u64 {
 
 /// A time stamp as the nsys GUI shows it: seconds with all nanoseconds, "1.234567890 s".
 pub fn timestamp(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    let ns = ns.unsigned_abs();
+    let (sign, ns) = (sign(ns), ns.unsigned_abs());
     format!("{sign}{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 

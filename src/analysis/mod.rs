@@ -27,7 +27,7 @@ use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::ranges;
 use crate::verdict::site::{self, Site};
-use crate::verdict::source::{Refused, SourceRoot, SourceTree};
+use crate::verdict::source::{Refused, SourceFiles, SourceRoot, SourceTree};
 use crate::vocabulary::{Class, SiteIx, words};
 use crate::waits;
 use crate::waits::collectives::Collectives;
@@ -55,6 +55,8 @@ pub struct Options {
     pub rules: PathRules,
     /// Where the sources of recorded paths are.
     pub source_roots: Vec<SourceRoot>,
+    /// The sources, as far as they were read.
+    pub source_files: SourceFiles,
     /// Only waits that pass are reported.
     pub filter: Filter,
     /// Ranges that the filter will ask for later, in which judgements follow: an export is read once.
@@ -87,6 +89,8 @@ pub struct Options {
     pub timelines: Option<Budget>,
     /// Exports that were made for this run, and the reports that they were made from: what is said names those.
     pub reports: Vec<(PathBuf, PathBuf)>,
+    /// What is said of inputs that no export could be made from.
+    pub left_out: Vec<Warning>,
     /// Is told how far the run is; `None` where nobody looks.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -94,6 +98,12 @@ pub struct Options {
 impl Options {
     fn reading(&self) -> Reading {
         Reading { threads: self.threads, reader: self.reader, progress: self.progress.clone() }
+    }
+
+    /// The sources, opened once however often that is asked for. Recorded paths are tried after the roots: on the machine that ran
+    /// the program they are right.
+    pub fn sources(&self) -> SourceTree {
+        SourceTree::new(self.source_roots.clone()).allow_recorded(true).of(&self.source_files)
     }
 
     /// The report that an export was made from for this run.
@@ -275,8 +285,7 @@ impl CaptureAnalysis {
         context.split_unrelated_copies(profile, waits)?;
         let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
         let judge = judge::Judge {
-            // Recorded paths are tried after the roots: on the machine that ran the program they are right.
-            sources: SourceTree::new(options.source_roots.clone()).allow_recorded(true),
+            sources: options.sources(),
             rules: &options.rules,
             waits,
             programs: &context.programs,

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use std::time::Duration;
+use sync_report::render::Setting;
 use sync_report::replay::gpu::{Options, Work, bench, self_test};
 use sync_report::replay::interrupt;
 use sync_report::text::escape_terminal;
@@ -29,8 +30,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     if let Some(path) = &args.save {
         output::save(&measured.constants, path)?;
     }
-    let setting = output::setting(&args.shared, None);
-    output::print(args.format, &measured, setting, &args.output, &args.shared)
+    output::print(args.format, &measured, Setting::default(), &args.output, &args.shared)
 }
 
 /// What is being measured, on a terminal; indicatif shows nothing into a pipe.

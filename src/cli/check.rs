@@ -48,14 +48,13 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
-    let (mut found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
-    found.warnings.extend(exports.left_out.iter().cloned());
+    let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
     let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);
     let rules = Rules { budget: budget.as_ref(), fail_on: &fail_on, baseline: baseline.as_ref(), today };
     let outcome = check::check(&found, &ranges, &rules)?;
-    let setting = output::setting(&args.shared, Some((&args.repository, &args.select)));
+    let setting = output::setting(&args.repository, &args.select);
     output::print(args.format, &outcome, setting, &args.output, &args.shared)?;
     let damaged = output::exit_code(&found);
     Ok(if damaged == ExitCode::SUCCESS && !outcome.passed { ExitCode::from(1) } else { damaged })

@@ -29,7 +29,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     drop((old, options)); // the progress bar goes before the report comes
     let report = diff::compare(&before, &after)?;
     let drawings = [before, after].map(|side| side.report.timelines);
-    let setting = Setting { all: args.all, ..output::setting(&args.shared, None) };
+    let setting = Setting { all: args.all, ..Setting::default() };
     output::print(args.format, &Compared { report, drawings }, setting, &args.output, &args.shared)?;
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
@@ -63,8 +63,7 @@ pub fn side(
     }
     let exports = input::timed(paths, timing, shared)?;
     let options = exports.named(options.clone());
-    let mut found = reports::run(&exports.paths, &options)?;
-    found.warnings.extend(exports.left_out.iter().cloned());
+    let found = reports::run(&exports.paths, &options)?;
     let damage = output::exit_code(&found);
     Ok((Snapshot::of(found, own_sources), damage))
 }

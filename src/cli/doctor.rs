@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use sync_report::error::InputError;
 use sync_report::model::SCHEMA_VERSION;
 use sync_report::model::doctor::{Diagnosis, Examined};
+use sync_report::render::Setting;
 use sync_report::text::escape_terminal;
 use sync_report::{analysis, doctor};
 
@@ -22,8 +23,7 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
         found.captures.push(examine(path, &exports, &args)?);
         anyhow::Ok(())
     });
-    let setting = output::setting(&args.shared, None);
-    output::print(args.format, &found, setting, &args.output, &args.shared)?;
+    output::print(args.format, &found, Setting::default(), &args.output, &args.shared)?;
     read?;
     for left_out in &exports.left_out {
         output::say(&escape_terminal(&left_out.message));

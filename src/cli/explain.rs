@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::model::Code;
+use sync_report::render::Setting;
 use sync_report::render::explain::Entries;
 use sync_report::rules::Rule;
 use sync_report::{catalogue, rules};
 
 /// Prints the entries asked for.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let setting = output::setting(&args.shared, None);
-    output::print(args.format, &entries(args)?, setting, Path::new("-"), &args.shared)
+    output::print(args.format, &entries(args)?, Setting::default(), Path::new("-"), &args.shared)
 }
 
 fn entries(args: &ExplainArgs) -> Result<Entries> {

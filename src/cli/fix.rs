@@ -7,12 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::analysis::Options;
-use sync_report::model::Report;
 use sync_report::patch::{self, PatchedFile, Wanted};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
+use sync_report::report::scenario::no_site;
 use sync_report::repository::Repository;
-use sync_report::verdict::source::SourceTree;
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
@@ -27,31 +26,24 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let mut options = exports.named(options);
     let report = reports::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the diff comes
-    refuse_unknown(&report, &args.site)?;
-    let sources = SourceTree::new(options.source_roots.clone()).allow_recorded(true);
+    // A mistyped site is no reason to edit nothing in silence.
+    if let Some(id) = args.site.iter().find(|id| report.site(id).is_none()) {
+        return Err(no_site(&report, id).into());
+    }
     let roots = args.code.source_root.iter().map(|root| root.new.clone());
     let roots = roots.chain([args.repository.repository.clone()]).collect();
     let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
-    let patch = patch::plan(&report, &sources, &wanted);
-    let setting = output::setting(&args.shared, None);
+    let patch = patch::plan(&report, &options.sources(), &wanted);
     let repository = Repository::new(args.repository.repository.clone(), args.code.source_root.clone());
     if args.apply {
         patch.files.iter().try_for_each(write)?;
     } else {
         output::write(Path::new("-"), &args.shared, |_, out| Ok(render::render(&patch, &repository, out)?))?;
     }
-    for sentence in render::summary(&patch, args.apply) {
-        (setting.say)(&sentence);
+    if !args.shared.quiet {
+        render::summary(&patch, args.apply).iter().for_each(|sentence| output::say(sentence));
     }
     Ok(output::exit_code(&report))
-}
-
-/// A mistyped site is no reason to edit nothing in silence.
-fn refuse_unknown(report: &Report, sites: &[String]) -> Result<()> {
-    if let Some(id) = sites.iter().find(|id| report.site(id).is_none()) {
-        bail!("no site {id} in this report; it has {}", report.sites.len());
-    }
-    Ok(())
 }
 
 /// Writes a file, if it is still what the edits were made for.

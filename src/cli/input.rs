@@ -39,10 +39,10 @@ impl Exports {
         report.map_or(export, |(_, report)| report)
     }
 
-    /// The options for these: reports are called by their own names, and times are from where they are taken.
+    /// The options for these: reports are called by their own names, those left out are said, and times are from where they are taken.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
-        Options { timing: self.timing.clone(), ..options }
+        Options { timing: self.timing.clone(), left_out: self.left_out.clone(), ..options }
     }
 }
 
@@ -106,7 +106,8 @@ pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) 
         None => {
             let beside = out.paths.iter().filter_map(|path| Some((path.clone(), light_of(out.typed(path))?)));
             let beside: Vec<(PathBuf, PathBuf)> = beside.collect();
-            if let Some((export, light)) = beside.iter().find(|(_, light)| names_one_of(&out.paths, light)) {
+            let given = |light: &Path| out.paths.iter().any(|path| is_same(path, light));
+            if let Some((export, light)) = beside.iter().find(|(_, light)| given(light)) {
                 let (light, export) = (light.display(), export.display());
                 bail!(
                     "{light}: {export} takes its times from there already; leave it out, or let each have its own with --timing {OWN}"
@@ -134,9 +135,19 @@ pub fn with_lights(arguments: &[PathBuf]) -> Vec<PathBuf> {
     arguments.iter().cloned().chain(arguments.iter().filter_map(|path| light_of(path))).collect()
 }
 
-fn names_one_of(paths: &[PathBuf], path: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    paths.iter().any(|other| real(other).is_some() && real(other) == real(path))
+/// Whether two paths name one file, through links too.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let id = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
+        id(a).is_some() && id(a) == id(b)
+    }
+    #[cfg(not(unix))]
+    {
+        let real = |p: &Path| std::fs::canonicalize(p).ok();
+        real(a).is_some() && real(a) == real(b)
+    }
 }
 
 /// A path that goes on with a suffix.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::process::ExitCode;
 use sync_report::ranks;
 use sync_report::ranks::tables::Tables;
-use sync_report::render::{Merged, parquet};
+use sync_report::render::{Merged, Setting, parquet};
 
 /// Reads folders of `--format parquet` and prints, or writes, what they come to.
 pub fn run(args: MergeArgs) -> Result<ExitCode> {
@@ -18,8 +18,7 @@ pub fn run(args: MergeArgs) -> Result<ExitCode> {
     let (tables, left_out) = Tables::read(&folders)?;
     let mut report = ranks::merged(&tables, args.top.unwrap_or(args.format.top))?;
     report.warnings.extend(left_out);
-    let setting = output::setting(&args.shared, None);
     let merged = Merged { report, tables };
-    output::print(args.format, &merged, setting, &args.output, &args.shared)?;
+    output::print(args.format, &merged, Setting::default(), &args.output, &args.shared)?;
     Ok(output::exit_code(&merged.report))
 }

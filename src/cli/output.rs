@@ -1,7 +1,7 @@
 //! Where the report goes: stdout or a file, with or without colours, how wide.
 
 use super::args::{RepositoryArgs, SelectArgs, SharedArgs};
-use super::input::head;
+use super::input::{head, is_same};
 use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
 use serde::Serialize;
@@ -42,21 +42,17 @@ pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-/// What renderers heed, but for style and what only one command has; with the checkout of annotations and SARIF.
-pub fn setting(shared: &SharedArgs, repository: Option<(&RepositoryArgs, &SelectArgs)>) -> Setting {
-    let mut setting = Setting::default();
-    if let Some((repository, select)) = repository {
-        setting.repository = Repository::new(repository.repository.clone(), select.code.source_root.clone());
-        let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-        setting.step_summary = summary.map(PathBuf::from);
+/// What renderers heed of the checkout that annotations and SARIF are of.
+pub fn setting(repository: &RepositoryArgs, select: &SelectArgs) -> Setting {
+    let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+    Setting {
+        repository: Repository::new(repository.repository.clone(), select.code.source_root.clone()),
+        step_summary: summary.map(PathBuf::from),
+        ..Setting::default()
     }
-    if !shared.quiet {
-        setting.say = say;
-    }
-    setting
 }
 
-/// Prints a result in a format, to stdout, a file or a folder.
+/// Prints a result in a format, to stdout, a file or a folder; of style, and of where sentences go, as was typed.
 pub fn print<T>(
     format: &Format<T>,
     tree: &T,
@@ -67,7 +63,8 @@ pub fn print<T>(
     if let Some(write) = format.folder {
         return write(tree, path).map(|()| ExitCode::SUCCESS);
     }
-    write(path, shared, |style, out| Ok(format.render(tree, &Setting { style, ..setting }, out)?))
+    let say = if shared.quiet { setting.say } else { say };
+    write(path, shared, |style, out| Ok(format.render(tree, &Setting { style, say, ..setting }, out)?))
 }
 
 /// A sentence on stderr. Where that is closed there is nobody to tell.
@@ -106,21 +103,6 @@ pub fn refuse_one_file(output: &Path, save: Option<&Path>) -> Result<()> {
         bail!("{}: --save and -o name one file; give them two", output.display());
     }
     Ok(())
-}
-
-/// Whether two paths name one file, through links too.
-fn is_same(a: &Path, b: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let id = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
-        id(a).is_some() && id(a) == id(b)
-    }
-    #[cfg(not(unix))]
-    {
-        let real = |p: &Path| std::fs::canonicalize(p).ok();
-        real(a).is_some() && real(a) == real(b)
-    }
 }
 
 /// `--width`, else the terminal's columns, else none: one line per row for grep.

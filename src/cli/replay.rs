@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use sync_report::model::Code;
-use sync_report::render::json;
+use sync_report::render::{Setting, json};
 use sync_report::replay::gpu;
 use sync_report::replay::interrupt;
 use sync_report::replay::measured::Measured;
@@ -42,8 +42,7 @@ pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     if let Some(path) = &args.save {
         output::save(&measured, path)?;
     }
-    let setting = output::setting(&args.shared, None);
-    output::print(args.format, &(plan, measured), setting, &args.output, &args.shared)
+    output::print(args.format, &(plan, measured), Setting::default(), &args.output, &args.shared)
 }
 
 fn plan(exports: &Exports, args: &ReplayArgs) -> Result<Plan> {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use sync_report::render::{self, Found, Setting, parquet};
 use sync_report::replay::results;
 use sync_report::report as reports;
+use sync_report::report::scenario::no_site;
 
 /// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
@@ -45,7 +46,6 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
             captures.push(capture);
         }
     })?;
-    report.warnings.extend(exports.left_out.iter().cloned());
     if let Some((path, measured)) = &results {
         results::embed(&mut report, measured, path)?;
         report.cut(top);
@@ -53,13 +53,12 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
     if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {
-        let sites = report.sites.last().map_or("no sites".to_owned(), |last| format!("S1 to {}", last.id));
-        bail!("no site {site} in this report; it has {sites}");
+        return Err(no_site(&report, site).into());
     }
     let setting = Setting {
         site: args.details,
         capture: args.graph_ready,
-        ..output::setting(&args.shared, Some((&args.repository, &args.select)))
+        ..output::setting(&args.repository, &args.select)
     };
     let found = Found { report, captures, waits };
     output::print(format, &found, setting, &args.output, &args.shared)?;

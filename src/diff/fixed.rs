@@ -62,7 +62,7 @@ impl<'a> Fixed<'a> {
             None => Became::Gone,
             // Out of the loop, behind it.
             Some(after) if after.per != unit.per => {
-                let turns = self.before.0.iterations.as_ref().map_or(1, |i| i.count) as f64;
+                let turns = self.before.0.turns() as f64;
                 let fewer = unit.per == Per::Iteration && after.waits < unit.waits * turns;
                 if fewer { Became::Fewer } else { Became::Still }
             }
@@ -195,7 +195,7 @@ fn predicted(side: &Snapshot, sites: &[&Site], per: Per) -> Option<(Option<i64>,
     }
     let ranks = side.ranks().max(1) as i64;
     let of = match per {
-        Per::Iteration => side.iterations.as_ref().map_or(1, |i| i.count as i64).max(1),
+        Per::Iteration => side.turns() as i64,
         Per::Run => 1,
     };
     let savings = || sites.iter().filter_map(|site| site.recoverable.as_ref());

@@ -36,8 +36,8 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> 
     let comparable = comparable::check(before, after, grain, &roots);
     let (b, a) = (units::units(before, grain), units::units(after, grain));
     let pairs = match grain {
-        Granularity::Call => matching::pairs_by_call(&b, &a)?,
-        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots)?,
+        Granularity::Call => matching::pairs_by_call(&b, &a),
+        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots),
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites = changes(&pairs, &fixed, &roots);
@@ -160,9 +160,8 @@ fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
 }
 
 fn state(unit: &SiteGroup, per: Per, side: &Snapshot, lines: bool) -> SiteState {
-    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     // Amounts of the run, where the other side has no iterations.
-    let scale = if per == unit.per { 1.0 } else { iterations };
+    let scale = if per == unit.per { 1.0 } else { side.turns() as f64 };
     let ns = |ns: f64| (ns * scale).round() as i64;
     // Where lines are only probable, they are not said.
     let place = |f: &Frame| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) };

@@ -74,6 +74,11 @@ impl Snapshot {
         ranks(&self.sites)
     }
 
+    /// Turns of its loop; 1 without one.
+    pub fn turns(&self) -> u64 {
+        self.iterations.as_ref().map_or(1, |i| i.count).max(1)
+    }
+
     /// Names of its GPUs, each once.
     pub fn gpus(&self) -> BTreeSet<&String> {
         self.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.as_ref()).collect()

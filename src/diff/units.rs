@@ -174,7 +174,7 @@ fn absorb_start_up<'a>(groups: &mut BTreeMap<Identity<'a>, Vec<&'a Site>>, grain
 fn unit<'a>(side: &Snapshot, mut sites: Vec<&'a Site>) -> SiteGroup<'a> {
     sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
     let ranks = ranks(sites.iter().copied()).max(1) as f64;
-    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
+    let iterations = side.turns() as f64;
     // What waits at start-up only happens once a run, however many iterations it has.
     let looped = |s: &&Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
     let per = if side.iterations.is_some() && sites.iter().any(looped) { Per::Iteration } else { Per::Run };

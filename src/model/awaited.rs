@@ -106,3 +106,11 @@ pub struct LateRank {
     /// Blocked time until it arrived.
     pub late_ns: i64,
 }
+
+impl LateRank {
+    /// "python3 112 on GPU 1".
+    pub fn name(&self) -> String {
+        let name = self.process.name.as_deref().unwrap_or("process");
+        format!("{name} {} on GPU {}", self.process.pid, self.device)
+    }
+}

@@ -1,6 +1,6 @@
 //! The sites as columns, for CSV and Parquet.
 
-use super::{Bounds, Frame, Report, Site};
+use super::{Bounds, Report, Site};
 use crate::vocabulary::PatternId;
 use Values::{Flag, Float, Text, Whole};
 
@@ -78,16 +78,12 @@ pub const COLUMNS: &[(&str, Values)] = &[
     ("library_function", Text(|_, s| s.library_frame.as_ref().map(|frame| frame.function.as_str()))),
     ("call_paths", Whole(|_, s| whole(s.call_paths.len().max(1)))),
     ("backward_node", Text(|_, s| s.backward.as_ref()?.node.as_deref())),
-    ("forward_file", Text(|_, s| forward(s).map(|frame| frame.file.as_str()))),
-    ("forward_line", Whole(|_, s| forward(s).map(|frame| frame.line).and_then(whole))),
+    ("forward_file", Text(|_, s| s.forward().map(|frame| frame.file.as_str()))),
+    ("forward_line", Whole(|_, s| s.forward().map(|frame| frame.line).and_then(whole))),
 ];
 
 fn whole(number: impl TryInto<i64>) -> Option<i64> {
     Some(number.try_into().unwrap_or(i64::MAX))
-}
-
-fn forward(site: &Site) -> Option<&Frame> {
-    site.backward.as_ref()?.forward.as_ref()
 }
 
 fn bounds(site: &Site) -> Option<Bounds> {

@@ -184,6 +184,11 @@ impl Site {
         self.user_frame.as_ref().or(self.frames.first())
     }
 
+    /// The line whose operator a wait on autograd's thread undoes.
+    pub fn forward(&self) -> Option<&Frame> {
+        self.backward.as_ref()?.forward.as_ref()
+    }
+
     /// The user's frames from that one outwards, of each way to it.
     pub fn paths(&self) -> Vec<Vec<&Frame>> {
         let at = self.location().and_then(|l| self.frames.iter().position(|f| f == l));

@@ -27,6 +27,11 @@ impl Warning {
         self.known().is_some_and(Code::is_damage)
     }
 
+    /// Whether it is to be minded: it limits what is said.
+    pub fn is_limit(&self) -> bool {
+        self.known().is_none_or(|code| !code.is_information())
+    }
+
     /// Its code; `None` for one of another version of the program.
     pub fn known(&self) -> Option<Code> {
         Code::parse(&self.code)

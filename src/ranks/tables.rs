@@ -13,7 +13,7 @@
 
 use super::numbers::{self, Party};
 use crate::frame::sites::{Sites, capture, column};
-use crate::model::ranks::{NamedBy, Rank};
+use crate::model::ranks::Rank;
 use crate::model::{ProfileInfo, Report, Warning};
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
@@ -124,8 +124,6 @@ impl Tables {
             let profile: ProfileInfo =
                 serde_json::from_str(&reports[i]).context("the table of ranks is of another version")?;
             let listed = Rank {
-                rank: 0,
-                named_by: NamedBy::Order,
                 profile: profile.path.clone(),
                 pid: u32::try_from(pid[i]).unwrap_or_default(),
                 host: profile.host.clone(),
@@ -135,7 +133,7 @@ impl Tables {
                 waits: waits[i].unsigned_abs(),
                 blocked_ns: blocked[i],
                 drain_ns: drain[i],
-                clock_ns: None,
+                ..Rank::default()
             };
             let (folder, warnings) = (folders[i].clone(), warnings[i].clone());
             parties.push(Party { listed, capture, folder, profile, device: device.get(i), warnings });

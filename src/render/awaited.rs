@@ -82,9 +82,8 @@ impl Words<'_> {
     fn collectives(&self, one: &BehindCollectives) -> String {
         let mut words = format!("{} behind {}", self.of_blocked(one.blocked_ns), escape_terminal(&one.name));
         for rank in &one.late {
-            let name = rank.process.name.as_deref().map_or("process".into(), escape_terminal);
             let late = text::duration(rank.late_ns);
-            words += &format!("; {late} until {name} {} on GPU {} arrived", rank.process.pid, rank.device);
+            words += &format!("; {late} until {} arrived", escape_terminal(&rank.name()));
         }
         if one.met_ns == 0 {
             words += "; its other ranks are not in the capture";

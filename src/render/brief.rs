@@ -4,7 +4,7 @@
 //! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
 
 use super::{json, saving};
-use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
+use crate::model::{Fix, Frame, Iterations, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind, PatternId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,11 +148,6 @@ fn size(brief: &Brief) -> usize {
 
 fn site(site: &Site) -> BriefSite {
     let at = site.location();
-    let saving = site.recoverable.as_ref();
-    let of_iteration = |saving: &Recoverable| match site.promise() {
-        Some(_) => saving.per_iteration_ns,
-        None => saving.per_iteration_high_ns,
-    };
     let in_library = |frame: &Frame| end(&format!("{}:{} {}", frame.file, frame.line, frame.function));
     BriefSite {
         id: site.id.clone(),
@@ -174,7 +169,7 @@ fn site(site: &Site) -> BriefSite {
         blocked_ns: site.blocked_ns,
         drain_ns: site.drain_ns,
         saves_ns: site.saves_ns(),
-        saves_per_iteration_ns: saving.and_then(of_iteration),
+        saves_per_iteration_ns: site.saves().1,
         saves_at_most: site.promise().is_none(),
         fix: site.fix.as_ref().map(fix),
     }

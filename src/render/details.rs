@@ -26,9 +26,9 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.stack(),
         page.call_paths(),
         page.native(),
-        page.labelled("context", &context(report, site)),
-        page.labelled("cost", &costs(report, site)),
-        page.labelled("what it waited for", &awaited::labelled(site)),
+        labelled("context", &context(report, site)),
+        labelled("cost", &costs(report, site)),
+        labelled("what it waited for", &awaited::labelled(site)),
         page.histogram(),
         page.examples(),
         page.fix(),
@@ -50,6 +50,12 @@ fn section(title: &str, lines: Vec<String>) -> String {
         return String::new();
     }
     format!("{}\n{}", Tone::Strong.paint(title), lines.join("\n"))
+}
+
+/// Lines of `label  text`. They are never wrapped, to be copied and found.
+fn labelled<L: AsRef<str>>(title: &str, pairs: &[(L, String)]) -> String {
+    let lines = (!pairs.is_empty()).then(|| Style::default().labelled("  ", pairs));
+    section(title, lines.into_iter().collect())
 }
 
 impl Page<'_> {
@@ -89,13 +95,10 @@ impl Page<'_> {
     /// The ways to the line, where there are several.
     fn call_paths(&self) -> String {
         let (paths, more) = phrase::call_paths(self.site, &FileNames::of(self.report));
-        let widest = paths.iter().map(|(_, cost)| text::width(cost)).max().unwrap_or(0);
-        let path = |(place, cost): &(String, String)| {
-            let pad = " ".repeat(widest - text::width(cost));
-            self.hang(&format!("    {}{pad}  ", Tone::Faint.paint(cost)), place)
-        };
+        let paths: Vec<_> = paths.into_iter().map(|(place, cost)| (cost, place)).collect();
+        let lines = (!paths.is_empty()).then(|| self.style.labelled("    ", &paths));
         let left = (more > 0).then(|| format!("    and {}", text::counted(more as u64, "more path")));
-        section("called from", paths.iter().map(path).chain(left).collect())
+        section("called from", lines.into_iter().chain(left).collect())
     }
 
     fn native(&self) -> String {
@@ -104,12 +107,6 @@ impl Page<'_> {
             format!("    {}", text::shorten_symbol(&function, self.symbol_width(4)))
         };
         section("native chain, most recent call last", self.site.native.iter().rev().map(name).collect())
-    }
-
-    /// Lines of `label  text`. They are never wrapped, to be copied and found.
-    fn labelled<L: AsRef<str>>(&self, title: &str, pairs: &[(L, String)]) -> String {
-        let lines = (!pairs.is_empty()).then(|| Style::default().labelled("  ", pairs));
-        section(title, lines.into_iter().collect())
     }
 
     fn histogram(&self) -> String {

@@ -42,12 +42,12 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     let sites = report.sites.iter().zip(&rows).filter(|(site, _)| listed(&site.id));
     let details = sites.map(|(site, row)| details(site, row, phrase::call_paths(site, &views.files)));
     let details_left = text.add_all(&details.collect::<Vec<_>>());
-    let tail = "<sub>blocked: host time inside waits, not a saving. drain: GPU idle after them.</sub>\n";
+    let tail = format!("<sub>{}</sub>\n", phrase::COSTS);
     let more = text::counted(rows_left as u64, "more site");
     let hidden = text::counted(details_left as u64, "site");
     let room = "there is no more room; `--format json` has all";
     text.close(&match (rows_left, details_left) {
-        (0, 0) => tail.to_owned(),
+        (0, 0) => tail,
         (_, 0) => format!("{more} not listed; `--top 0` lists all.\n\n{tail}"),
         (0, _) => format!("Details of {hidden} left out: {room}.\n\n{tail}"),
         _ => format!("{more} not listed, details of {hidden} left out: {room}.\n\n{tail}"),
@@ -75,9 +75,7 @@ fn head(report: &Report) -> String {
     out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
     for profile in report.profiles.iter().take(4) {
         let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
-        let times = md::code(&profile.path);
-        let both = |sites: &String| format!("{}, times of {times}", md::code(sites));
-        let path = profile.sites_from.as_ref().map_or_else(|| times.clone(), both);
+        let path = phrase::source_of(profile, md::code);
         out += &format!("- {path}{command}, {}\n", text::duration(profile.span_ns));
     }
     let more = report.profiles.len().saturating_sub(4);

@@ -165,8 +165,11 @@ impl Limited {
     /// What limits what was found.
     pub fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
-            let mind = warning.known().is_none_or(|code| !code.is_information());
-            self.add(&format!("> {}{}\n\n", if mind { "⚠️ " } else { "" }, plain(&warning.message)));
+            self.add(&format!(
+                "> {}{}\n\n",
+                if warning.is_limit() { "⚠️ " } else { "" },
+                plain(&warning.message)
+            ));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use crate::model::{CallPath, Frame, Gpu, Iterations, Report, Site};
+use crate::model::{CallPath, Frame, Gpu, Iterations, ProfileInfo, Report, Site};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use serde::{Serialize, Serializer};
@@ -13,9 +13,8 @@ impl<'a> FileNames<'a> {
     /// Names for the files that the sites' location column can show.
     pub(crate) fn of(report: &'a Report) -> Self {
         let frames = report.sites.iter().flat_map(|site| {
-            let forward = site.backward.as_ref().and_then(|backward| backward.forward.as_ref());
             let callers = site.call_paths.iter().flat_map(|path| &path.callers);
-            let all = site.location().into_iter().chain(&site.library_frame).chain(forward);
+            let all = site.location().into_iter().chain(&site.library_frame).chain(site.forward());
             all.chain(&site.caller).chain(callers)
         });
         Self::new(frames.map(|frame| frame.file.as_str()))
@@ -287,6 +286,18 @@ pub(crate) fn thread(site: &Site) -> String {
 pub(crate) fn is_main(site: &Site) -> bool {
     let thread = &site.thread;
     thread.count <= 1 && thread.main && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
+}
+
+/// What the columns of costs mean.
+pub(crate) const COSTS: &str = "blocked: host time inside waits, not a saving. drain: GPU idle after them.";
+
+/// The export that sites are of, and the light one that times are from where that is another; each path as `named` writes it.
+pub(crate) fn source_of(profile: &ProfileInfo, named: impl Fn(&str) -> String) -> String {
+    let times = named(&profile.path);
+    match &profile.sites_from {
+        Some(sites) => format!("{}, times of {times}", named(sites)),
+        None => times,
+    }
 }
 
 /// The names of a report's exports, without the folders where they do not tell them apart.

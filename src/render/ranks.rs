@@ -79,15 +79,10 @@ fn sentence(late: &Late, all: u64, turns: Option<u64>) -> String {
 
 /// Ranks on which a site stands out: "rank 17: 3.10 ms, median 400 µs".
 pub(crate) fn odd(site: &RankSite) -> Option<String> {
-    const NAMED: usize = 3;
-    if site.odd.is_empty() {
-        return None;
-    }
     let name = |odd: &Odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns));
-    let named = site.odd.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
-    let more = site.odd.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{named}{more}, median {}", text::duration(site.blocked_ns.p50)))
+    let named: Vec<String> = site.odd.iter().map(name).collect();
+    let median = text::duration(site.blocked_ns.p50);
+    (!named.is_empty()).then(|| format!("{}, median {median}", text::first_of(&named, 3)))
 }
 
 /// What waits, on how many ranks, how long a single wait, and where it stands out.
@@ -159,7 +154,8 @@ pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     let named = " Named are ranks that block longer than three quartile ranges above the upper quartile.";
     let named = if ranks.sites.iter().any(|site| !site.odd.is_empty()) { named } else { "" };
     notes.push(format!(
-        "Over ranks, times {per}: {over}. p99: of a hundred single waits one blocks longer, on the rank where they block longest. blocked: host time inside waits, not a saving. drain: GPU idle after them.{named}"
+        "Over ranks, times {per}: {over}. p99: of a hundred single waits one blocks longer, on the rank where they block longest. {}{named}",
+        phrase::COSTS
     ));
     notes
 }

@@ -128,8 +128,8 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
         place["physicalLocation"]["region"]["snippet"] = json!({ "text": source });
     }
     let waits = site.library_frame.as_ref().filter(|f| Some(*f) != frame);
-    let forward = site.backward.as_ref().and_then(|backward| backward.forward.as_ref());
-    let first = waits.map(|f| ("waits in", f)).into_iter().chain(forward.map(|f| ("forward pass in", f)));
+    let first =
+        waits.map(|f| ("waits in", f)).into_iter().chain(site.forward().map(|f| ("forward pass in", f)));
     let others = site.frames.iter().filter(|f| Some(*f) != frame && Some(*f) != waits).map(|f| ("in", f));
     let callers =
         site.call_paths.iter().skip(1).filter_map(|path| Some(("called in", path.callers.first()?)));

@@ -66,7 +66,7 @@ pub fn together(set: &Together) -> String {
 
 /// The lower end of a range.
 pub(crate) fn least(ns: i64) -> String {
-    if ns == 0 { "0".to_owned() } else { text::duration(ns).to_string() }
+    if ns == 0 { "0".to_owned() } else { text::duration(ns) }
 }
 
 /// What the saving can be at all, wait by wait and together.
@@ -132,6 +132,7 @@ pub fn replayed_in_words(replayed: &Replayed) -> String {
 }
 
 /// What a report comes to: what fixing all false sites saves, and what of that is sure.
+#[derive(Default)]
 pub struct Finding {
     /// The figure.
     pub lead: String,
@@ -161,14 +162,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     if totals.savings_unknown {
         const WHY: &str = "the export does not say which call issued what, or what a wait waited for (see its warnings): export it again.";
         let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
-        return Some(Finding {
-            lead,
-            rest,
-            range: None,
-            undecided: None,
-            limit: None,
-            once: once(totals.once),
-        });
+        return Some(Finding { lead, rest, once: once(totals.once), ..Finding::default() });
     }
     let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
@@ -188,7 +182,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let rest = missed.map(off).unwrap_or_default();
         let lead = format!("Fixing {} saves between {range} of the run.", sites?);
         let any = totals.recoverable_high_ns > Some(0);
-        return any.then_some(Finding { lead, rest, range: None, undecided: None, limit: None, once });
+        return any.then_some(Finding { lead, rest, once, ..Finding::default() });
     };
     let undecided = (of.undecided_ns > 0).then(|| {
         let of_what = match &sites {

@@ -97,20 +97,15 @@ fn findings(totals: &Totals) -> Vec<(String, String)> {
 
 /// Path, span, and what the export before does not say already.
 fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String {
-    let path = escape_terminal(&profile.path);
-    let both = |sites: &String| format!("{}, times of {path}", escape_terminal(sites)).into();
-    let mut parts = vec![
-        profile.sites_from.as_ref().map_or_else(|| path.clone(), both),
-        text::duration(profile.span_ns).into(),
-    ];
+    let mut parts = vec![phrase::source_of(profile, view::escaped), text::duration(profile.span_ns)];
     let version = profile.export_version.as_deref();
     if previous.is_none_or(|previous| previous.export_version.as_deref() != version) {
-        parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version)).into()));
+        parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version))));
     }
     let command = profile.command.as_deref().filter(|command| !command.is_empty());
     if previous.is_none_or(|previous| previous.command.as_deref() != command) {
         const LONG_ENOUGH: usize = 120;
-        let short = |command| text::shorten_end(&escape_terminal(command), LONG_ENOUGH).into_owned().into();
+        let short = |command| text::shorten_end(&escape_terminal(command), LONG_ENOUGH).into_owned();
         parts.extend(command.map(short));
     }
     parts.join(", ")
@@ -217,8 +212,7 @@ pub(crate) fn warnings(list: &[Warning], style: &Style) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     for warning in view::warnings(list) {
         let words = format!("{} [{}]", warning.message, warning.code);
-        let mind = warning.known().is_none_or(|code| !code.is_information());
-        lines.push(if mind { warned(&words, style) } else { style.hang("· ", &words) });
+        lines.push(if warning.is_limit() { warned(&words, style) } else { style.hang("· ", &words) });
         lines.extend((!warning.fix.is_empty()).then(|| format!("    {}", warning.fix)));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))

@@ -139,6 +139,7 @@ impl<'a> Assembler<'a> {
             self.report.ranks = over;
             self.report.warnings.extend(doubts);
         }
+        self.report.warnings.extend(self.options.left_out.iter().cloned());
         self.report.cut(self.options.top);
         Ok(self.report)
     }

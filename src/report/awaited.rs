@@ -196,13 +196,7 @@ pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: GlobalPid) -> Pr
 
 /// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.
 pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
-    behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(named)
-}
-
-/// "python3 112 on GPU 1".
-fn named(rank: &LateRank) -> String {
-    let name = rank.process.name.as_deref().unwrap_or("process");
-    format!("{name} {} on GPU {}", rank.process.pid, rank.device)
+    behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(LateRank::name)
 }
 
 /// What is said of a site of whose time a tenth and more passed behind collectives.
@@ -213,7 +207,7 @@ pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
             let others = if behind.late.len() > 1 { " most of all" } else { "" };
             format!(
                 "{late} of that before {}{others} had arrived: whatever is done about this wait, that time is no saving, and what makes the other late is worth a look",
-                named(latest)
+                latest.name()
             )
         }
         None if behind.met_ns == 0 => {

@@ -51,7 +51,7 @@ pub fn run_parts(
         options
     };
     let parts: Vec<Options> = std::iter::once(options.clone()).chain(ranges.iter().map(inside)).collect();
-    let mut reports = as_advised(paths, &parts, false, &mut LeftOut::new(paths.len()), |_, _| ())?;
+    let mut reports = as_advised(paths, &parts, false, &mut Vec::new(), |_, _| ())?;
     let whole = reports.remove(0);
     Ok((whole, reports))
 }
@@ -66,7 +66,7 @@ pub fn run_keeping(
     options: &Options,
     mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Report> {
-    let mut left_out = LeftOut::new(paths.len());
+    let mut left_out = Vec::new();
     if options.scenario.is_empty() && !options.as_captured {
         let keep = |timed: Timed, waits| keep(timed.alone(), waits);
         return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
@@ -86,7 +86,7 @@ pub fn run_keeping(
         }
     });
     let mut assembler = Assembler::new(options, &scenario, paths.len());
-    left_out.errors.iter().for_each(|(path, error)| assembler.leave_out(path, error));
+    left_out.iter().for_each(|(path, error)| assembler.leave_out(path, error));
     for (_, mut timed) in exports {
         let waits = assembler.add(timed.shown())?;
         keep(timed.alone(), waits);
@@ -95,12 +95,15 @@ pub fn run_keeping(
 }
 
 /// Reads all exports, prices them as advised and hands each on; a report of each part, the first of which is the whole and the
-/// only one with prices. `again`: they will be priced again.
+/// only one with prices. `again`: they will be priced again. `left_out` gets those that cannot be read, which the reports say.
+///
+/// # Errors
+/// The first where none of them can be read, and what is no fault of an export.
 fn as_advised(
     paths: &[PathBuf],
     parts: &[Options],
     again: bool,
-    left_out: &mut LeftOut,
+    left_out: &mut Vec<(PathBuf, anyhow::Error)>,
     mut keep: impl FnMut(Timed, Waits),
 ) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
@@ -114,7 +117,14 @@ fn as_advised(
         Ok(timed)
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {
-        let Some(mut timed) = left_out.or_not(read, &paths[number], &mut assemblers)? else { return Ok(()) };
+        let mut timed = match read {
+            Err(error) if error.is::<InputError>() => {
+                assemblers.iter_mut().for_each(|assembler| assembler.leave_out(&paths[number], &error));
+                left_out.push((paths[number].clone(), error));
+                return Ok(());
+            }
+            read => read?,
+        };
         let waits = assemblers[0].add(timed.shown())?;
         for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
             timed.judge(part, n + 1 < parts.len())?;
@@ -123,6 +133,9 @@ fn as_advised(
         keep(timed, waits);
         anyhow::Ok(())
     })?;
+    if left_out.len() == paths.len() && !paths.is_empty() {
+        return Err(left_out.swap_remove(0).1);
+    }
     assemblers.into_iter().map(Assembler::finish).collect()
 }
 
@@ -130,38 +143,4 @@ fn as_advised(
 fn share(options: &Options, exports: usize) -> (usize, Options) {
     let workers = options.threads.clamp(1, exports.max(1));
     (workers, Options { threads: (options.threads / workers).max(1), ..options.clone() })
-}
-
-/// Exports of several that cannot be read.
-struct LeftOut {
-    exports: usize,
-    errors: Vec<(PathBuf, anyhow::Error)>,
-}
-
-impl LeftOut {
-    fn new(exports: usize) -> Self {
-        Self { exports, errors: Vec::new() }
-    }
-
-    /// The export; `None` where it cannot be read, which the reports then say.
-    ///
-    /// # Errors
-    /// The first where none of them can be read, and what is no fault of an export.
-    fn or_not<T>(
-        &mut self,
-        read: anyhow::Result<T>,
-        path: &Path,
-        reports: &mut [Assembler],
-    ) -> anyhow::Result<Option<T>> {
-        let error = match read {
-            Err(error) if error.is::<InputError>() => error,
-            other => return other.map(Some),
-        };
-        reports.iter_mut().for_each(|report| report.leave_out(path, &error));
-        self.errors.push((path.to_owned(), error));
-        if self.errors.len() == self.exports {
-            return Err(self.errors.swap_remove(0).1);
-        }
-        Ok(None)
-    }
 }

@@ -26,7 +26,7 @@ use crate::vocabulary::{
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
 use crate::waits::device::{Device, DeviceIx};
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
 
@@ -181,20 +181,19 @@ impl<'a> Sites<'a> {
 
     /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
     fn call_paths(&self, site: &FoundSite, sums: &[PathSums]) -> Vec<CallPath> {
-        let mut paths: Vec<CallPath> = Vec::new();
-        let mut known: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
+        let mut paths: IndexMap<Vec<Frame>, PathSums> = IndexMap::new();
         for (path, sums) in site.paths.iter().zip(sums) {
             let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
-            let callers: Vec<Frame> = callers.collect();
-            let at = *known.entry(callers.clone()).or_insert(paths.len());
-            if at == paths.len() {
-                paths.push(CallPath { callers, waits: 0, blocked_ns: 0, drain_ns: 0 });
-            }
-            let to = &mut paths[at];
-            to.waits += sums.waits.unsigned_abs();
+            let to = paths.entry(callers.collect()).or_default();
+            to.waits += sums.waits;
             to.blocked_ns += sums.blocked_ns;
             to.drain_ns += sums.drain_ns;
         }
+        let path = |(callers, sums): (_, PathSums)| {
+            let PathSums { waits, blocked_ns, drain_ns } = sums;
+            CallPath { callers, waits: waits.unsigned_abs(), blocked_ns, drain_ns }
+        };
+        let mut paths: Vec<CallPath> = paths.into_iter().map(path).collect();
         // Stable: of equals, the one with most waits, then the first.
         paths.sort_by_key(|path| std::cmp::Reverse(path.blocked_ns));
         if paths.len() > 1 { paths } else { Vec::new() }

@@ -20,35 +20,27 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
         return sites;
     }
     let range_only = needs_light_capture(found);
-    let priced = sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites));
-    let recoverable = |judged: &FoundSite, price: &Price, site: &Site| {
-        let own = site.per_iteration.is_some_and(|each| each > 0.0) && in_loop(found, judged);
-        let chosen = price.counted && site.class != Class::False;
-        Recoverable { range_only, chosen, ..recoverable(found, price, own) }
-    };
-    priced
-        .map(|(site, (judged, price))| Site { recoverable: Some(recoverable(judged, price, &site)), ..site })
-        .collect()
-}
-
-/// `own`: the site waits in the loop.
-fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable {
     let iterations = found.iterations.as_ref().and_then(|i| i64::try_from(i.spans.len()).ok());
-    Recoverable {
-        alone_ns: price.alone,
-        joint_ns: price.joint,
-        low_ns: price.low,
-        high_ns: price.high,
-        per_iteration_ns: price.iteration.filter(|_| own),
-        per_iteration_high_ns: iterations.filter(|_| own).map(|n| price.high / n.max(1)),
-        percent: percent(price.alone, found.prices.run.length),
-        change: price.fix,
-        simulated: price.simulated,
-        range_only: false,
-        chosen: false,
-        moves_to: None,
-        bounds: price.bounds,
-    }
+    let priced = |(site, (judged, price)): (Site, (&FoundSite, &Price))| {
+        let own = site.per_iteration.is_some_and(|each| each > 0.0) && in_loop(found, judged);
+        let recoverable = Recoverable {
+            alone_ns: price.alone,
+            joint_ns: price.joint,
+            low_ns: price.low,
+            high_ns: price.high,
+            per_iteration_ns: price.iteration.filter(|_| own),
+            per_iteration_high_ns: iterations.filter(|_| own).map(|n| price.high / n.max(1)),
+            percent: percent(price.alone, found.prices.run.length),
+            change: price.fix,
+            simulated: price.simulated,
+            range_only,
+            chosen: price.counted && site.class != Class::False,
+            moves_to: None,
+            bounds: price.bounds,
+        };
+        Site { recoverable: Some(recoverable), ..site }
+    };
+    sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites)).map(priced).collect()
 }
 
 /// Keys of the sites that figures of the whole are of, also of those that are not listed: several ranks share one.

@@ -12,6 +12,12 @@ pub fn named(report: &Report, name: &str) -> impl Iterator<Item = SiteId> {
     report.sites.iter().filter(is_it).map(|s| s.ix)
 }
 
+/// Says that a site is not there, and which are.
+pub fn no_site(report: &Report, name: &str) -> InputError {
+    let sites = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
+    InputError::NoSite { site: name.to_owned(), sites }
+}
+
 /// Finds the sites that a scenario names.
 ///
 /// # Errors
@@ -19,11 +25,7 @@ pub fn named(report: &Report, name: &str) -> impl Iterator<Item = SiteId> {
 pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
     let find = |name: &str| -> Result<Vec<SiteId>, InputError> {
         let found: Vec<_> = named(report, name).collect();
-        if found.is_empty() {
-            let last = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
-            return Err(InputError::NoSite { site: name.to_owned(), sites: last });
-        }
-        Ok(found)
+        if found.is_empty() { Err(no_site(report, name)) } else { Ok(found) }
     };
     let ranks = report.sites.iter().enumerate().map(|(rank, site)| (site.ix, rank)).collect();
     let mut resolved = ResolvedScenario { ranks, ..ResolvedScenario::default() };

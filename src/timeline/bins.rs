@@ -21,18 +21,11 @@ impl Bins {
         (i128::from(self.span) * bin as i128 / self.part.len() as i128) as i64
     }
 
+    /// The last slice whose edge, rounded down, is no later.
     fn bin(&self, time: i64) -> usize {
         let count = self.part.len();
-        let mut bin = (i128::from(time) * count as i128 / i128::from(self.span)) as usize;
-        bin = bin.min(count - 1);
-        // Edges are rounded down, so the slice before or after may hold it.
-        while bin + 1 < count && self.edge(bin + 1) <= time {
-            bin += 1;
-        }
-        while bin > 0 && self.edge(bin) > time {
-            bin -= 1;
-        }
-        bin
+        let bin = ((i128::from(time) + 1) * count as i128 - 1) / i128::from(self.span);
+        (bin as usize).min(count - 1)
     }
 
     /// Adds a span; constant time however long it is. What lies outside is cut off.

@@ -23,7 +23,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::model::Frame;
-use sync_report::verdict::source::{Finding, Observed, Reading, SourceRoot, SourceTree, read_site};
+use sync_report::verdict::source::{
+    Finding, Observed, Reading, SourceFiles, SourceRoot, SourceTree, read_site,
+};
 use sync_report::vocabulary::Class;
 
 /// Where the recorded program lies.

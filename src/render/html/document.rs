@@ -4,6 +4,8 @@ use crate::render::markdown_text::html;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
@@ -41,7 +43,7 @@ pub(super) fn write<T: Serialize>(title: &str, data: &T, out: &mut dyn Write) ->
             "title" => out.write_all(html(title).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "program" => out.write_all(PROGRAM.as_bytes())?,
-            "data" => serde_json::to_writer(Harmless(out), data)?,
+            "data" => data.serialize(&mut Serializer::with_formatter(&mut *out, Harmless))?,
             _ => {}
         }
     }
@@ -69,44 +71,19 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Writes JSON so that it can stand in a script element: what could end the element or a line of script is escaped.
-/// Those characters occur in strings only.
-struct Harmless<'a>(&'a mut dyn Write);
+/// JSON that can stand in a script element: what could end the element or a line of script is escaped in its strings, and stands
+/// nowhere else.
+struct Harmless;
 
-impl Harmless<'_> {
-    fn escaped(rest: &[u8]) -> Option<(&'static str, usize)> {
-        match rest {
-            [b'<', ..] => Some(("\\u003c", 1)),
-            [b'>', ..] => Some(("\\u003e", 1)),
-            [b'&', ..] => Some(("\\u0026", 1)),
-            [0xe2, 0x80, 0xa8, ..] => Some(("\\u2028", 3)),
-            [0xe2, 0x80, 0xa9, ..] => Some(("\\u2029", 3)),
-            _ => None,
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        const ENDS: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
+        for part in text.split_inclusive(ENDS) {
+            let plain = part.trim_end_matches(ENDS);
+            out.write_all(plain.as_bytes())?;
+            part[plain.len()..].chars().try_for_each(|end| write!(out, "\\u{:04x}", u32::from(end)))?;
         }
-    }
-}
-
-impl Write for Harmless<'_> {
-    /// serde_json writes whole characters.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (mut from, mut at) = (0, 0);
-        while at < bytes.len() {
-            match Self::escaped(&bytes[at..]) {
-                Some((escape, length)) => {
-                    self.0.write_all(&bytes[from..at])?;
-                    self.0.write_all(escape.as_bytes())?;
-                    at += length;
-                    from = at;
-                }
-                None => at += 1,
-            }
-        }
-        self.0.write_all(&bytes[from..])?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        Ok(())
     }
 }
 
@@ -146,7 +123,7 @@ mod tests {
     fn data_cannot_end_its_element() {
         let mut out = Vec::new();
         let data = ["</script><script>alert(1)</script>", "<!--", "&amp;", "\u{2028}\u{2029}"];
-        serde_json::to_writer(Harmless(&mut out), &data).expect("a Vec takes everything");
+        data.serialize(&mut Serializer::with_formatter(&mut out, Harmless)).expect("a Vec takes everything");
         let text = String::from_utf8(out).expect("UTF-8");
         assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{text}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).expect("JSON"), data);

@@ -78,12 +78,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Nanoseconds as a decimal number of microseconds, without rounding by floating point.
+/// Nanoseconds as microseconds: a quotient of whole numbers prints with all of its decimals and no more.
 fn microseconds(ns: i64) -> Value {
-    let sign = if ns < 0 { "-" } else { "" };
-    let ns = ns.unsigned_abs();
-    let text = format!("{sign}{}.{:03}", ns / 1_000, ns % 1_000);
-    serde_json::from_str(&text).unwrap_or(Value::Null)
+    json!(ns as f64 / 1e3)
 }
 
 /// The row of each op.

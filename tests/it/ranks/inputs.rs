@@ -158,7 +158,7 @@ fn a_report_that_cannot_be_exported_is_left_out() {
     copies(&at("runs"), &["rank_0.sqlite", "rank_2.sqlite"]);
     fs::write(at("runs/rank_1.nsys-rep"), b"NVIDIA Tegra Profiler Report 2024@6").expect("a file");
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
-    let ran = ran(command().env("PATH", path).args(["-q", "--format", "json"]).arg(at("runs")));
+    let ran = ran(command().env("PATH", &path).args(["-q", "--format", "json"]).arg(at("runs")));
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("rank_1.nsys-rep: nsys could not export this report (no importer)"),
@@ -168,6 +168,13 @@ fn a_report_that_cannot_be_exported_is_left_out() {
     let found = ran.json();
     assert_eq!(list(&found), ["0 rank_0.sqlite", "2 rank_2.sqlite"]);
     assert_eq!(codes(&found), ["ranks-missing", "rank-unreadable"]);
+    let runs = ["rank_0.sqlite", "rank_1.nsys-rep", "rank_2.sqlite"].map(|name| at("runs").join(name));
+    for words in [&["fix"][..], &["check", "--init-budget"]] {
+        let mut command = command();
+        command.env("PATH", &path).args(words).arg("-q").args(&runs).current_dir(folder.path());
+        let ran = crate::cli::ran(&mut command);
+        assert_eq!((ran.code, ran.stderr.contains("left out")), (2, true), "{words:?}: {}", ran.stderr);
+    }
 }
 
 /// Limits on NVTX ranges and prices of chosen fixes read files side by side too, and leave out those that are damaged.

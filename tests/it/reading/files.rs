@@ -1,6 +1,6 @@
 //! Files of any encoding, files that cannot be had, and files that try to hang, crash or mislead the reader.
 
-use super::{Finding, Observed, SourceRoot, SourceTree, observed, read_site, tree};
+use super::{Finding, Observed, SourceFiles, SourceRoot, SourceTree, observed, read_site, tree};
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -142,10 +142,20 @@ fn each_file_is_read_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.py");
     fs::write(&path, "print(x.item())\n").unwrap();
-    let tree = tree(dir.path());
-    assert!(matches!(read_site(&tree, &[frame("/w/a.py", 1)], &item()), Finding::Read(_)));
-    fs::remove_file(&path).unwrap();
-    assert!(matches!(read_site(&tree, &[frame("/w/a.py", 1)], &item()), Finding::Read(_)));
+    let large = dir.path().join("large.py");
+    fs::write(&large, vec![b'\n'; (4 << 20) + 1]).unwrap();
+    let files = SourceFiles::default();
+    let other = |number: usize| {
+        let tree = tree(dir.path()).of(&files);
+        let read = |path: &str| read_site(&tree, &[frame(path, 1)], &item());
+        assert!(matches!(read("/w/a.py"), Finding::Read(_)), "{number}");
+        assert_eq!(read("/w/large.py"), Finding::NoSource);
+        assert_eq!(tree.refused().len(), 1, "each tree says what it was refused");
+    };
+    other(1);
+    fs::write(&path, "").unwrap();
+    fs::write(&large, "print(x.item())\n").unwrap();
+    other(2);
 }
 
 #[test]

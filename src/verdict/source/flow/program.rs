@@ -2,7 +2,7 @@
 
 use crate::verdict::source::infer::Objects;
 use crate::verdict::source::parse::{Import, Node, Source, SourceTree, nodes, scope};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Files that a value is followed into, one from the other.
 pub(super) const MAX_FILES: u8 = 3;
@@ -20,7 +20,7 @@ pub struct Program<'p> {
 }
 
 /// A file, with its path as the trace would have it, and the name that what was looked for has there.
-pub(super) type Found = (String, Rc<Source>, String);
+pub(super) type Found = (String, Arc<Source>, String);
 /// Whether a file defines a name.
 type Defines = fn(&Source, &str) -> bool;
 

@@ -11,14 +11,14 @@ use crate::verdict::source::parse::{Node, Path, Source, argument_for, dotted, la
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprName, Operator};
 use std::mem::discriminant;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Callers in the user's code looked into, one after the other, for a returned value.
 pub(super) const MAX_CALLERS: usize = 8;
 
 /// A frame further out, with its file.
 pub(super) struct Caller<'s> {
-    pub file: Rc<Source>,
+    pub file: Arc<Source>,
     pub frame: &'s Frame,
     /// Its place in the stack.
     pub at: usize,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Larger files are no hand-written Python.
 const MAX_BYTES: u64 = 4 << 20;
@@ -24,15 +24,21 @@ pub struct SourceRoot {
     pub new: PathBuf,
 }
 
-/// The Python files of a profile: found, read and parsed once each.
+/// The Python files of a run, read and parsed once each, whichever export and whoever asks for one; why, where one is refused.
+/// By canonical path, so that two recorded paths of one file share it.
+#[derive(Clone, Debug, Default)]
+pub struct SourceFiles(Arc<Mutex<Files>>);
+
+type Files = HashMap<PathBuf, Result<Arc<Source>, String>>;
+
+/// The Python files of a profile, as its paths name them.
 #[derive(Debug, Default)]
 pub struct SourceTree {
     roots: Vec<SourceRoot>,
     allow_recorded: bool,
+    files: SourceFiles,
     /// By recorded path.
-    found: RefCell<HashMap<String, Option<Rc<Source>>>>,
-    /// By canonical path, so that two recorded paths of one file share it.
-    parsed: RefCell<HashMap<PathBuf, Option<Rc<Source>>>>,
+    found: RefCell<HashMap<String, Option<Arc<Source>>>>,
     refused: RefCell<Vec<Refused>>,
 }
 
@@ -45,6 +51,18 @@ pub struct Refused {
     pub reason: String,
 }
 
+impl SourceFiles {
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file, or why it is refused.
+    fn read(&self, canonical: PathBuf) -> Result<Arc<Source>, String> {
+        let parse = |path: &PathBuf| Ok(Arc::new(Source::parse(read(path)?)?));
+        self.lock().entry(canonical).or_insert_with_key(parse).clone()
+    }
+}
+
 impl SourceTree {
     /// Files are looked for below `roots`, in order; recorded paths themselves are not opened (see [`Self::allow_recorded`]).
     pub fn new(roots: Vec<SourceRoot>) -> Self {
@@ -55,6 +73,13 @@ impl SourceTree {
     #[must_use]
     pub fn allow_recorded(mut self, allow: bool) -> Self {
         self.allow_recorded = allow;
+        self
+    }
+
+    /// The same over files that others may have read before.
+    #[must_use]
+    pub fn of(mut self, files: &SourceFiles) -> Self {
+        self.files = files.clone();
         self
     }
 
@@ -94,17 +119,17 @@ impl SourceTree {
             return Err(Refusal::Syntax);
         }
         let text = source.exact().ok_or(Refusal::Encoding)?;
+        let files = self.files.lock();
         let is_it = |path: &PathBuf| {
-            let parsed = self.parsed.borrow();
-            let known = path.canonicalize().ok().and_then(|path| parsed.get(&path).cloned().flatten());
-            known.is_some_and(|known| Rc::ptr_eq(&known, &source))
+            let known = path.canonicalize().ok().and_then(|path| files.get(&path)?.as_ref().ok());
+            known.is_some_and(|known| Arc::ptr_eq(known, &source))
         };
         let mut paths = self.candidates(recorded).into_iter().map(|(path, _)| path);
         Ok((paths.find(is_it).ok_or(Refusal::NoSource)?, text.to_owned()))
     }
 
     /// The parsed file behind a recorded path; `None` where there is none or it was refused.
-    pub(crate) fn open(&self, recorded: &str) -> Option<Rc<Source>> {
+    pub(crate) fn open(&self, recorded: &str) -> Option<Arc<Source>> {
         if let Some(known) = self.found.borrow().get(recorded) {
             return known.clone();
         }
@@ -136,7 +161,7 @@ impl SourceTree {
     }
 
     /// Reads one candidate. A file that is absent is passed over in silence, one that must not be read is noted.
-    fn load(&self, path: &Path, root: Option<&Path>) -> Option<Rc<Source>> {
+    fn load(&self, path: &Path, root: Option<&Path>) -> Option<Arc<Source>> {
         let canonical = path.canonicalize().ok()?;
         if canonical.is_dir() {
             return None;
@@ -147,13 +172,7 @@ impl SourceTree {
             self.refuse(path, "leads out of its source root".into());
             return None;
         }
-        if let Some(known) = self.parsed.borrow().get(&canonical) {
-            return known.clone();
-        }
-        let source = read(&canonical).and_then(|bytes| Source::parse(bytes).map_err(str::to_owned));
-        let source = source.map_err(|reason| self.refuse(path, reason)).ok().map(Rc::new);
-        self.parsed.borrow_mut().insert(canonical, source.clone());
-        source
+        self.files.read(canonical).map_err(|reason| self.refuse(path, reason)).ok()
     }
 
     fn refuse(&self, path: &Path, reason: String) {

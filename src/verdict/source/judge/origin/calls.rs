@@ -12,7 +12,7 @@ use crate::verdict::source::parse::{
 use ruff_python_ast::helpers::map_callable;
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::TextRange;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Methods and functions whose result follows from their arguments alone.
 const PURE: Names = Names(
@@ -38,7 +38,7 @@ enum Callee<'a> {
     /// In the same file.
     Here(Path<'a>),
     /// In another one, by its name, under the class if it is a method.
-    There { recorded: String, file: Rc<Source>, class: Option<String>, name: String },
+    There { recorded: String, file: Arc<Source>, class: Option<String>, name: String },
 }
 
 /// Whether what is called computes a result and changes nothing.
