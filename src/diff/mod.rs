@@ -36,8 +36,8 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> 
     let comparable = comparable::check(before, after, grain, &roots);
     let (b, a) = (units::units(before, grain), units::units(after, grain));
     let pairs = match grain {
-        Granularity::Call => matching::pairs_by_call(&b, &a),
-        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots),
+        Granularity::Call => matching::pairs_by_call(&b, &a)?,
+        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots)?,
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites = changes(&pairs, &fixed, &roots);

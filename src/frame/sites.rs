@@ -158,6 +158,22 @@ fn amount(measure: Measure, per: Per) -> Expr {
     when(counts.and(amount.clone().is_not_null())).then(amount).otherwise(lit(0.0))
 }
 
+/// The join of two sides by the numbers of their keys: of each that both have, ascending, its places on either side, ascending too.
+pub fn joined(before: &[u32], after: &[u32]) -> PolarsResult<Vec<[Vec<u32>; 2]>> {
+    let side = |name: &str, keys: &[u32]| -> PolarsResult<LazyFrame> {
+        let places: Vec<u32> = (0..keys.len() as u32).collect();
+        Ok(df!["key" => keys, name => places]?.lazy().group_by([col("key")]).agg([col(name)]))
+    };
+    let (key, how) = ([col("key")], JoinArgs::new(JoinType::Inner));
+    let both = side("before", before)?.join(side("after", after)?, &key, &key, how);
+    let both = both.sort(["key"], SortMultipleOptions::default()).collect()?;
+    let places = |name: &str| -> PolarsResult<Vec<Vec<u32>>> {
+        let lists = both.column(name)?.list()?.no_null_series_iter();
+        lists.map(|list| Ok(list.u32()?.iter().flatten().collect())).collect()
+    };
+    Ok(places("before")?.into_iter().zip(places("after")?).map(|(b, a)| [b, a]).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +204,15 @@ mod tests {
         let rows = Sites::of(&Report::default(), []).expect("columns");
         assert_eq!(rows.worst(Measure::FalseWaits, Per::Iteration).expect("a plan"), (0.0, None));
         assert_eq!(rows.sum(Measure::Drain, Per::Run).expect("a plan"), 0.0);
+    }
+
+    /// ```text
+    ///  before  a  b  a  d        a: 0 2 with 1      c, d: on one side only
+    ///  after   c  a  b           b: 1 with 2
+    /// ```
+    #[test]
+    fn keys_that_both_have_are_joined() {
+        let joined = joined(&[0, 1, 0, 3], &[2, 0, 1]).expect("a plan");
+        assert_eq!(joined, [[vec![0, 2], vec![1]], [vec![1], vec![2]]]);
     }
 }
