@@ -401,10 +401,21 @@ fn without_arguments(name: &str) -> Option<String> {
     (open.is_empty() && !out.starts_with(['<', '('])).then_some(out)
 }
 
-/// Breaks `text` between words into lines of at most `max` columns; a longer word is broken itself.
+/// Breaks `text` between words into lines of at most `max` columns; a longer word is broken itself. A unit stays with its number.
 pub fn wrap(text: &str, max: usize) -> Vec<String> {
+    const UNITS: Names = Names("ns µs ms s min % B kB MB GB KiB MiB GiB");
+    const NO_BREAK: char = '\u{a0}';
     let options = textwrap::Options::new(max.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
+    let mut words = String::with_capacity(text.len());
+    for word in text.split_inclusive(' ') {
+        let unit = word.trim_end_matches(|c: char| c == ' ' || c.is_ascii_punctuation() && c != '%');
+        if UNITS.has(unit) && words.trim_end().ends_with(|c: char| c.is_ascii_digit()) {
+            words.pop();
+            words.push(NO_BREAK);
+        }
+        words.push_str(word);
+    }
+    textwrap::wrap(&words, options).iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
 /// Quotes a word for a POSIX shell where it needs it.

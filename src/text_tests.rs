@@ -130,6 +130,7 @@ fn lines_break_between_words() {
         wrap("pin the batch and pass non_blocking=True", 20),
         ["pin the batch and", "pass", "non_blocking=True"]
     );
+    assert_eq!(wrap("saves 102 µs, 12.5 %", 12), ["saves", "102 µs,", "12.5 %"]);
     assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
     assert_eq!(wrap("", 10), [""]);
     assert_eq!(wrap("模型", 1), ["模", "型"]);

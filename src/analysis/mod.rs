@@ -100,7 +100,7 @@ impl Options {
         Reading { threads: self.threads, reader: self.reader, progress: self.progress.clone() }
     }
 
-    /// The sources, opened once however often that is asked for. Recorded paths are tried after the roots: on the machine that ran
+    /// The sources, whose files are read once however often that is asked for. Recorded paths are tried after the roots: on the machine that ran
     /// the program they are right.
     pub fn sources(&self) -> SourceTree {
         SourceTree::new(self.source_roots.clone()).allow_recorded(true).of(&self.source_files)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
 /// Python marks.
 pub fn export(path: &Path) -> String {
-    if path.to_string_lossy().ends_with(FOLDER) {
+    if path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(FOLDER)) {
         return export_folder(path);
     }
     let stem = stem(path);
@@ -73,7 +73,9 @@ mod tests {
         for name in ["run.qdrep", "run.nsys-rep"] {
             assert!(export(Path::new(name)).ends_with(&format!("-o run.sqlite {name}")), "{name}");
         }
-        assert!(export(Path::new("x/run_pqtdir")).ends_with("-o x/run_pqtdir x/run.nsys-rep"));
+        for folder in ["x/run_pqtdir", "x/run_pqtdir/"] {
+            assert!(export(Path::new(folder)).ends_with(&format!("-o {folder} x/run.nsys-rep")), "{folder}");
+        }
         assert!(!some_export().contains("overwrite"));
     }
 }

@@ -87,8 +87,8 @@ impl Column {
         }
     }
 
-    /// Hands on each row that has one of `keys`, which are sorted, with what stands beside the key; rows ascend. Of a column
-    /// that is sorted too, a binary search a key; of any other, of `rows` rows, one comparison a row at least.
+    /// Hands on each row that has one of `keys`, which are sorted, with what stands beside the key; rows ascend. One pass tells
+    /// whether the column is sorted: then a binary search for each key, else a search of the keys for each of `rows` rows.
     pub fn rows_with(&self, keys: &[(i64, usize)], rows: usize, mut each: impl FnMut(usize, usize)) {
         if let Self::Int(values, None) = self
             && values.is_sorted()
@@ -110,7 +110,7 @@ impl Column {
         }
     }
 
-    /// The numbers of rows of a group, `before` which there are others.
+    /// The numbers, from 1 through the table, of the rows of a group that are taken; `before`: rows of the table before the group.
     pub fn numbers(before: usize, taken: &Filter) -> Self {
         let number = |at: usize| (before + at) as i64 + 1;
         let numbers = match taken {
@@ -121,7 +121,7 @@ impl Column {
         Self::Int(numbers, None)
     }
 
-    /// Decodes the bytes of a column, which has so many rows: those that are taken.
+    /// Decodes the rows that `taken` picks from the bytes of a column of `rows` rows.
     pub fn decode(
         column: &ColumnDescriptor,
         piece: &Piece,
@@ -147,13 +147,18 @@ impl Column {
         let descriptor = column.descriptor.clone();
         let of = PageMetaData::new(piece.at.start, rows as i64, piece.compression, descriptor);
         let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX);
+        // One row more than there should be, so that pages which hold more than they promise are seen.
+        let filter = match taken {
+            Filter::Range(picked) if picked.end == rows => Filter::Range(picked.start..rows + 1),
+            other => other.clone(),
+        };
         let rows = taken.num_rows(rows);
         let field = Field::new(kind.field_info.name.clone(), read_as, true);
         let (arrays, _) = column_iter_to_arrays(
             vec![BasicDecompressor::new(pages, Vec::new())],
             vec![kind],
             field,
-            Some(taken.clone()),
+            Some(filter),
         )?;
         let array = match <[_; 1]>::try_from(arrays) {
             Ok([array]) => array,
@@ -165,7 +170,7 @@ impl Column {
         Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
     }
 
-    /// `few`: rows of many, whose texts are not to keep those of all others.
+    /// `few`: rows were picked, whose texts are copied so that the pages with those of all others go.
     fn new(array: &dyn Array, few: bool) -> Self {
         let any = array.as_any();
         let valid = array.validity().filter(|valid| valid.unset_bits() > 0).cloned();

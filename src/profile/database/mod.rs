@@ -24,7 +24,6 @@ use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use sqlite::{connect, sqlite_error};
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -447,13 +446,12 @@ fn in_slices<W, T: Default + Send, S: Default + Send, E: Send>(
     rows: &(impl Fn(&mut T, usize, &Cells) + Sync),
     join: &(impl Fn(&mut S, T) + Sync),
 ) -> Result<S, E> {
-    /// Keys a worker takes at a time, at most; fewer are not worth a worker.
-    const SLICE: RangeInclusive<usize> = 64..=4096;
-    let slice = keys.len().div_ceil(threads.max(1)).clamp(*SLICE.start(), *SLICE.end());
-    let slices: Vec<&[i64]> = keys.chunks(slice).collect();
+    /// Keys a worker takes at a time.
+    const SLICE: usize = 4096;
+    let slices: Vec<&[i64]> = keys.chunks(SLICE).collect();
     let work = |finder: &mut W, i: usize| {
         let mut out = T::default();
-        find(finder, slices[i], &mut |k, row| rows(&mut out, i * slice + k, row))?;
+        find(finder, slices[i], &mut |k, row| rows(&mut out, i * SLICE + k, row))?;
         Ok(out)
     };
     joined(threads, slices.len(), open, work, join)

@@ -5,10 +5,10 @@
 //! rows           1 … 2000   2001 … 4000   4001 …         row groups, as nsys 2024.2 writes them
 //!   start        ▓▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓▓▓▓  ▓▓▓▓▓▓▓▓       a column that is asked for: read and decoded
 //!   returnValue  ░░░░░░░░░░ ░░░░░░░░░░░░  ░░░░░░░░       one that is not: neither
-//!                └──────── part 0 ──────┘ └─ part 1 …    32 K rows at least, taken by whichever thread is free
+//!                └──────── part 0 ──────┘ └─ part 1 …    32 K rows at most, taken by whichever thread is free
 //! ```
-//! nsys 2025.3 writes row groups of 1,048,576 rows, compressed with Snappy: several parts of one group, whose bytes a thread
-//! keeps for the next part that it takes. Pages beside the rows of a part are not decompressed.
+//! nsys 2025.3 writes row groups of 1,048,576 rows, compressed with Snappy: several parts of one group, whose bytes are fetched
+//! once for all of them. Pages beside the rows of a part are not decompressed.
 //! Decoded by polars' parquet crate, the columns of a row group at a time. Its lazy scans (`LazyFrame::scan_parquet`) are not
 //! used: as of polars 0.55 they run in the streaming engine only, which brings further crates and a thread pool of its own,
 //! and hands over frames, where rows are wanted. What a scan would leave out is left out here: columns not asked for, and, of
@@ -34,10 +34,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
-/// Rows a worker takes at a time, at least; as with SQLite.
+/// Rows of small row groups that a worker takes at a time, at most; as with SQLite.
 const PART_ROWS: usize = 1 << 15;
-/// And of one row group at most: two of Arrow's pages, which hold 1 MiB, of eight-byte values. Each slice decompresses the
+/// And of a large one: two of Arrow's pages, which hold 1 MiB, of eight-byte values. Each slice decompresses the
 /// dictionary and the pages at its ends again: of half as many rows that took a sixth of the processor time. Whole groups of
 /// 1,048,576 rows took 50 MB more, and their columns, mapped and unmapped, a fifth more processor time.
 const SLICE_ROWS: usize = 1 << 18;
@@ -117,7 +118,7 @@ impl Folder {
     /// The parts of a table of which `columns` are asked for; `None` where there is no such table.
     pub fn scan(&self, table: &str, columns: &[&str]) -> Option<Scan<'_>> {
         let table = self.tables.get(table)?;
-        Some(Scan { table, places: table.places(columns), parts: table.parts() })
+        Some(Scan { table, places: table.places(columns), parts: table.parts(), shared: Mutex::default() })
     }
 
     /// Whether rows of a table are in the order of this column, by what the file says of its row groups.
@@ -154,6 +155,9 @@ impl Table {
         let columns = footer.schema().columns().to_vec();
         let (mut rows, mut pieces, mut zones) = (Vec::new(), Vec::new(), Vec::new());
         for group in &footer.row_groups {
+            if group.num_rows() > i32::MAX as usize {
+                return Err(damaged(path, &"a row group has more rows than any"));
+            }
             rows.push(group.num_rows());
             for chunk in group.parquet_columns() {
                 let (piece, values) = (Piece::of(chunk), usize::try_from(chunk.num_values()).ok());
@@ -183,15 +187,15 @@ impl Table {
 
     /// Row groups, so many together that there is something to do, and large ones in slices.
     fn parts(&self) -> Vec<Vec<Slice>> {
-        let count = |part: &[Slice]| part.iter().map(|slice| slice.rows.len()).sum::<usize>();
         let mut parts: Vec<Vec<Slice>> = Vec::new();
-        let mut before = 0;
+        let (mut before, mut count) = (0, PART_ROWS);
         for (group, &all) in self.rows.iter().enumerate() {
             for from in (0..all).step_by(SLICE_ROWS) {
                 let slice = Slice { group, before, rows: from..all.min(from + SLICE_ROWS) };
+                count += slice.rows.len();
                 match parts.last_mut() {
-                    Some(part) if count(part) < PART_ROWS => part.push(slice),
-                    _ => parts.push(vec![slice]),
+                    Some(part) if count < PART_ROWS => part.push(slice),
+                    _ => (count, _) = (slice.rows.len(), parts.push(vec![slice])),
                 }
             }
             before += all;
@@ -224,7 +228,7 @@ impl Table {
         &self.pieces[group * self.columns.len() + column]
     }
 
-    /// Decodes the columns that were fetched of a row group, as far as `taken` has its rows; `before`: rows of the table before it.
+    /// Decodes the rows that `taken` picks from the fetched columns of a row group; `before`: rows of the table before it.
     fn decode(
         &self,
         group: usize,
@@ -280,7 +284,9 @@ impl Table {
             }
             // Of row numbers only those from the first to the last one asked for are written out.
             let span = match (key, near) {
-                (Place::Row, [one, .., other]) => (one.0 as usize - first - 1)..(other.0 as usize - first),
+                (Place::Row, [one, ..]) => {
+                    (one.0 as usize - first - 1)..(near[near.len() - 1].0 as usize - first)
+                }
                 _ => 0..rows,
             };
             buffer = self.fetch(group, &[key], buffer)?;
@@ -344,12 +350,31 @@ pub(super) struct Scan<'a> {
     table: &'a Table,
     places: Vec<Place>,
     parts: Vec<Vec<Slice>>,
+    /// What was fetched of large row groups, and for how many slices it is still to be decoded.
+    shared: Mutex<FxHashMap<usize, (Buffer<u8>, usize)>>,
 }
 
 impl Scan<'_> {
     /// How many rows there are.
     pub fn rows(&self) -> u64 {
         self.table.rows.iter().map(|&rows| rows as u64).sum()
+    }
+
+    /// The columns of the row group of a slice. `buffer`: of a small one that was decoded.
+    fn fetch(&self, group: usize, buffer: &mut Buffer<u8>) -> Result<Buffer<u8>, InputError> {
+        let slices = self.table.rows[group].div_ceil(SLICE_ROWS);
+        if slices <= 1 {
+            return self.table.fetch(group, &self.places, std::mem::take(buffer));
+        }
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bytes, left) = match shared.remove(&group) {
+            Some(fetched) => fetched,
+            None => (self.table.fetch(group, &self.places, Buffer::default())?, slices),
+        };
+        if left > 1 {
+            shared.insert(group, (bytes.clone(), left - 1));
+        }
+        Ok(bytes)
     }
 }
 
@@ -361,30 +386,22 @@ impl Parts for Scan<'_> {
     }
 
     fn reader(&self) -> Result<Box<dyn ReadPart<InputError> + '_>, InputError> {
-        Ok(Box::new(Reader { scan: self, fetched: None, bytes: Buffer::default() }))
+        Ok(Box::new((self, Buffer::default())))
     }
 }
 
-/// With what was fetched last.
-struct Reader<'a> {
-    scan: &'a Scan<'a>,
-    /// The row group.
-    fetched: Option<usize>,
-    bytes: Buffer<u8>,
-}
-
-impl ReadPart<InputError> for Reader<'_> {
+/// With what was decoded last.
+impl ReadPart<InputError> for (&Scan<'_>, Buffer<u8>) {
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, InputError> {
-        let Scan { table, places, parts } = self.scan;
-        for Slice { group, before, rows } in &parts[part] {
-            if self.fetched.replace(*group) != Some(*group) {
-                self.bytes = table.fetch(*group, places, std::mem::take(&mut self.bytes))?;
-            }
-            let columns = table.decode(*group, *before, places, &self.bytes, &Taken::Range(rows.clone()))?;
+        let (scan, buffer) = (self.0, &mut self.1);
+        for Slice { group, before, rows } in &scan.parts[part] {
+            *buffer = scan.fetch(*group, buffer)?;
+            let taken = Taken::Range(rows.clone());
+            let columns = scan.table.decode(*group, *before, &scan.places, buffer, &taken)?;
             for at in 0..rows.len() {
                 each(&Cells(Source::Parquet(Row::new(&columns, at))));
             }
         }
-        Ok(parts[part].iter().map(|slice| slice.rows.len() as u64).sum())
+        Ok(scan.parts[part].iter().map(|slice| slice.rows.len() as u64).sum())
     }
 }

@@ -109,7 +109,8 @@ pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
     let unproven = |needs: &[Refusal]| needs.iter().copied().find(|need| !needs::holds(*need, subject));
     let unshown = unproven(way.shown);
     let refused = |reason| Outcome::refused(Some(way.kind), reason);
-    let outcome = match (unshown.or_else(|| unproven(way.made)), replacements) {
+    let unread = || (!subject.here.file().is_valid()).then_some(Syntax);
+    let outcome = match (unshown.or_else(|| unproven(way.made)).or_else(unread), replacements) {
         (Some(reason), _) | (None, Err(reason)) => refused(reason),
         (None, Ok(mut replacements)) => {
             replacements.sort();

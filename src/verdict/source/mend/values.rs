@@ -34,6 +34,7 @@ fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Va
     if rebound || method || !function.decorator_list.is_empty() {
         return None;
     }
+    function.parameters.find(name)?;
     let passed = nodes::named(file.module(), &function.name).into_iter().map(|mut path| {
         path.pop();
         let call = nodes::call(&path).filter(|call| !nodes::unpacks(call))?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Larger files are no hand-written Python.
 const MAX_BYTES: u64 = 4 << 20;
@@ -29,7 +29,7 @@ pub struct SourceRoot {
 #[derive(Clone, Debug, Default)]
 pub struct SourceFiles(Arc<Mutex<Files>>);
 
-type Files = HashMap<PathBuf, Result<Arc<Source>, String>>;
+type Files = HashMap<PathBuf, Arc<OnceLock<Result<Arc<Source>, String>>>>;
 
 /// The Python files of a profile, as its paths name them.
 #[derive(Debug, Default)]
@@ -58,8 +58,8 @@ impl SourceFiles {
 
     /// A file, or why it is refused.
     fn read(&self, canonical: PathBuf) -> Result<Arc<Source>, String> {
-        let parse = |path: &PathBuf| Ok(Arc::new(Source::parse(read(path)?)?));
-        self.lock().entry(canonical).or_insert_with_key(parse).clone()
+        let file = self.lock().entry(canonical.clone()).or_default().clone();
+        file.get_or_init(|| Ok(Arc::new(Source::parse(read(&canonical)?)?))).clone()
     }
 }
 
@@ -121,7 +121,7 @@ impl SourceTree {
         let text = source.exact().ok_or(Refusal::Encoding)?;
         let files = self.files.lock();
         let is_it = |path: &PathBuf| {
-            let known = path.canonicalize().ok().and_then(|path| files.get(&path)?.as_ref().ok());
+            let known = path.canonicalize().ok().and_then(|path| files.get(&path)?.get()?.as_ref().ok());
             known.is_some_and(|known| Arc::ptr_eq(known, &source))
         };
         let mut paths = self.candidates(recorded).into_iter().map(|(path, _)| path);
