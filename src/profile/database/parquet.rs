@@ -9,6 +9,7 @@
 //! ```
 //! nsys 2025.3 writes row groups of 1,048,576 rows, compressed with Snappy: several parts of one group, whose bytes are fetched
 //! once for all of them. Pages beside the rows of a part are not decompressed.
+//!
 //! Decoded by polars' parquet crate, the columns of a row group at a time. Its lazy scans (`LazyFrame::scan_parquet`) are not
 //! used: as of polars 0.55 they run in the streaming engine only, which brings further crates and a thread pool of its own,
 //! and hands over frames, where rows are wanted. What a scan would leave out is left out here: columns not asked for, and, of
@@ -185,17 +186,20 @@ impl Table {
         columns.iter().map(|column| self.place(column)).collect()
     }
 
-    /// Row groups, so many together that there is something to do, and large ones in slices.
+    /// Row groups: small ones together, large ones in slices.
     fn parts(&self) -> Vec<Vec<Slice>> {
         let mut parts: Vec<Vec<Slice>> = Vec::new();
-        let (mut before, mut count) = (0, PART_ROWS);
+        let (mut before, mut count) = (0, 0);
         for (group, &all) in self.rows.iter().enumerate() {
             for from in (0..all).step_by(SLICE_ROWS) {
                 let slice = Slice { group, before, rows: from..all.min(from + SLICE_ROWS) };
                 count += slice.rows.len();
                 match parts.last_mut() {
-                    Some(part) if count < PART_ROWS => part.push(slice),
-                    _ => (count, _) = (slice.rows.len(), parts.push(vec![slice])),
+                    Some(part) if count <= PART_ROWS => part.push(slice),
+                    _ => {
+                        count = slice.rows.len();
+                        parts.push(vec![slice]);
+                    }
                 }
             }
             before += all;
