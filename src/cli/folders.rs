@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use sync_report::error::InputError;
-use sync_report::profile::commands::{FOLDER, is_report_name, stem};
+use sync_report::profile::commands::{FOLDER, is_folder_name, is_report_name, stem};
 use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
 
@@ -63,7 +63,7 @@ fn each(
 /// The exports and reports of a folder; none of one that is an export itself.
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let is_export = |path: &Path| path.join("StringIds.parquet").is_file();
-    if is_export(folder) || folder.to_string_lossy().ends_with(FOLDER) {
+    if is_export(folder) || is_folder_name(folder) {
         return Vec::new();
     }
     let wanted = |path: &Path| {

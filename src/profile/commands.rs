@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
 /// Python marks.
 pub fn export(path: &Path) -> String {
-    if path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(FOLDER)) {
+    if is_folder_name(path) {
         return export_folder(path);
     }
     let stem = stem(path);
@@ -40,6 +40,11 @@ pub fn stem(path: &Path) -> PathBuf {
 
 /// What nsys adds to a report's name for a folder of parquet files.
 pub const FOLDER: &str = "_pqtdir";
+
+/// Whether a path has the name of such a folder.
+pub fn is_folder_name(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(FOLDER))
+}
 
 fn with(stem: &Path, suffix: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_owned();

@@ -88,12 +88,11 @@ impl Column {
     }
 
     /// Hands on each row that has one of `keys`, which are sorted, with what stands beside the key; rows ascend. One pass tells
-    /// whether the column is sorted: then a binary search for each key, else a search of the keys for each of `rows` rows.
-    pub fn rows_with(&self, keys: &[(i64, usize)], rows: usize, mut each: impl FnMut(usize, usize)) {
-        if let Self::Int(values, None) = self
-            && values.is_sorted()
-        {
-            let mut from = 0;
+    /// whether the column is sorted: then a binary search for each key, else a search of the keys for each row.
+    pub fn rows_with(&self, keys: &[(i64, usize)], mut each: impl FnMut(usize, usize)) {
+        let Self::Int(values, valid) = self else { return };
+        let mut from = 0;
+        if valid.is_none() && values.is_sorted() {
             for equal in keys.chunk_by(|a, b| a.0 == b.0) {
                 let key = equal[0].0;
                 from += values[from..].partition_point(|value| *value < key);
@@ -102,8 +101,7 @@ impl Column {
             }
             return;
         }
-        let mut from = 0;
-        for row in 0..rows {
+        for row in 0..values.len() {
             let Some(value) = self.int(row) else { continue };
             seek(keys.len(), &mut from, |i| keys[i].0 < value);
             keys[from..].iter().take_while(|key| key.0 == value).for_each(|key| each(row, key.1));
@@ -223,7 +221,7 @@ mod tests {
         let found = |values: &[i64], valid: Option<Bitmap>| {
             let mut found = Vec::new();
             let column = Column::Int(values.to_vec().into(), valid);
-            column.rows_with(&keys, values.len(), |row, k| found.push((row, k)));
+            column.rows_with(&keys, |row, k| found.push((row, k)));
             found
         };
         assert_eq!(found(&[1, 3, 3, 4, 5], None), [(1, 1), (1, 2), (2, 1), (2, 2), (4, 3)]);

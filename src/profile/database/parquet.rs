@@ -286,25 +286,21 @@ impl Table {
             if near.is_empty() {
                 continue;
             }
-            // Of row numbers only those from the first to the last one asked for are written out.
-            let span = match (key, near) {
-                (Place::Row, [one, ..]) => {
-                    (one.0 as usize - first - 1)..(near[near.len() - 1].0 as usize - first)
-                }
-                _ => 0..rows,
-            };
-            buffer = self.fetch(group, &[key], buffer)?;
-            let taken = Taken::Range(span.clone());
-            let [key] = &self.decode(group, first, &[key], &buffer, &taken)?[..] else { continue };
             let (mut taken, mut hits, mut last) = (MutableBitmap::from_len_zeroed(rows), 0, None);
-            key.rows_with(near, span.len(), |row, k| {
-                let row = span.start + row;
+            let mut take = |row: usize, k: usize| {
                 if last.replace(row) != Some(row) {
                     taken.set(row, true);
                     hits += 1;
                 }
                 found.push((k, blocks.len(), hits - 1));
-            });
+            };
+            if key == Place::Row {
+                near.iter().for_each(|&(number, k)| take(number as usize - 1 - first, k));
+            } else {
+                buffer = self.fetch(group, &[key], buffer)?;
+                let keys = self.decode(group, first, &[key], &buffer, &Taken::Range(0..rows))?;
+                keys.iter().for_each(|key| key.rows_with(near, &mut take));
+            }
             if hits > 0 {
                 buffer = self.fetch(group, places, buffer)?;
                 blocks.push(self.decode(group, first, places, &buffer, &Taken::Mask(taken.into()))?);
