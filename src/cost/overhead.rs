@@ -3,17 +3,19 @@
 //! **The profiler** slows each traced call, inside it and after it. Its own records (`PROFILER_OVERHEAD`) hold its
 //! start-up and its flushes, not this.
 //!
-//! *A backtrace* is by far the dearest, and costs differ by machine, thread and program, so they are learned from the
-//! capture: only calls of some functions carry one, and nearly all of its time lies in the gap after the call.
+//! *A backtrace* is by far the dearest. nsys takes it after the call, so nearly all of its time lies in the gap behind it.
 //!
 //! ```text
-//!  light   [launch]·own·[launch]·own·[launch]                 own: host work of the program, 1 to 30 µs
-//!  full    [launch]~~~~~~~~~·own·[launch]~~~~~~~~·own·[launch]    ~ : unwinding, 15 to 130 µs
+//!  without  [launch]·own·[wait]·own·[launch]                     own: host work of the program, 1 to 30 µs
+//!  with     [launch]·own·[wait]~~~~~~~~·own·[launch]              ~ : unwinding, 15 to 130 µs
 //! ```
-//! Code whose unwinding tables libunwind still holds (128 places in its code) is unwound in 10 to 30 µs, code that comes by
-//! once an iteration in 60 to 200, so the gaps of a thread after such calls scatter far. What two thirds of them do not exceed
-//! (`UNWOUND`) is taken for unwinding, in every gap that is long enough. What is left of a gap is as without backtraces:
-//! tracing takes its part of it. Costs one pass over the calls.
+//! libunwind keeps what it knows of 128 places in the code. A call from a line that was unwound just before costs little,
+//! a call from another line three times as much: [`EventCosts`] has both. The capture shows how fast this host unwinds: a few
+//! waits are followed at once by the next call, so the shortest gaps behind waits are unwinding and little else.
+//!
+//! Where launches carry backtraces too, every line is new to libunwind and gaps scatter far. Two thirds of a thread's gaps are no
+//! longer than `UNWOUND` says; that length is taken for unwinding, in every gap that is long enough. Costs one pass over the
+//! calls.
 //!
 //! *The tracing itself* is taken from known figures, from loops of one call each, timed alone and under the profiler:
 //!
@@ -43,22 +45,39 @@ use super::simulate::run::most_of;
 use super::simulate::sample;
 use super::simulate::step::{HostThread, StepIx, StepKind};
 use crate::profile::Profile;
-use crate::profile::calls::Calls;
+use crate::profile::calls::{ApiName, Calls};
 use crate::profile::details::{Details, LaunchSize};
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::is_collective;
 use crate::waits::api::{Blocking, classify};
+use crate::vocabulary::SiteIx;
 use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// What the profiler adds to a traced call, in ns, whatever it does: measured on an H200 host under
-/// `nsys profile -t cuda,nvtx` by scripts/pairs/overhead.py (median of 3 windows of 400 rounds under the profiler less
-/// the median of 9 alone, by traced calls a round: 2.5 µs for a launch and its getter, 2.4 for an event record and its
-/// getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy takes more: 3.1 µs with its
-/// synchronisation, 4.3 with a getter.
-const CALL_NS: i64 = 1_200;
-const COPY_NS: i64 = 2_500;
+/// What it costs the host to record one event of a kind, in ns, on the host and in the loops that the figures are from.
+/// Recorders other than nsys have tables of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct EventCosts {
+    /// A call.
+    pub call: i64,
+    /// A call that copies.
+    pub copy: i64,
+    /// An NVTX range, opened and closed.
+    pub range: i64,
+    /// The backtrace of a call from the line of the thread's last backtrace.
+    pub backtrace_again: i64,
+    /// The backtrace of a call from another line.
+    pub backtrace_anew: i64,
+}
+
+/// Calls and copies: measured on an H200 host under `nsys profile -t cuda,nvtx` by scripts/pairs/overhead.py (median of 3
+/// windows of 400 rounds under the profiler less the median of 9 alone, by traced calls a round: 2.5 µs for a launch and its
+/// getter, 2.4 for an event record and its getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy
+/// takes more: 3.1 µs with its synchronisation, 4.3 with a getter. Backtraces: 1,075 and 774 waits of two programs (data_pipeline,
+/// moe_router), wait by wait against a capture without backtraces: medians of 17 and 11 µs again, 45 and 28 µs anew.
+pub const NSYS: EventCosts =
+    EventCosts { call: 1_200, copy: 2_500, range: 800, backtrace_again: 15_000, backtrace_anew: 45_000 };
 /// In a program, whose caches the profiler displaces, calls cost more than in a loop, and the more, the more the program
 /// does between them. Of factors from 3 to 20 and shares from 0.25 to 0.65 tried on 40 public programs of seven sessions
 /// (docs/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
@@ -76,8 +95,6 @@ const GETTER_NS: f64 = 173.0;
 const WITH_CALL: i64 = 3;
 /// No more than this share of what lies between two calls is tracing's; of a launch [`most_of`] it.
 const OF_GAP: f64 = 0.4;
-/// An NVTX range, opened and closed from Python, which alone would do neither.
-const RANGE_NS: i64 = 800;
 /// Gaps of a thread that tell what a backtrace costs there; of fewer none is known, and none is left out.
 const FEWEST_GAPS: usize = 16;
 /// Gaps looked at per thread: a quantile of more is no better.
@@ -86,6 +103,12 @@ const MOST_GAPS: usize = 20_000;
 /// the full capture are then 13 % off in the median, 20 within 15 %; with the median 28 % and 11; with three quarters 13 % and
 /// 22, but those that the host limits come out shorter than from their light captures.
 const UNWOUND: f64 = 0.65;
+/// Share of the gaps behind waits that are unwinding and little else: in the two programs of [`NSYS`] the twentieth part is 16
+/// and 19 µs long, and 4 and 12 µs without backtraces.
+const SHORTEST: f64 = 0.05;
+/// Unwinding on the slowest host seen took half as long again as in [`NSYS`], on the fastest four fifths of it. Gaps that
+/// say otherwise hold work of the program.
+const UNWINDING: [f64; 2] = [0.6, 1.6];
 /// What a program does between two calls at least: the 5th percentile of gaps after launches in the light captures of
 /// vae and imagenet is 0.3 to 2.4 µs.
 const LEAST_GAP_NS: i64 = 1_500;
@@ -124,8 +147,18 @@ pub struct Costs {
     kinds: TiVec<NameIx, Option<Blocking>>,
     /// Per kept call of each thread: its getters and NVTX ranges.
     beside: TiVec<ThreadIx, i64>,
-    /// Of a call with a backtrace; `None` where too few calls have one.
-    backtrace: TiVec<ThreadIx, Option<i64>>,
+    backtrace: TiVec<ThreadIx, Unwinding>,
+}
+
+/// What the backtraces of a thread's calls cost, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unwinding {
+    /// No call has one, or too few have to learn from.
+    None,
+    /// All calls have one: what two thirds of the gaps after them do not exceed.
+    EveryCall(i64),
+    /// Waits have one: of the same line again, of another line.
+    Waits { again: i64, anew: i64 },
 }
 
 impl Costs {
@@ -137,15 +170,17 @@ impl Costs {
             let kept = calls.by_thread[t].len() as u64;
             let others = calls.spans[t].calls.saturating_sub(kept) as f64;
             let ranges = profile.nvtx.opened.get(&calls.threads[t]).map_or(0.0, |&n| n as f64);
-            ((others * (IN_PROGRAMS * traced(None)) as f64 + ranges * RANGE_NS as f64) * tracing
+            ((others * (IN_PROGRAMS * NSYS.call) as f64 + ranges * NSYS.range as f64) * tracing
                 / kept.max(1) as f64) as i64
         };
+        let launches = |(name, &has): (&ApiName, &bool)| has && name.launches_kernel();
+        let every_call = calls.names.iter().zip(&calls.backtraced).any(launches);
         Self {
             pace,
             tracing,
             kinds: calls.names.iter().map(|n| classify(&n.base)).collect(),
             beside: calls.threads.keys().map(beside).collect(),
-            backtrace: calls.threads.keys().map(|t| backtrace(calls, t)).collect(),
+            backtrace: calls.threads.keys().map(|t| unwinding(calls, t, every_call, tracing)).collect(),
         }
     }
 
@@ -154,28 +189,40 @@ impl Costs {
         self.pace
     }
 
-    /// Whether backtraces were taken, and what they cost is known.
-    pub fn has_backtraces(&self) -> bool {
-        self.backtrace.iter().any(Option::is_some)
+    /// Whether launches carry backtraces too, and what those cost is known.
+    pub fn slow_every_call(&self) -> bool {
+        self.backtrace.iter().any(|unwinding| matches!(unwinding, Unwinding::EveryCall(_)))
     }
 
     /// Of a host segment of `gap` ns that follows a call, and of the launch of `launch` ns after it: what does not fit
-    /// between two calls lies inside them.
-    pub fn after(&self, calls: &Calls, call: CallId, gap: i64, launch: i64) -> i64 {
+    /// between two calls lies inside them. `again`: the thread's last backtrace was of the same line.
+    pub fn after(&self, calls: &Calls, call: CallId, again: bool, gap: i64, launch: i64) -> i64 {
         let (name, thread) = (calls.name(call), calls.thread(call));
-        let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.tracing) + self.beside[thread];
-        let unwinding = self.backtrace[thread].filter(|_| calls.backtraced[name]);
-        let unwound = unwinding.map_or(0, |ns| ns.min(gap - LEAST_GAP_NS).max(0));
+        let traced = scaled(IN_PROGRAMS * self.traced(name), self.tracing) + self.beside[thread];
+        let unwinding = match self.backtrace[thread] {
+            _ if !calls.backtraced[name] => 0,
+            Unwinding::None => 0,
+            Unwinding::EveryCall(ns) => ns,
+            Unwinding::Waits { again: ns, .. } if again => ns,
+            Unwinding::Waits { anew, .. } => anew,
+        };
+        let unwound = unwinding.min(gap - LEAST_GAP_NS).max(0);
         let between = ((gap - unwound).max(0) as f64 * OF_GAP) as i64;
         unwound + traced.clamp(0, between.saturating_add(most_of(launch)))
+    }
+
+    /// What tracing a call costs on the host that the figures are from.
+    fn traced(&self, name: NameIx) -> i64 {
+        traced(self.kinds[name])
     }
 
     /// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
     /// its call. Linear in the steps.
     pub fn mark(&self, profile: &Profile, program: &mut Program) {
         let calls = &profile.calls;
-        // The last step, whether it is a site's, and its call.
-        let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
+        // The last step of each thread, and the site of its last backtrace.
+        let mut last: TiVec<HostThread, Option<Before>> = program.by_thread(None);
+        let mut unwound: TiVec<HostThread, Option<SiteIx>> = program.by_thread(None);
         // The calls stay as they are.
         let simulated: Vec<_> = program.stretches().into_iter().map(|(steps, _)| steps).collect();
         let mut is_simulated = sample::inside(&simulated);
@@ -186,27 +233,58 @@ impl Costs {
             let gap = step.gap.max(0);
             let before = last[step.after];
             let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
-            let taken = before.map_or(0, |(_, _, call)| self.after(calls, call, gap, launch));
+            let taken = before.map_or(0, |b| self.after(calls, b.call, b.again, gap, launch));
             program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
             // Only what a fix may take away has something that goes with it.
-            let is_site = step.site.is_some();
-            if is_site {
+            if step.site.is_some() {
                 let around = scaled(around(self.kinds[calls.name(call)]), self.pace);
                 program.steps.change(at, |step| step.around = fit(around, gap / AROUND_OF_GAPS));
             }
-            last[step.thread] = Some((at, is_site, call));
-            if let Some((previous, true, call)) = before {
-                let traced = scaled(WITH_CALL * traced(self.kinds[calls.name(call)]), self.pace);
+            let carries = calls.backtraced[calls.name(call)];
+            let again = carries && step.site.is_some() && unwound[step.thread] == step.site;
+            if carries {
+                unwound[step.thread] = step.site;
+            }
+            last[step.thread] = Some(Before { step: at, site: step.site, call, again });
+            if let Some(Before { step: previous, site: Some(_), call, .. }) = before {
+                let traced = scaled(WITH_CALL * self.traced(calls.name(call)), self.pace);
                 program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
             }
         }
         program.issue.steps = steps;
-        program.backtraces = self.has_backtraces();
+        program.backtraces = self.slow_every_call();
     }
 }
 
-/// What unwinding takes after calls with a backtrace.
-fn backtrace(calls: &Calls, thread: ThreadIx) -> Option<i64> {
+/// What a thread did last.
+#[derive(Clone, Copy)]
+struct Before {
+    step: StepIx,
+    site: Option<SiteIx>,
+    call: CallId,
+    /// Whether the backtrace before that of `call` was of the same site.
+    again: bool,
+}
+
+/// What unwinding takes after a thread's calls with a backtrace.
+fn unwinding(calls: &Calls, thread: ThreadIx, every_call: bool, tracing: f64) -> Unwinding {
+    let share = if every_call { UNWOUND } else { SHORTEST };
+    let gap = gap_after_backtrace(calls, thread, share);
+    match gap {
+        None if every_call || !calls.backtraced.contains(&true) => Unwinding::None,
+        Some(ns) if every_call => Unwinding::EveryCall(ns),
+        gap => {
+            let usual = |ns: i64| scaled(ns, tracing) as f64;
+            let shortest = gap.map_or(usual(NSYS.backtrace_again), |ns| (ns - LEAST_GAP_NS) as f64);
+            let pace = (shortest / NSYS.backtrace_again as f64).clamp(UNWINDING[0], UNWINDING[1]);
+            let [again, anew] = [NSYS.backtrace_again, NSYS.backtrace_anew].map(|ns| scaled(ns, pace));
+            Unwinding::Waits { again, anew }
+        }
+    }
+}
+
+/// What this share of a thread's gaps after calls with a backtrace do not exceed; `None` of few.
+fn gap_after_backtrace(calls: &Calls, thread: ThreadIx, share: f64) -> Option<i64> {
     let list = &calls.by_thread[thread];
     let (mut gaps, mut last) = (Vec::new(), None::<CallId>);
     let stride = list.len() / MOST_GAPS + 1;
@@ -225,7 +303,7 @@ fn backtrace(calls: &Calls, thread: ThreadIx) -> Option<i64> {
     if gaps.len() < FEWEST_GAPS {
         return None;
     }
-    let at = (gaps.len() as f64 * UNWOUND) as usize;
+    let at = (gaps.len() as f64 * share) as usize;
     Some(*gaps.select_nth_unstable(at).1)
 }
 
@@ -235,8 +313,8 @@ fn scaled(ns: i64, pace: f64) -> i64 {
 
 fn traced(kind: Option<Blocking>) -> i64 {
     match kind {
-        Some(Blocking::CopyAsync | Blocking::Copy) => COPY_NS,
-        _ => CALL_NS,
+        Some(Blocking::CopyAsync | Blocking::Copy) => NSYS.copy,
+        _ => NSYS.call,
     }
 }
 
