@@ -37,7 +37,7 @@ fn main() {
 /// The sample capture, repeated.
 fn export(times: u32) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sample = root.join("sample-profiles/train_mlp.sqlite");
+    let sample = root.join("sample-profiles/train_mlp_shapes.sqlite");
     if times == 1 {
         return sample;
     }

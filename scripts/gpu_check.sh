@@ -51,7 +51,7 @@ if [ -z "$binary" ]; then
   binary=$here/target/release/sync-report
 fi
 [ -x "$binary" ] || { echo "gpu_check.sh: $binary is no program" >&2; exit 2; }
-[ ${#profiles[@]} -gt 0 ] || profiles=("$here"/sample-profiles/train_mlp.sqlite "$here"/sample-profiles/pairs_h2d_pageable_light.sqlite)
+[ ${#profiles[@]} -gt 0 ] || profiles=("$here"/sample-profiles/train_mlp.sqlite "$here"/sample-profiles/pairs_h2d_pageable.sqlite)
 mkdir -p "$output"
 
 failed=0

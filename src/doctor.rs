@@ -8,10 +8,11 @@ use crate::profile::ids::{GlobalPid, OpId};
 use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
-use crate::text::{self, count, counted, duration, shell_quote, shorten_end};
-use crate::vocabulary::{Attribution, Class};
+use crate::text::{self, count, counted, duration, shorten_end};
+use crate::vocabulary::{Attribution, Class, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
+use std::collections::BTreeMap;
 
 /// From nsys 2024.4 on (schema 3.12), exports can hold payloads of Python marks; 2024.2 has no such flag.
 const FIRST_WITH_PAYLOADS: (u32, u32) = (2024, 4);
@@ -164,8 +165,8 @@ fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
 /// Why waits have no Python line.
 fn lines(found: &CaptureAnalysis) -> Option<Limit> {
     const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
-    const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last";
-    const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame";
+    const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps one or none";
+    const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame. `nsys status -e` says whether you may sample: as root, or with kernel.perf_event_paranoid at 2 or less. Without that, --python-sampling=true gives probable lines";
     const NONE: &str = "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line";
     let (profile, context) = (&found.profile, &found.context);
     let none_wanted = profile.target.without_python;
@@ -186,22 +187,18 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
     } else if profile.lacks.iter().any(|lack| lack.frames) {
         return None; // what is lacking says so
     } else if context.marked == 0 {
-        return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", answers(found))));
+        return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", undecided(found))));
     } else {
         return None;
     };
     Some(recapture(found, "", code, message))
 }
 
-/// What a capture without lines leaves open, and how another one answers it and this one still gives the times.
-fn answers(found: &CaptureAnalysis) -> String {
+/// How many sites a capture without lines leaves undecided.
+fn undecided(found: &CaptureAnalysis) -> String {
     let undecided = found.sites.iter().filter(|s| s.verdict.class == Class::Unknown).count();
     let (open, all) = (count(undecided as u64), counted(found.sites.len() as u64, "site"));
-    let open = if undecided > 0 { format!(", and {open} of {all} undecided") } else { String::new() };
-    let here = shell_quote(&found.profile.path().display().to_string());
-    format!(
-        "{open}; capture once more with them, then take times from here: sync-report profile.nsys-rep --timing {here}"
-    )
+    if undecided > 0 { format!("; {open} of {all} are undecided") } else { String::new() }
 }
 
 fn payload_missing(found: &CaptureAnalysis) -> Limit {
@@ -374,6 +371,25 @@ pub fn refuse(why: String, profile: String) -> Examined {
     Examined { profile, checks: vec![none], refused: Some(why), ..Examined::default() }
 }
 
+/// Why some waits of a capture with backtraces have no line: ", 20 on autograd's threads, which run no Python".
+fn without_line(found: &CaptureAnalysis) -> String {
+    let (calls, context) = (&found.profile.calls, &found.context);
+    if calls.twins.is_empty() {
+        return String::new();
+    }
+    let (mut autograd, mut apis) = (0, BTreeMap::<&str, u64>::new());
+    for (w, wait) in found.waits.iter_enumerated().filter(|(w, _)| context.stack[*w].is_none()) {
+        if context.role[w] == ThreadRole::Autograd {
+            autograd += 1;
+        } else if calls.twin(wait.call).is_none() {
+            *apis.entry(calls.base_name(wait.call)).or_default() += 1;
+        }
+    }
+    let threads = format!(", {} on autograd's threads, which run no Python", count(autograd));
+    let others = apis.iter().map(|(api, &n)| format!(", {} in {api}, which got no backtrace", count(n)));
+    (autograd > 0).then_some(threads).into_iter().chain(others).collect()
+}
+
 /// What a capture should have, and whether this one has it.
 fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let (profile, context) = (&found.profile, &found.context);
@@ -400,7 +416,7 @@ fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     };
     let lines = match native_only {
         true => "no Python in this program".to_owned(),
-        false => format!("{} of {} waits", number(exact), number(waits)),
+        false => format!("{} of {} waits{}", number(exact), number(waits), without_line(found)),
     };
     vec![
         check(!profile.calls.is_empty(), "CUDA API calls", count(profile.calls.total())),

@@ -120,22 +120,6 @@ pub enum InputError {
         /// The sites that there are.
         sites: String,
     },
-    /// The capture given for timing is of another program.
-    #[error(
-        "only {matched} of {waits} waits of {of} have their like in {other}: this is not the same program; capture both with the same arguments",
-        of = .of.display(),
-        other = .other.display()
-    )]
-    OtherProgram {
-        /// The capture of whose waits too few are in the other.
-        of: PathBuf,
-        /// The other.
-        other: PathBuf,
-        /// Waits of the one that have their like.
-        matched: usize,
-        /// Waits of the one.
-        waits: usize,
-    },
     /// A report, which only nsys can export.
     #[error("{}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {}", .0.display(), .1)]
     NsysMissing(PathBuf, String),

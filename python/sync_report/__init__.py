@@ -4,7 +4,7 @@
 >>> report = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
 >>> worst = next(site for site in report.sites if site.class_ == "false")
 >>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.title
-('false', 'logging', 30, 'read the values in one copy: torch.stack([loss, acc, gnorm]).tolist()')
+('false', 'upload', 19, 'copy without blocking: t.cuda(non_blocking=True)')
 
 The program itself is the command ``sync-report``, also as ``python -m sync_report``.
 """

@@ -64,7 +64,7 @@ def find(inputs: Iterable[str]) -> List[str]:
 
 
 def without_light(captures: Sequence[Path]) -> List[Path]:
-    """All but the light captures whose own capture is among them: its times are taken from those.
+    """All but the light captures whose own capture is among them: they are of the same rank.
 
     >>> [path.name for path in without_light([Path("a.sqlite"), Path("a.light.nsys-rep"), Path("b.light.sqlite")])]
     ['a.sqlite', 'b.light.sqlite']

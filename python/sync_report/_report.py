@@ -83,7 +83,7 @@ class Tables:
 
         >>> import sync_report
         >>> sync_report.report("sample-profiles/train_mlp.sqlite").tables.arrow("sites").num_rows
-        6
+        5
         """
         from pyarrow import parquet
 
@@ -94,7 +94,7 @@ class Tables:
 
         >>> import sync_report
         >>> len(sync_report.report("sample-profiles/train_mlp.sqlite").tables.pandas("waits"))
-        212
+        210
         """
         return self.arrow(table).to_pandas()
 
@@ -111,7 +111,7 @@ class Report(model.Report):
     >>> import sync_report
     >>> report = sync_report.report("sample-profiles/train_mlp.sqlite")
     >>> report.totals.waits, [site.id for site in report.sites if site.class_ == "false"][:2]
-    (212, ['S2', 'S3'])
+    (210, ['S1', 'S2'])
     """
 
     json: Dict[str, Any] = field(repr=False, compare=False)
@@ -124,7 +124,7 @@ class Report(model.Report):
 
         >>> import sync_report
         >>> sync_report.report("sample-profiles/train_mlp.sqlite").site("S2").user_frame.line
-        18
+        19
         """
         return next((site for site in self.sites if site.id == id), None)
 
@@ -158,8 +158,8 @@ def report(
     >>> found = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
     >>> for site in found.sites[:2]:
     ...     print(site.class_, site.kind, site.user_frame.line, site.source.strip()[:20])
-    true control-flow 22 if loss.item() > 1e4
-    false logging 30 print(f"step {i} los
+    false upload 19 t = t.cuda()
+    false upload 18 x = x.to("cuda")
     """
     arguments = command_line((profile, *more), source_root, options)
     ran = run(["--format", "json", *arguments])

@@ -656,12 +656,12 @@ class ProfileInfo:
     """What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces
     of calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
     """
+    slowed: bool
+    """Whether launches carry backtraces too, not waits alone: the captured host is several times slower then."""
     launch_ns: Optional[int]
     """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
     few.
     """
-    sites_from: Optional[str]
-    """The capture that the sites are of, where this one gives the times only."""
 
 
 @dataclass(frozen=True)
@@ -796,8 +796,6 @@ class Recoverable:
     """
     simulated: bool
     """From a simulation; else `alone_ns` is the lower bound."""
-    range_only: bool
-    """Only the range is worth telling: `totals.needs_light_capture` of its capture."""
     moves_to: Optional[str]
     """The site into whose waits most of the time moves."""
     bounds: Bounds
@@ -1141,12 +1139,6 @@ class Totals:
     """The export lacks what savings rest on: none is computed."""
     once: Once
     """Sites that wait once in this capture: context creation, loading, tear-down; and after the loop."""
-    needs_light_capture: bool
-    """Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it
-    is of.
-    """
-    light_capture: str
-    """The command that makes that light capture; empty where none is needed."""
     replayed: Optional[Replayed]
     """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
 

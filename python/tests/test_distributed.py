@@ -26,7 +26,7 @@ def runs(tmp_path: Path) -> Path:
     """Four ranks."""
     folder = tmp_path / "runs"
     folder.mkdir()
-    for rank, name in enumerate(["train_mlp", "train_mlp", "fixed/before", "train_mlp"]):
+    for rank, name in enumerate(["train_mlp_shapes", "train_mlp_shapes", "fixed/before", "train_mlp_shapes"]):
         shutil.copy(f"sample-profiles/{name}.sqlite", folder / f"rank{rank * 7}.sqlite")
     return folder
 

@@ -9,7 +9,7 @@ import sync_report
 from jsonschema import Draft202012Validator
 
 SAMPLES = sorted(Path("sample-profiles").glob("**/*.sqlite"))
-SAMPLE = "sample-profiles/train_mlp.sqlite"
+SAMPLE = "sample-profiles/train_mlp_shapes.sqlite"
 PAIR = ["sample-profiles/fixed/before.sqlite", "sample-profiles/fixed/after.sqlite"]
 #: Bytes that `--brief` stays below.
 BRIEF = 20_000
@@ -89,7 +89,7 @@ def test_gates(tmp_path: Path):
 
 
 def test_plans():
-    for sample in (SAMPLE, "sample-profiles/pairs_h2d_pageable_light.sqlite"):
+    for sample in (SAMPLE, "sample-profiles/pairs_h2d_pageable.sqlite"):
         hold("plan", printed("replay", sample, "--plan"))
 
 

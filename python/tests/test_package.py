@@ -9,7 +9,7 @@ import polars
 import pytest
 import sync_report
 
-SAMPLE = "sample-profiles/train_mlp.sqlite"
+SAMPLE = "sample-profiles/train_mlp_shapes.sqlite"
 
 
 def test_one_version_for_all():

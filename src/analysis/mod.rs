@@ -6,7 +6,6 @@ pub mod filter;
 mod judge;
 pub mod pricing;
 pub mod races;
-pub mod timing;
 
 use crate::cost::prices::Prices;
 use crate::cost::simulate::sample::{self, Loop};
@@ -38,7 +37,6 @@ use pricing::Scenario;
 use races::Race;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use timing::Timing;
 use typed_index_collections::TiVec;
 
 /// What a run is asked to do, whatever the format.
@@ -75,8 +73,6 @@ pub struct Options {
     pub assumed: Assumed,
     /// What is to be simulated other than what is advised.
     pub scenario: Scenario,
-    /// Where times come from.
-    pub timing: Timing,
     /// What an iteration takes without a profiler, in ns.
     pub step: Option<i64>,
     /// Prices the run as captured, with the profiler's time in it.
@@ -153,10 +149,6 @@ pub struct CaptureAnalysis {
     pub refused: Vec<Refused>,
     /// Copies whose memory the host used before they had ended.
     pub races: Vec<Race>,
-    /// What limits the report, where the sites come from another capture.
-    pub warnings: Option<Vec<Warning>>,
-    /// The capture that the sites come from, where that is another one.
-    pub sites_from: Option<PathBuf>,
     /// What follows each wait on its thread; empty once priced.
     pub next: TiVec<WaitId, bounds::Next>,
     /// The most that each wait saves by itself, in ns.
@@ -239,8 +231,6 @@ impl CaptureAnalysis {
             collectives,
             refused: Vec::new(),
             races: Vec::new(),
-            warnings: None,
-            sites_from: None,
             next: TiVec::new(),
             alone_at_most: TiVec::new(),
             program,
@@ -306,25 +296,6 @@ impl CaptureAnalysis {
         sites.iter_mut().for_each(|site| site.quote(&sources));
         (self.refused, self.context, self.sites) = (sources.refused(), context, sites.into());
         Ok(())
-    }
-
-    /// Takes the sites of another capture of the program, with the waits, and so the times, of this one; a word on how
-    /// many matched. `again`: those of a judgement by another filter will be asked for.
-    ///
-    /// # Errors
-    /// [`InputError`] where more of the export is needed and cannot be read, and [`InputError::OtherProgram`] where too
-    /// few waits match.
-    pub fn take_sites(
-        &mut self,
-        found: &mut Self,
-        options: &Options,
-        again: bool,
-    ) -> anyhow::Result<Warning> {
-        self.select(options, again)?;
-        self.context = Context::read(&mut self.profile, &self.waits)?;
-        let (sites, said) = timing::match_waits(found, self)?;
-        (self.sites, self.refused, self.races) = (sites, found.refused.clone(), found.races.clone());
-        Ok(said)
     }
 
     /// The waits of a site.

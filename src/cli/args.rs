@@ -117,24 +117,10 @@ pub struct ReportArgs {
     pub shared: SharedArgs,
 }
 
-/// What is typed for times from the profiles themselves.
-pub const OWN: &str = "none";
-
-/// Where times come from.
-#[derive(Args)]
-pub struct TimingArgs {
-    /// Take times from this capture of the same program, made without backtraces: they slow the host several times. By
-    /// default from NAME.light.sqlite beside NAME.sqlite, if it fits; `none` takes them from the profile itself
-    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
-    pub timing: Option<PathBuf>,
-}
-
 /// What is simulated.
 #[derive(Args)]
 #[command(next_help_heading = "Savings")]
 pub struct SavingArgs {
-    #[command(flatten)]
-    pub timing: TimingArgs,
     /// What one iteration takes without a profiler, from start to start on average, e.g. 15.4ms: as much of the profiler's time is left out of the
     /// simulation as makes it that long
     #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
@@ -289,10 +275,6 @@ pub struct DiffArgs {
     /// matched by their distance, not by their text
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub before_source_root: Vec<SourceRoot>,
-    /// `none` takes times from the captures themselves; by default they come from NAME.light.sqlite beside NAME.sqlite,
-    /// made without backtraces, if it fits
-    #[arg(long, value_name = "none", value_parser = [OWN], hide_possible_values = true)]
-    pub timing: Option<String>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -334,8 +316,6 @@ pub struct CheckArgs {
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    #[command(flatten)]
-    pub timing: TimingArgs,
     #[command(flatten)]
     pub repository: RepositoryArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `sync-report check`: the gate.
 
-use super::args::{CheckArgs, OWN};
+use super::args::CheckArgs;
 use super::{diff, folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
@@ -24,8 +24,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let args = CheckArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
     let captures = [&args.profiles[..], baseline.as_deref().unwrap_or_default()].concat();
-    let named = [args.timing.timing.as_slice(), args.budget.as_slice()];
-    output::refuse_input(&args.output, &[input::with_lights(&captures), named.concat()].concat())?;
+    output::refuse_input(&args.output, &[&captures, args.budget.as_slice()].concat())?;
     if args.init_budget {
         return init_budget(&args);
     }
@@ -39,13 +38,10 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
             "nothing to check: give --budget, --baseline or --fail-on, or write {BUDGET} with --init-budget"
         );
     }
-    let timing = args.timing.timing.as_deref();
-    let exports = input::timed(&args.profiles, timing, &args.shared)?;
+    let exports = input::exports(&args.profiles, &args.shared)?;
     // With prices, although no rule asks for them: sites are ranked by them, and `S3` is to be the report's.
     let mut options = exports.named(options::selected(&args.select, &args.shared));
-    // A capture named is of the profile.
-    let own = timing.filter(|t| *t == Path::new(OWN));
-    let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
+    let old = baseline.map(|paths| diff::side(&paths, &options, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
     let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
@@ -79,7 +75,7 @@ fn ranges(budget: Option<&Budget>) -> Vec<String> {
 /// Writes a budget that the profile keeps. An existing file stays unless `--force` is given.
 fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let path = args.budget.clone().unwrap_or_else(|| PathBuf::from(BUDGET));
-    let exports = input::timed(&args.profiles, args.timing.timing.as_deref(), &args.shared)?;
+    let exports = input::exports(&args.profiles, &args.shared)?;
     let options = exports.named(options::selected(&args.select, &args.shared));
     let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found)?;

@@ -14,8 +14,7 @@ use sync_report::report as reports;
 /// Compares two captures.
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, after) = (ranks(&args.before)?, ranks(&args.after)?);
-    output::refuse_input(&args.output, &input::with_lights(&[before.clone(), after.clone()].concat()))?;
-    let timing = args.timing.as_deref().map(Path::new);
+    output::refuse_input(&args.output, &[before.clone(), after.clone()].concat())?;
     let mut options = options::selected(&args.select, &args.shared);
     options.timelines = args.format.timelines.then(|| WHOLE.share(2));
     // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.
@@ -24,8 +23,8 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     if own_sources {
         old.source_roots = args.before_source_root;
     }
-    let (before, old_damage) = side(&before, &old, timing, &args.shared, own_sources)?;
-    let (after, damage) = side(&after, &options, timing, &args.shared, true)?;
+    let (before, old_damage) = side(&before, &old, &args.shared, own_sources)?;
+    let (after, damage) = side(&after, &options, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
     let report = diff::compare(&before, &after)?;
     let drawings = [before, after].map(|side| side.report.timelines);
@@ -45,11 +44,9 @@ pub fn ranks(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// One side: exports analysed now, or a report kept as JSON; with 2 where rows of an export were damaged.
-/// `timing`: as typed.
 pub fn side(
     paths: &[PathBuf],
     options: &Options,
-    timing: Option<&Path>,
     shared: &super::args::SharedArgs,
     own_sources: bool,
 ) -> Result<(Snapshot, ExitCode)> {
@@ -61,7 +58,7 @@ pub fn side(
         let side = Snapshot::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
         return Ok((side, ExitCode::SUCCESS));
     }
-    let exports = input::timed(paths, timing, shared)?;
+    let exports = input::exports(paths, shared)?;
     let options = exports.named(options.clone());
     let found = reports::run(&exports.paths, &options)?;
     let damage = output::exit_code(&found);

@@ -15,7 +15,7 @@ use sync_report::repository::Repository;
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
-    let exports = input::timed(&args.profiles, None, &args.shared)?;
+    let exports = input::exports(&args.profiles, &args.shared)?;
     let options = Options {
         without_spread: true,
         source_roots: args.code.source_root.clone(),

@@ -72,8 +72,8 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     once_each(entries(folder, wanted))
 }
 
-/// Without what stands for a capture that is there in a better form: one report in several forms is one rank, and a light
-/// capture belongs to the one beside it.
+/// Without what stands for a capture that is there in a better form: one report in several forms is one rank, and a capture
+/// without backtraces beside one with them (NAME.light.sqlite) is of the same rank.
 fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
     let names: FxHashSet<&OsStr> = all.iter().map(|path| path.as_os_str()).collect();
     let has = |stem: &Path, suffix: &str| names.contains(with_suffix(stem, suffix).as_os_str());

@@ -1,6 +1,6 @@
 //! The files given: exports as they are, reports exported through nsys first.
 
-use super::args::{OWN, SharedArgs};
+use super::args::SharedArgs;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 use sync_report::analysis::Options;
-use sync_report::analysis::timing::Timing;
 use sync_report::error::InputError;
 use sync_report::model::Warning;
-use sync_report::profile::commands::{FOLDER, is_report_name, stem};
+use sync_report::profile::commands::is_report_name;
 use sync_report::profile::header::is_nsys_report;
 use sync_report::ranks::numbers::unread;
 use sync_report::text::shell_quote;
@@ -27,8 +26,6 @@ pub struct Exports {
     pub reports: Vec<(PathBuf, PathBuf)>,
     /// Reports of several that nsys could not export: what the report of the others says of them.
     pub left_out: Vec<Warning>,
-    /// Where their times come from.
-    pub timing: Timing,
     _temporary: Vec<TempDir>,
 }
 
@@ -39,10 +36,10 @@ impl Exports {
         report.map_or(export, |(_, report)| report)
     }
 
-    /// The options for these: reports are called by their own names, those left out are said, and times are from where they are taken.
+    /// The options for these: reports are called by their own names, and those left out are said.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
-        Options { timing: self.timing.clone(), left_out: self.left_out.clone(), ..options }
+        Options { left_out: self.left_out.clone(), ..options }
     }
 }
 
@@ -84,55 +81,6 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
         seen.push(real);
     }
     Ok(out)
-}
-
-/// [`exports`], with their times from the capture that `--timing` names, else from light captures beside them.
-///
-/// # Errors
-/// As [`exports`], and where a light capture would count twice.
-pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) -> Result<Exports> {
-    let mut out = exports(arguments, shared)?;
-    match timing {
-        Some(own) if own == Path::new(OWN) => {}
-        Some(_) if arguments.len() > 1 => {
-            bail!("--timing goes with one profile; {} were given", arguments.len());
-        }
-        Some(named) => {
-            let light = exports(&[named.to_owned()], shared)?;
-            out.timing = light.paths.into_iter().next().map_or(Timing::Own, Timing::From);
-            out.reports.extend(light.reports);
-            out._temporary.extend(light._temporary);
-        }
-        None => {
-            let beside = out.paths.iter().filter_map(|path| Some((path.clone(), light_of(out.typed(path))?)));
-            let beside: Vec<(PathBuf, PathBuf)> = beside.collect();
-            let given = |light: &Path| out.paths.iter().any(|path| is_same(path, light));
-            if let Some((export, light)) = beside.iter().find(|(_, light)| given(light)) {
-                let (light, export) = (light.display(), export.display());
-                bail!(
-                    "{light}: {export} takes its times from there already; leave it out, or let each have its own with --timing {OWN}"
-                );
-            }
-            out.timing = Timing::Beside(beside);
-        }
-    }
-    Ok(out)
-}
-
-/// The light capture that lies beside a capture, as `scripts/capture.sh --both` names the two.
-pub fn light_of(argument: &Path) -> Option<PathBuf> {
-    let is_capture = argument.extension().is_some_and(|e| e == "sqlite" || e == "nsys-rep");
-    let stem = stem(argument);
-    let (file, folder) =
-        (with_suffix(&stem, ".light.sqlite"), with_suffix(&stem, &format!(".light{FOLDER}")));
-    // A pipe of that name would wait for its writer.
-    let light = if file.is_file() { Some(file) } else { Some(folder).filter(|folder| folder.is_dir()) };
-    light.filter(|_| is_capture || argument.is_dir())
-}
-
-/// The same of several, with the captures themselves: what a command may not write to.
-pub fn with_lights(arguments: &[PathBuf]) -> Vec<PathBuf> {
-    arguments.iter().cloned().chain(arguments.iter().filter_map(|path| light_of(path))).collect()
 }
 
 /// Whether two paths name one file, through links too.

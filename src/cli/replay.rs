@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use sync_report::model::Code;
 use sync_report::render::{Setting, json};
 use sync_report::replay::gpu;
 use sync_report::replay::interrupt;
@@ -21,14 +20,13 @@ use sync_report::report as reports;
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     output::refuse_one_file(&args.output, args.save.as_deref())?;
     let arguments = [args.profile.clone()];
-    let timing = &args.timing.timing;
     let printed = args.emit_python.as_deref().unwrap_or(&args.output);
     let refuse = |inputs: &[PathBuf]| {
         let mut written = [printed].into_iter().chain(args.save.as_deref());
         written.try_for_each(|path| output::refuse_input(path, inputs))
     };
-    refuse(&[&input::with_lights(&arguments), timing.as_slice()].concat())?;
-    let exports = input::timed(&arguments, timing.as_deref(), &args.shared)?;
+    refuse(&arguments)?;
+    let exports = input::exports(&arguments, &args.shared)?;
     refuse(&exports.paths)?;
     let plan = plan(&exports, &args)?;
     if args.plan {
@@ -54,10 +52,7 @@ fn plan(exports: &Exports, args: &ReplayArgs) -> Result<Plan> {
         host: args.host,
         matching: args.matching,
     };
-    let mut plan = trace::plan(&report, &mut found[0], &request)?;
-    let times = report.warnings.iter().filter(|w| w.known().is_some_and(Code::is_of_timing));
-    plan.notes.splice(..0, times.map(|w| w.message.clone()));
-    Ok(plan)
+    trace::plan(&report, &mut found[0], &request)
 }
 
 /// Runs the plan; what it leaves out or assumes goes before what running it showed.

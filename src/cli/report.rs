@@ -12,10 +12,9 @@ use sync_report::report::scenario::no_site;
 /// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let args = ReportArgs { profiles: folders::exports(&args.profiles)?, ..args };
-    let SavingArgs { timing, replay_results, constants, .. } = &args.saving;
-    let given = [&input::with_lights(&args.profiles), timing.timing.as_slice()].concat();
-    output::refuse_input(&args.output, &given)?;
-    let exports = input::timed(&args.profiles, timing.timing.as_deref(), &args.shared)?;
+    let SavingArgs { replay_results, constants, .. } = &args.saving;
+    output::refuse_input(&args.output, &args.profiles)?;
+    let exports = input::exports(&args.profiles, &args.shared)?;
     let read = [&exports.paths, replay_results.as_slice(), constants.as_slice()].concat();
     output::refuse_input(&args.output, &read)?;
     if args.brief && !args.format.brief {

@@ -144,38 +144,6 @@ pub struct Terms {
 }
 
 impl Prices {
-    /// Lets ranges reach towards what another capture of the program gives, of the same sites: its own figure and, unless that is
-    /// `slanted` by its backtraces, halfway from there to the ends of its range.
-    ///
-    /// ```text
-    ///  this    |····low––––saved––––high···············|
-    ///  other   |··low–saved–––––––––––––––––––high·····|
-    ///  range   |····low–––––––––––––––––high···········|
-    /// ```
-    /// Two runs differ by more than iterations of one scatter. Of 112 programs of docs/savings.md 102 ranges meet the measured saving
-    /// so (99 without) at a median width of 7.0 % of an iteration (6.7); of thirty on a noisy host 25 (22).
-    pub fn reach(&mut self, other: &Self, slanted: bool) {
-        if !self.usable() || !other.usable() {
-            return;
-        }
-        let reach = |(low, high): (&mut i64, &mut i64), whole: i64, [saved, least, most, of]: [i64; 4]| {
-            let here = |ns: i64| (i128::from(ns) * i128::from(whole) / i128::from(of.max(1))) as i64;
-            let towards = |end: i64| here(if slanted { saved } else { saved.midpoint(end) });
-            (*low, *high) = ((*low).min(towards(least)), (*high).max(towards(most)));
-        };
-        let whole = |own: &mut Saving, s: &Saving| {
-            reach((&mut own.low, &mut own.high), own.length, [s.saved, s.low, s.high, s.length]);
-        };
-        let run = self.run.length;
-        for (own, p) in self.sites.iter_mut().zip(&other.sites) {
-            reach((&mut own.low, &mut own.high), run, [p.alone, p.low, p.high, other.run.length]);
-        }
-        whole(&mut self.run, &other.run);
-        if let (Some(own), Some(other)) = (&mut self.iteration, &other.iteration) {
-            whole(own, other);
-        }
-    }
-
     /// Lets all ranges begin at nothing: at the power limit kernels may slow down by all that idle time was given up.
     pub fn promise_nothing(&mut self) {
         self.iteration.iter_mut().chain([&mut self.run]).for_each(|saving| saving.low = 0);
@@ -190,39 +158,5 @@ impl Prices {
     /// Whether the simulated run is close enough to the recorded one ([`TOLERANCE`]) to price with.
     pub fn usable(&self) -> bool {
         self.error.is_some_and(|error| error <= TOLERANCE)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn prices(length: i64, [saved, low, high]: [i64; 3]) -> Prices {
-        let run = Saving { length, saved, low, high, open: 0 };
-        let site = Price { alone: saved, low, high, ..Price::default() };
-        Prices { error: Some(0.0), run, iteration: Some(run), sites: vec![site].into(), ..Prices::default() }
-    }
-
-    /// A run twice as long, of which 400 are saved, or 300 to 1,000: 200 here, halfway to its ends 175 and 350.
-    #[test]
-    fn ranges_reach_towards_what_the_other_capture_gives() {
-        let reached = |own, slanted| {
-            let mut here = prices(1_000, own);
-            here.reach(&prices(2_000, [400, 300, 1_000]), slanted);
-            let (run, site) = (here.run, here.sites.raw[0]);
-            assert_eq!(here.iteration, Some(run));
-            assert_eq!((site.alone, site.low, site.high), (run.saved, run.low, run.high));
-            (run.saved, run.low, run.high)
-        };
-        assert_eq!(reached([100, 80, 120], false), (100, 80, 350));
-        assert_eq!(reached([100, 80, 120], true), (100, 80, 200));
-        assert_eq!(reached([300, 280, 500], false), (300, 175, 500));
-    }
-
-    #[test]
-    fn what_does_not_reproduce_its_run_widens_nothing() {
-        let mut here = prices(1_000, [100, 80, 120]);
-        here.reach(&Prices { error: Some(0.2), ..prices(1_000, [400, 300, 1_000]) }, false);
-        assert_eq!(here.run.high, 120);
     }
 }

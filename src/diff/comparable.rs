@@ -147,8 +147,6 @@ fn iterations(before: &Snapshot, after: &Snapshot, warnings: &mut Vec<Warning>) 
 
 /// What is worth knowing, but stops no comparison.
 fn others(before: &Snapshot, after: &Snapshot, roots: &Roots, warnings: &mut Vec<Warning>) {
-    let said = [before, after].into_iter().flat_map(|side| &side.warnings);
-    warnings.extend(said.filter(|w| w.known().is_some_and(Code::is_of_timing)).cloned());
     let (b, a) = (before.ranks(), after.ranks());
     if b != a && b > 0 && a > 0 {
         let [b, a] = [b, a].map(|n| text::counted(n as u64, "rank"));

@@ -15,7 +15,7 @@ use super::snapshot::Snapshot;
 use super::units::{SiteGroup, UnitIx};
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
 use crate::model::{Recoverable, Site};
-use crate::vocabulary::{Backtraces, Per};
+use crate::vocabulary::Per;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiSlice;
 
@@ -148,16 +148,25 @@ impl<'a> Fixed<'a> {
         let (before, after) = (self.before.0, self.after.0);
         let sites: Vec<&Site> = before.sites.iter().filter(|s| gone.contains(&*s.id)).collect();
         let (saved_ns, low_ns, high_ns) = predicted(before, &sites, run.per)?;
-        let shorter = run.before.span_ns.saturating_sub(run.after.span_ns);
-        let measured_ns = Some(shorter).filter(|_| self.comparable.costs);
-        let mut profiles = before.profiles.iter().chain(&after.profiles);
-        let light = profiles.all(|p| p.backtraces == Backtraces::None);
-        let jitter = run.span_noise_ns.filter(|_| light);
-        let inside = |(jitter, measured): (i64, i64)| {
-            (low_ns.saturating_sub(jitter)..=high_ns.saturating_add(jitter)).contains(&measured)
-        };
-        let held = jitter.zip(measured_ns).map(inside);
-        Some(Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held })
+        let measured_ns = Some(shorter(before, after, run)).filter(|_| self.comparable.costs);
+        let slowed = before.profiles.iter().chain(&after.profiles).any(|p| p.slowed);
+        let jitter = run.span_noise_ns.filter(|_| !slowed);
+        let held = jitter.zip(measured_ns).and_then(|(jitter, measured)| {
+            let near = low_ns.saturating_sub(jitter)..=high_ns.saturating_add(jitter);
+            let inside = (low_ns..=high_ns).contains(&measured);
+            (inside || !near.contains(&measured)).then_some(inside)
+        });
+        Some(Prediction { saved_ns, low_ns, high_ns, measured_ns, slowed, held })
+    }
+}
+
+/// By how much an iteration is shorter, the profiler's estimated time left out; else the captured span. A backtrace goes with its
+/// wait, and is no part of what was predicted.
+fn shorter(before: &Snapshot, after: &Snapshot, run: &RunChange) -> i64 {
+    let iterations = before.totals.iteration.zip(after.totals.iteration);
+    match iterations.filter(|_| run.per == Per::Iteration) {
+        Some((before, after)) => before.ns.saturating_sub(after.ns),
+        None => run.before.span_ns.saturating_sub(run.after.span_ns),
     }
 }
 
@@ -178,8 +187,7 @@ fn predicted(side: &Snapshot, sites: &[&Site], per: Per) -> Option<(Option<i64>,
     let totals = &side.totals;
     let all = side.sites.iter().filter(|s| is_avoidable(s));
     let whole = sites.len() == all.count();
-    let known =
-        |saved: i64, low: i64, high: i64| Some(((!totals.needs_light_capture).then_some(saved), low, high));
+    let known = |saved: i64, low: i64, high: i64| Some((Some(saved), low, high));
     match (per, totals.iteration, totals.without_profiler) {
         (Per::Iteration, Some(i), _) if whole => return known(i.saved_ns, i.low_ns, i.high_ns),
         (Per::Run, _, Some(run)) if whole => return known(run.saved_ns, run.low_ns, run.high_ns),
@@ -202,7 +210,7 @@ fn predicted(side: &Snapshot, sites: &[&Site], per: Per) -> Option<(Option<i64>,
     let sum = |of: &dyn Fn(&Recoverable) -> i64| savings().map(of).fold(0, i64::saturating_add) / ranks;
     let low = savings().map(|r| r.low_ns / of).max()?;
     let saved = sum(&|r| if per == Per::Iteration { r.per_iteration_ns.unwrap_or(0) } else { r.alone_ns });
-    let simulated = savings().all(|r| r.simulated && !r.range_only);
+    let simulated = savings().all(|r| r.simulated);
     let high = sum(&|r| r.high_ns / of);
     Some((simulated.then_some(saved), low.min(high), high))
 }

@@ -107,11 +107,12 @@ pub struct Prediction {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// By how much shorter the span of [`RunChange`] is; `None` where times of the two captures cannot be compared.
+    /// By how much shorter an iteration is without the profiler's estimated time, or else the captured run; `None` where times of
+    /// the two captures cannot be compared.
     pub measured_ns: Option<i64>,
-    /// Whether neither capture has backtraces, whose cost goes with the calls and is no part of what was predicted.
-    pub light: bool,
-    /// Whether what was measured lies in the range, give or take jitter; `None` where that cannot be told.
+    /// Whether a capture has backtraces of every call: they slow the program too much to judge the prediction.
+    pub slowed: bool,
+    /// Whether what was measured lies in the range; `None` where that cannot be told, as where it lies outside by less than jitter.
     pub held: Option<bool>,
 }
 

@@ -138,9 +138,6 @@ impl Default for Tool {
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
-    /// The capture that the sites are of, where this one gives the times only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sites_from: Option<String>,
     /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
     pub export_version: Option<String>,
     /// Schema version, e.g. "3.20.3".
@@ -175,6 +172,9 @@ pub struct ProfileInfo {
     /// What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces of
     /// calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
     pub backtraces: Backtraces,
+    /// Whether launches carry backtraces too, not waits alone: the captured host is several times slower then.
+    #[serde(default)]
+    pub slowed: bool,
     /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
     pub launch_ns: Option<i64>,
 }

@@ -158,7 +158,7 @@ impl Site {
 
     /// Its saving, where more is known than what it is at most.
     pub fn promise(&self) -> Option<&Recoverable> {
-        self.recoverable.as_ref().filter(|saving| saving.simulated && !saving.range_only && !self.is_kept())
+        self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
     }
 
     /// Whether the wait stays: it is needed, and nobody asked what if not.
@@ -374,9 +374,6 @@ pub struct Recoverable {
     pub change: Change,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,
-    /// Only the range is worth telling: `totals.needs_light_capture` of its capture.
-    #[serde(default)]
-    pub range_only: bool,
     /// Only `--fix` makes it count as avoidable; its verdict does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,

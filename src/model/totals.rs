@@ -80,12 +80,6 @@ pub struct Totals {
     /// Sites that wait once in this capture: context creation, loading, tear-down; and after the loop.
     #[serde(default)]
     pub once: Once,
-    /// Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it is of.
-    #[serde(default)]
-    pub needs_light_capture: bool,
-    /// The command that makes that light capture; empty where none is needed.
-    #[serde(default)]
-    pub light_capture: String,
     /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,

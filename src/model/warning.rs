@@ -27,11 +27,6 @@ impl Warning {
         self.known().is_some_and(Code::is_damage)
     }
 
-    /// Whether it is to be minded: it limits what is said.
-    pub fn is_limit(&self) -> bool {
-        self.known().is_none_or(|code| !code.is_information())
-    }
-
     /// Its code; `None` for one of another version of the program.
     pub fn known(&self) -> Option<Code> {
         Code::parse(&self.code)
@@ -61,7 +56,7 @@ const COPY_AGAIN: &str =
     "Copy the export again, or make it anew from its .nsys-rep with the command of the warning.";
 const EXPORT_AGAIN: &str = "Export the .nsys-rep again, with all its tables.";
 const WITH_LINES: &str =
-    "Capture with `--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree`.";
+    "Capture with `--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree`.";
 const BASIS: &str = "Nothing: it says on what the figures rest.";
 const ONE_RUN: &str = "Give the exports of one run, exported by one nsys.";
 const CHOOSE: &str = "Choose one of those that the warning lists.";
@@ -105,9 +100,9 @@ codes! {
     ChainsUnresolved = "chains-unresolved": "Native call chains hold addresses, not symbols"
         => "Capture with `--resolve-symbols=true`, where the program's libraries are.",
     NoChains = "no-chains": "CUDA calls carry no native call chains"
-        => "Capture with `--cudabacktrace=all:0 --sample=process-tree`.",
+        => "Capture with `--cudabacktrace=sync:0 --sample=process-tree`.",
     BacktraceThreshold = "backtrace-threshold": "Waits shorter than the capture's threshold got no backtrace"
-        => "Give a threshold of 0: `--cudabacktrace=all:0`.",
+        => "Give a threshold of 0: `--cudabacktrace=sync:0`.",
     EventsLost = "events-lost": "nsys says that it missed events: counts and times may be low"
         => "Capture a shorter stretch (`--capture-range`), or flush more often (`--cuda-flush-interval=1000`).",
     GraphLevelTrace = "graph-level-trace": "CUDA graphs were traced as a whole: their kernels are hidden"
@@ -127,7 +122,7 @@ codes! {
     OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them"
         => "Let the capture end between iterations, where the open ones matter.",
     NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms"
-        => "Nothing. For places, capture with `--cudabacktrace=all:0 --sample=process-tree`, of a build with symbols.",
+        => "Nothing. For places, capture with `--cudabacktrace=sync:0 --sample=process-tree`, of a build with symbols.",
     // the program
     BufferRace = "buffer-race": "A pinned buffer was written again before a copy of it had ended: the GPU may have got the next values"
         => "Record an event behind the copy and wait for it before the next write, or use two buffers in turn.",
@@ -137,9 +132,7 @@ codes! {
     SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only"
         => "Read savings as bounds; `sync-report replay` measures them.",
     ProfilerOverhead = "profiler-overhead": "Much of the recorded time is the profiler's own"
-        => "Take times from a capture without backtraces (`--timing`), or measure with `sync-report replay`.",
-    LightCaptureNeeded = "light-capture-needed": "Backtraces slow the program so much that savings have no figure, only a wide range"
-        => "Capture without backtraces too (scripts/capture.sh --both), or give `--step-time` what an iteration takes.",
+        => "Capture with backtraces at waits alone (the command of the warning), or give `--step-time` what an iteration takes.",
     StepTimeUnused = "step-time-unused": "The length given for an iteration could not be used"
         => "Time some iterations together and divide: from the start of one to the start of the next.",
     PowerLimited = "power-limited": "The GPU is at its power limit: time won by fixes is partly lost to a lower clock"
@@ -152,10 +145,6 @@ codes! {
         => "Fix all ranks alike, and measure all together.",
     AssumedFixed = "assumed-fixed": "Sites were taken as fixed on request: savings come on top of that"
         => BASIS,
-    TimingMatched = "timing-matched": "Times are from another capture than the sites"
-        => BASIS,
-    TimingUnused = "timing-unused": "A light capture lies beside the profile and gives no times"
-        => "Capture both with the same arguments (scripts/capture.sh --both), or say `--timing none`.",
     ReplayNotShown = "replay-not-shown": "None of the sites that were replayed is in this report"
         => "Give the replay of this capture, or leave `--top` and filters out.",
     // ranks
@@ -224,16 +213,6 @@ impl Code {
         )
     }
 
-    /// Whether it says where times come from: whoever makes something else of a report passes it on.
-    pub const fn is_of_timing(self) -> bool {
-        matches!(self, Self::TimingMatched | Self::TimingUnused)
-    }
-
-    /// Whether it limits nothing.
-    pub const fn is_information(self) -> bool {
-        matches!(self, Self::TimingMatched)
-    }
-
     /// Whether it says why waits have no exact Python line.
     pub const fn is_of_lines(self) -> bool {
         use Code::*;
@@ -246,7 +225,6 @@ impl Code {
             self,
             Self::SimulationOff
                 | Self::ProfilerOverhead
-                | Self::LightCaptureNeeded
                 | Self::StepTimeUnused
                 | Self::PricesPartlyBounds
                 | Self::BandwidthAssumed

@@ -3,17 +3,18 @@
 //! Flags as `nsys profile --help` of 2023.4 to 2026.2 lists them. CUDA backtraces want CPU sampling on, or nsys records
 //! neither chains nor Python frames.
 
-use crate::profile::commands;
 use crate::profile::target::Target;
-use crate::text::shell_quote;
-use std::path::Path;
 
-/// What a capture that gives exact Python lines has to ask for. `sync:0`: without a threshold of 0 short waits get no
-/// chain.
-pub const BACKTRACES: &str = "--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree";
+/// What a capture that gives exact Python lines has to ask for: a backtrace of each synchronising call. Without the threshold of
+/// 0 short waits get none. Of several kinds nsys 2025.3.1 keeps one or none.
+pub const BACKTRACES: &str = "--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree";
+
+/// With backtraces nsys copies every mapped library into its report. Its default compression takes 95 s more for those of PyTorch
+/// (2025.3.1); versions that do not know the key ignore it.
+const QUICK: &str = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
 
 /// The same of a program without Python: C++ functions.
-const NATIVE_BACKTRACES: &str = "--cudabacktrace=all:0 --sample=process-tree";
+const NATIVE_BACKTRACES: &str = "--cudabacktrace=sync:0 --sample=process-tree";
 
 /// APIs that are always traced.
 const TRACED: &[&str] = &["cuda", "nvtx"];
@@ -34,13 +35,6 @@ pub fn capture_again(target: &Target) -> String {
 /// Compares a capture with one of the program with a fix.
 pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
 
-/// The capture that leaves times as they are: what each wait costs, but not where it is. It is exported to where a report of
-/// the `given` capture looks for it.
-pub fn light_capture(target: &Target, given: &Path) -> String {
-    let light = format!("{}.light", commands::stem(given).display());
-    profile(target, "--sample=none --cpuctxsw=none", "--export=sqlite", &shell_quote(&light))
-}
-
 fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
     let capture = &target.capture;
     let extra = capture.traced.iter().map(String::as_str).filter(|api| !TRACED.contains(api));
@@ -50,7 +44,7 @@ fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
         [flags].into_iter().chain(kept).chain((!more.is_empty()).then_some(more)).collect();
     let any = if target.without_python { "./your_program" } else { "python your_script.py" };
     let program = target.command.as_deref().unwrap_or(any);
-    format!("nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
+    format!("{QUICK} nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
 }
 
 #[cfg(test)]
@@ -62,14 +56,14 @@ mod tests {
         let mut target = Target::default();
         assert_eq!(
             capture(&target, ""),
-            "nsys profile -t cuda,nvtx --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree -o profile python your_script.py"
+            "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false nsys profile -t cuda,nvtx --cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree -o profile python your_script.py"
         );
         target.capture.traced = ["cublas", "nvtx", "cuda", "osrt"].map(str::to_owned).to_vec();
         target.capture.kept = vec!["--capture-range=cudaProfilerApi"];
         target.command = Some("python3 train.py".to_owned());
         assert_eq!(
             capture(&target, "--cuda-graph-trace=node"),
-            "nsys profile -t cuda,nvtx,cublas,osrt --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree --capture-range=cudaProfilerApi --cuda-graph-trace=node -o profile python3 train.py"
+            "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false nsys profile -t cuda,nvtx,cublas,osrt --cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree --capture-range=cudaProfilerApi --cuda-graph-trace=node -o profile python3 train.py"
         );
     }
 }

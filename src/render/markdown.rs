@@ -1,7 +1,7 @@
 //! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
 
 use super::markdown_text::{self as md, Limited};
-use super::saving::{self, Finding};
+use super::saving;
 use super::view::{SiteView, Views};
 use super::{phrase, ranks};
 use crate::model::edit::Block;
@@ -34,8 +34,7 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
     let sets = report.together.iter().map(saving::together);
-    let found = saving::of_all(&report.totals).filter(|_| !report.totals.needs_light_capture);
-    found.into_iter().chain(sets).for_each(|words| text.sentence(&words));
+    saving::of_all(&report.totals).into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
     let listed =
         |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));
@@ -64,10 +63,6 @@ fn head(report: &Report) -> String {
         (all, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
     };
     let mut out = format!("### sync-report{title}\n\n");
-    if let Some(found) = saving::finding(totals).filter(|_| totals.needs_light_capture) {
-        let (lead, rest) = Finding { rest: String::new(), ..found }.words();
-        out += &format!("{}: {}.{}\n\n", md::plain(&lead), md::code(&totals.light_capture), md::plain(&rest));
-    }
     for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
         out += &format!("- {label}: {}\n", md::plain(&words));
     }
@@ -75,8 +70,7 @@ fn head(report: &Report) -> String {
     out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
     for profile in report.profiles.iter().take(4) {
         let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
-        let path = phrase::source_of(profile, md::code);
-        out += &format!("- {path}{command}, {}\n", text::duration(profile.span_ns));
+        out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
     }
     let more = report.profiles.len().saturating_sub(4);
     out.extend((more > 0).then(|| format!("- and {}\n", text::counted(more as u64, "more profile"))));

@@ -165,11 +165,7 @@ impl Limited {
     /// What limits what was found.
     pub fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
-            self.add(&format!(
-                "> {}{}\n\n",
-                if warning.is_limit() { "⚠️ " } else { "" },
-                plain(&warning.message)
-            ));
+            self.add(&format!("> ⚠️ {}\n\n", plain(&warning.message)));
         }
     }
 

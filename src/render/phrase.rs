@@ -1,6 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use crate::model::{CallPath, Frame, Gpu, Iterations, ProfileInfo, Report, Site};
+use crate::model::{CallPath, Frame, Gpu, Iterations, Report, Site};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use serde::{Serialize, Serializer};
@@ -290,15 +290,6 @@ pub(crate) fn is_main(site: &Site) -> bool {
 
 /// What the columns of costs mean.
 pub(crate) const COSTS: &str = "blocked: host time inside waits, not a saving. drain: GPU idle after them.";
-
-/// The export that sites are of, and the light one that times are from where that is another; each path as `named` writes it.
-pub(crate) fn source_of(profile: &ProfileInfo, named: impl Fn(&str) -> String) -> String {
-    let times = named(&profile.path);
-    match &profile.sites_from {
-        Some(sites) => format!("{}, times of {times}", named(sites)),
-        None => times,
-    }
-}
 
 /// The names of a report's exports, without the folders where they do not tell them apart.
 pub(crate) fn exports(report: &Report) -> Vec<String> {

@@ -32,11 +32,6 @@ pub fn in_words(site: &Site) -> Option<String> {
     if !saving.simulated {
         return Some(format!("between {low} and {high} (not simulated)"));
     }
-    if saving.range_only {
-        let change = change(saving.change);
-        let words = "Closer figures need a light capture";
-        return Some(format!("between {low} and {high}; simulated: {change}. {words}"));
-    }
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
     let of = match () {
         () if site.after_loop => "paid once in this capture, after the loop".to_owned(),
@@ -138,8 +133,6 @@ pub struct Finding {
     pub lead: String,
     /// Its range, and what the captured run would save.
     pub rest: String,
-    /// The range where there is no figure.
-    pub range: Option<String>,
     /// What the undecided sites could add.
     pub undecided: Option<String>,
     /// What limits the program then.
@@ -151,8 +144,7 @@ pub struct Finding {
 impl Finding {
     /// All of it as one text.
     pub fn words(self) -> (String, String) {
-        let more =
-            [self.range, self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
+        let more = [self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
         (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
     }
 }
@@ -204,11 +196,11 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         BoundBy::Gpu => "The GPU then limits the program.",
         BoundBy::Host => "The host then limits the program.",
     });
-    let (lead, rest, range) = match sites {
-        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new(), None),
-        Some(sites) => saved(&sites, of, totals),
+    let (lead, rest) = match sites {
+        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
+        Some(sites) => saved(&sites, of),
     };
-    Some(Finding { lead, rest, range, undecided, limit, once })
+    Some(Finding { lead, rest, undecided, limit, once })
 }
 
 /// What savings are of.
@@ -221,16 +213,9 @@ fn whole(of: Headline) -> String {
     format!("{} of {}", unit(of), text::duration(of.length_ns))
 }
 
-/// What fixing `sites` saves, how sure that is, and the range where it is no figure.
-fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<String>) {
+/// What fixing `sites` saves, and how sure that is.
+fn saved(sites: &str, of: Headline) -> (String, String) {
     let range = between(of.low_ns, of.high_ns);
-    if totals.needs_light_capture {
-        let (name, length) = (unit(of), text::duration(of.length_ns));
-        let range =
-            format!("From this one, fixing {sites} saves between {range} of {name} of about {length}.");
-        let command = text::escape_terminal(&totals.light_capture);
-        return ("Prices need a light capture".to_owned(), format!(": `{command}`."), Some(range));
-    }
     let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
     let captured = of.captured.map_or_else(String::new, |run| {
         let share = text::share(run.saved_ns, run.run_ns.max(1));
@@ -241,7 +226,7 @@ fn saved(sites: &str, of: Headline, totals: &Totals) -> (String, String, Option<
         )
     });
     let lead = format!("Fixing {sites} saves about {saved} of {}, {share}", whole(of));
-    (lead, format!(" (between {range}){captured}."), None)
+    (lead, format!(" (between {range}){captured}."))
 }
 
 /// Why sites are undecided, where their source is not at hand.
@@ -285,9 +270,9 @@ pub fn of_all(totals: &Totals) -> Option<String> {
     in_two(totals).map(|(lead, rest)| lead + &rest)
 }
 
-/// What fixing all sites of a class saves in a column; nothing where only ranges are worth telling.
-pub fn of_class(totals: &Totals, class: &ClassTotals) -> Option<String> {
-    class.recoverable_ns.filter(|_| !totals.needs_light_capture).map(text::duration)
+/// What fixing all sites of a class saves, in a column.
+pub fn of_class(class: &ClassTotals) -> Option<String> {
+    class.recoverable_ns.map(text::duration)
 }
 
 /// What the figures rest on, and what their ranges allow for.

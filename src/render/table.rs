@@ -82,12 +82,11 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
 
 /// The answer, in a few short lines.
 fn findings(totals: &Totals) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, range, undecided, limit, once }) = saving::finding(totals) else {
+    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(totals) else {
         return Vec::new();
     };
     let lines = [
         ("saves", Some(lead + &rest)),
-        ("range", range),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
         ("once", once),
@@ -97,7 +96,7 @@ fn findings(totals: &Totals) -> Vec<(String, String)> {
 
 /// Path, span, and what the export before does not say already.
 fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String {
-    let mut parts = vec![phrase::source_of(profile, view::escaped), text::duration(profile.span_ns)];
+    let mut parts = vec![view::escaped(&profile.path), text::duration(profile.span_ns)];
     let version = profile.export_version.as_deref();
     if previous.is_none_or(|previous| previous.export_version.as_deref() != version) {
         parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version))));
@@ -194,9 +193,9 @@ fn totals(totals: &Totals, style: &Style) -> String {
     // The sentence below says it too.
     const LEAST: usize = 64;
     let fits = style.width.is_none_or(|width| width >= LEAST);
-    let saved = |class: &ClassTotals| saving::of_class(totals, class);
-    if fits && ORDER.iter().any(|&(class, _)| saved(of_class(totals, class)).is_some()) {
-        let saved = |class: &ClassTotals| saved(class).unwrap_or_default();
+    let known = |&(class, _): &(Class, _)| saving::of_class(of_class(totals, class)).is_some();
+    if fits && ORDER.iter().any(known) {
+        let saved = |class: &ClassTotals| saving::of_class(class).unwrap_or_default();
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }
     let measured = totals.replayed.as_ref().map(saving::replayed_in_words);
@@ -212,7 +211,7 @@ pub(crate) fn warnings(list: &[Warning], style: &Style) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     for warning in view::warnings(list) {
         let words = format!("{} [{}]", warning.message, warning.code);
-        lines.push(if warning.is_limit() { warned(&words, style) } else { style.hang("· ", &words) });
+        lines.push(warned(&words, style));
         lines.extend((!warning.fix.is_empty()).then(|| format!("    {}", warning.fix)));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))

@@ -48,7 +48,7 @@ impl<'a> Assembler<'a> {
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
         let (listed, profile, limits) = std::thread::scope(|scope| {
-            let limits = scope.spawn(|| found.warnings.clone().unwrap_or_else(|| doctor::warnings(found)));
+            let limits = scope.spawn(|| doctor::warnings(found));
             let profile = scope.spawn(|| sites.profile());
             (sites.all(), join(profile), join(limits))
         });

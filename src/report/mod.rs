@@ -4,7 +4,6 @@ mod assemble;
 mod awaited;
 mod edits;
 mod launches;
-mod light;
 mod notes;
 mod reading;
 mod results;
@@ -18,7 +17,6 @@ use crate::frame::Waits;
 use crate::model::Report;
 use crate::vocabulary::ProfileIx;
 use assemble::Assembler;
-use light::Timed;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -68,28 +66,28 @@ pub fn run_keeping(
 ) -> anyhow::Result<Report> {
     let mut left_out = Vec::new();
     if options.scenario.is_empty() && !options.as_captured {
-        let keep = |timed: Timed, waits| keep(timed.alone(), waits);
         return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
     }
     let mut exports = Vec::new();
     let plain = Options { top: 0, as_captured: false, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
-    let number = |timed, _| exports.push((ProfileIx::from(exports.len()), timed));
+    let number = |found, _| exports.push((ProfileIx::from(exports.len()), found));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
         for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
-            let price =
-                |(number, timed): &mut (ProfileIx, Timed)| timed.price(*number, &scenario, &each, false);
+            let price = |(number, found): &mut (ProfileIx, CaptureAnalysis)| {
+                found.price(*number, &scenario, &each, false);
+            };
             scope.spawn(move || some.iter_mut().for_each(price));
         }
     });
     let mut assembler = Assembler::new(options, &scenario, paths.len());
     left_out.iter().for_each(|(path, error)| assembler.leave_out(path, error));
-    for (_, mut timed) in exports {
-        let waits = assembler.add(timed.shown())?;
-        keep(timed.alone(), waits);
+    for (_, found) in exports {
+        let waits = assembler.add(&found)?;
+        keep(found, waits);
     }
     assembler.finish()
 }
@@ -104,20 +102,20 @@ fn as_advised(
     parts: &[Options],
     again: bool,
     left_out: &mut Vec<(PathBuf, anyhow::Error)>,
-    mut keep: impl FnMut(Timed, Waits),
+    mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
     let (workers, each) = share(&parts[0], paths.len());
     let new = |part| Assembler::new(part, &scenario, paths.len());
     let mut assemblers: Vec<Assembler> = parts.iter().map(new).collect();
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
-        let mut timed = Timed::read(path, &each)?;
-        timed.judge(&each, parts.len() > 1)?;
-        timed.price(number.into(), &scenario, &each, again);
-        Ok(timed)
+        let mut found = CaptureAnalysis::read(path, &each)?;
+        found.judge(&each, parts.len() > 1)?;
+        found.price(number.into(), &scenario, &each, again);
+        Ok(found)
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {
-        let mut timed = match read {
+        let mut found = match read {
             Err(error) if error.is::<InputError>() => {
                 assemblers.iter_mut().for_each(|assembler| assembler.leave_out(&paths[number], &error));
                 left_out.push((paths[number].clone(), error));
@@ -125,12 +123,12 @@ fn as_advised(
             }
             read => read?,
         };
-        let waits = assemblers[0].add(timed.shown())?;
+        let waits = assemblers[0].add(&found)?;
         for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
-            timed.judge(part, n + 1 < parts.len())?;
-            assembler.add(timed.shown())?;
+            found.judge(part, n + 1 < parts.len())?;
+            assembler.add(&found)?;
         }
-        keep(timed, waits);
+        keep(found, waits);
         anyhow::Ok(())
     })?;
     if left_out.len() == paths.len() && !paths.is_empty() {

@@ -1,6 +1,5 @@
 //! What limits the prices of an export, and what its program does too early, as warnings.
 
-use super::savings;
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::races::Race;
 use crate::cost::prices::TOLERANCE;
@@ -26,7 +25,7 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
     if found.prices.is_empty() {
         return races.collect();
     }
-    let notes = [reproduction, profiler, step_time, light, power, partial, bandwidth, other_ranks];
+    let notes = [reproduction, profiler, step_time, power, partial, bandwidth, other_ranks];
     races.chain(notes.iter().filter_map(|note| note(found))).collect()
 }
 
@@ -86,14 +85,20 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
     // An estimate of nearly everything, or more, is no figure.
     let most = part as f64 > MOST * whole as f64;
     let share = if most { "most".to_owned() } else { format!("about {}", text::duration(part)) };
-    let hint = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
-        (Some(true), ..) => ", by what an iteration takes without it",
-        (_, true, _) => "; times of a light capture are closer to the truth: give it with --timing",
-        (_, false, Some(_)) => "; what an iteration takes without it can be given with --step-time",
-        (_, false, None) => "",
+    let of = text::duration(whole);
+    let (hint, command) = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
+        (Some(true), ..) => (", by what an iteration takes without it", String::new()),
+        (_, true, _) => (
+            ": every call has a backtrace; a capture with backtraces at waits alone has the same lines and prices them closer",
+            recapture::capture(&found.profile.target, ""),
+        ),
+        (_, false, Some(_)) => {
+            ("; what an iteration takes without it can be given with --step-time", String::new())
+        }
+        (_, false, None) => ("", String::new()),
     };
-    let message = format!("{share} of {each}{} is the profiler{hint}", text::duration(whole));
-    Some(note(Code::ProfilerOverhead, message))
+    let message = format!("{share} of {each}{of} is the profiler{hint}");
+    Some(Warning::new(Code::ProfilerOverhead, message, command))
 }
 
 /// Whether the length that was given for an iteration could not be used.
@@ -104,17 +109,6 @@ fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
             Some(_) => "whatever share of its time is taken for the profiler's, no iteration of this capture comes out as long as that; it is to be from the start of one to the start of the next, on average",
         };
         note(Code::StepTimeUnused, format!("--step-time is not used: {why}"))
-    })
-}
-
-/// How to get prices where this capture gives none.
-fn light(found: &CaptureAnalysis) -> Option<Warning> {
-    savings::needs_light_capture(found).then(|| {
-        Warning::new(
-            Code::LightCaptureNeeded,
-            "backtraces slow this program so much that this capture tells its savings only roughly; run it once more without them, by this command or with --both of scripts/capture.sh: the light capture is found beside this one",
-            recapture::light_capture(&found.profile.target, found.profile.path()),
-        )
     })
 }
 

@@ -353,7 +353,6 @@ impl<'a> Sites<'a> {
         let (from, to) = self.options.filter.clip(from, to);
         Ok(ProfileInfo {
             path: profile.path().display().to_string(),
-            sites_from: self.found.sites_from.as_ref().map(|path| path.display().to_string()),
             export_version: profile.target.export_version.clone(),
             started_utc_ns: profile.target.started_utc_ns,
             host: profile.target.host.clone(),
@@ -367,6 +366,7 @@ impl<'a> Sites<'a> {
             processes: pids.into_iter().map(|p| awaited::process(self.found, self.number, p)).collect(),
             command: profile.target.command.clone(),
             backtraces: self.backtraces(),
+            slowed: self.found.prices.backtraces,
             launch_ns: launches::duration(profile),
         })
     }

@@ -8,7 +8,6 @@ use crate::frame::sites::Sites;
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Warning, WithoutProfiler,
 };
-use crate::profile::recapture;
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
 use polars::prelude::{PolarsResult, col};
@@ -19,7 +18,6 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
     if found.prices.is_empty() {
         return sites;
     }
-    let range_only = needs_light_capture(found);
     let iterations = found.iterations.as_ref().and_then(|i| i64::try_from(i.spans.len()).ok());
     let priced = |(site, (judged, price)): (Site, (&FoundSite, &Price))| {
         let own = site.per_iteration.is_some_and(|each| each > 0.0) && in_loop(found, judged);
@@ -33,7 +31,6 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
             percent: percent(price.alone, found.prices.run.length),
             change: price.fix,
             simulated: price.simulated,
-            range_only,
             chosen: price.counted && site.class != Class::False,
             moves_to: None,
             bounds: price.bounds,
@@ -130,9 +127,6 @@ pub fn of_run(
             });
         totals.recoverable_percent = Some(percent(saved_ns, run_ns));
         totals.bound_by = prices.bound_by;
-        totals.needs_light_capture = needs_light_capture(found);
-        let command = || recapture::light_capture(&found.profile.target, found.profile.path());
-        totals.light_capture = totals.needs_light_capture.then(command).unwrap_or_default();
     }
     Ok(())
 }
@@ -158,14 +152,13 @@ pub fn moves(found: &CaptureAnalysis, profile: ProfileIx) -> impl Iterator<Item 
     found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
-/// Sites that save only together, with what; none where only ranges are worth telling. Ids come later.
+/// Sites that save only together, with what. Ids come later.
 pub fn together(
     found: &CaptureAnalysis,
     profile: ProfileIx,
 ) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
-    let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
     let per_iteration = found.prices.iteration.is_some();
-    sets.iter().map(move |set| {
+    found.prices.together.iter().map(move |set| {
         let Saving { saved: saved_ns, low: low_ns, high: high_ns, .. } = set.saving;
         let ixs = set.sites.iter().map(|&site| SiteId { profile, site }).collect();
         let (sites, alone_ns) = (Vec::new(), set.alone.clone());
@@ -185,19 +178,4 @@ pub fn leave_out_assumed(report: &mut Report, scenario: &ResolvedScenario) {
         );
         report.warnings.push(Warning::new(Code::AssumedFixed, said, ""));
     }
-}
-
-/// Range of a saving, as a share of the iteration or run that it is of, from which a capture with backtraces gives no
-/// figure. Of the four full captures with a measured truth (vae, imagenet, ppo, dcgan) those below are 1.0 to 7.1 points
-/// off.
-const WIDEST: f64 = 0.1;
-
-/// Whether backtraces slow the program so much that what it saves without them is anybody's guess.
-pub fn needs_light_capture(found: &CaptureAnalysis) -> bool {
-    let prices = &found.prices;
-    let Saving { length, low, high, .. } = prices.iteration.unwrap_or(prices.run);
-    prices.usable()
-        && prices.backtraces
-        && prices.step_known != Some(true)
-        && (high - low) as f64 > WIDEST * length.max(1) as f64
 }

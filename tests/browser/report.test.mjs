@@ -28,9 +28,9 @@ on("train_mlp.html", "says what the table says", {}, async (page) => {
   assert.match(await text(page, "h1"), /^Fixing all 4 false sites saves about [\d.]+\s(µs|ms) of an average iteration of [\d.]+\s(µs|ms), [\d.]+\s%$/);
   assert.match(await text(page, "#rest"), /^\(between .* and .*\); under the profiler .*The (host|GPU) then limits the program\./);
   assert.deepEqual(await ids(page), ["S1", "S2", "S3", "S4", "S5", "S6"]);
-  assert.equal(await text(page, "#site-S3 .file"), "train_mlp.py:18");
+  assert.equal(await text(page, "#site-S1 .file"), "train_mlp.py:18");
   assert.match(await text(page, "#site-S2 .verdict"), /^false \d+ %$/);
-  assert.equal(await page.title(), "train_mlp.sqlite · sync-report");
+  assert.equal(await page.title(), "train_mlp_shapes.sqlite · sync-report");
 });
 
 on("train_mlp.html", "draws the timeline", {}, async (page) => {
@@ -62,11 +62,11 @@ on("train_mlp.html", "sorts by every column", {}, async (page) => {
     assert.deepEqual(up, [...up].sort((a, b) => a - b));
   }
   await click("Where");
-  assert.deepEqual(await ids(page), ["S3", "S5", "S1", "S2", "S4", "S6"]);
+  assert.deepEqual(await ids(page), ["S1", "S5", "S4", "S2", "S3", "S6"]);
   await click("Verdict");
-  assert.equal((await ids(page)).pop(), "S1", "the needed one comes last");
+  assert.equal((await ids(page)).pop(), "S4", "the needed one comes last");
   await click("Saves");
-  assert.equal((await ids(page))[0], "S2");
+  assert.equal((await ids(page))[0], "S1");
   await click("Site");
   assert.deepEqual(await ids(page), ["S1", "S2", "S3", "S4", "S5", "S6"]);
 });
@@ -79,34 +79,34 @@ on("train_mlp.html", "filters by text and class", {}, async (page) => {
   assert.equal(await text(page, "td.none"), "No site passes the filter.");
   await page.fill('input[aria-label="Filter the sites"]', "");
   await page.click("label.chip.false");
-  assert.deepEqual(await ids(page), ["S1"]);
+  assert.deepEqual(await ids(page), ["S4"]);
   await page.click("label.chip.false");
   assert.equal((await ids(page)).length, 6);
 });
 
 on("train_mlp.html", "opens a site with all that is known of it", {}, async (page) => {
-  await page.click("#site-S3 .col-verdict");
-  const detail = await text(page, "#detail-S3");
+  await page.click("#site-S1 .col-verdict");
+  const detail = await text(page, "#detail-S1");
   for (const part of ["Source", "Why it is avoidable", "Stack, most recent call last", "What to do", "Mind:", "Examples", "Cost", "Waits by blocked time", "Blocked time of each iteration"]) {
     assert.ok(detail.includes(part), part);
   }
-  assert.equal(await text(page, "#detail-S3 .line.marked code"), '    x = x.to("cuda")');
-  assert.equal(await page.$$eval("#detail-S3 .stack .yours", (list) => list.length), 3);
-  assert.equal(await page.getAttribute("#site-S3 button.open", "aria-expanded"), "true");
-  await page.click("#site-S3 button.open");
-  assert.equal(await page.$("#detail-S3"), null);
-  assert.equal(await page.getAttribute("#site-S3 button.open", "aria-expanded"), "false");
+  assert.equal(await text(page, "#detail-S1 .line.marked code"), '    x = x.to("cuda")');
+  assert.equal(await page.$$eval("#detail-S1 .stack .yours", (list) => list.length), 3);
+  assert.equal(await page.getAttribute("#site-S1 button.open", "aria-expanded"), "true");
+  await page.click("#site-S1 button.open");
+  assert.equal(await page.$("#detail-S1"), null);
+  assert.equal(await page.getAttribute("#site-S1 button.open", "aria-expanded"), "false");
 });
 
-on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S3" }, async (page) => {
+on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S1" }, async (page) => {
   const whole = await view(page);
-  const last = "#detail-S3 tr:last-child";
+  const last = "#detail-S1 tr:last-child";
   const example = await text(page, `${last} button.jump`);
   const blocked = await text(page, `${last} td:has(button.jump) + td`);
   await page.click(`${last} button.jump`);
   const near = await view(page);
   assert.ok(near.length < whole.length / 50, "nearer");
-  assert.equal(near.selected, "S3");
+  assert.equal(near.selected, "S1");
   const spoken = await text(page, ".unseen[role=status]:not(.count)");
   assert.ok(spoken.includes(`blocked ${blocked}, from ${example}`), spoken);
   // The clock of the export starts elsewhere than the drawing.
@@ -290,7 +290,7 @@ for (const file of ["train_mlp.html", "ranks.html", "hostile.html", "diff.html"]
 }
 
 on("ranks.html", "draws captures above each other", {}, async (page) => {
-  assert.match(await page.getAttribute("canvas", "aria-label"), /train_mlp\.sqlite: .*; train_mlp_python_sampling\.sqlite: /);
+  assert.match(await page.getAttribute("canvas", "aria-label"), /train_mlp_shapes\.sqlite: .*; train_mlp_python_sampling\.sqlite: /);
   const last = await page.$$eval("tr.site", (rows) => rows.map((row) => row.textContent).findIndex((row) => row.includes("python_sampling")));
   assert.ok(last >= 0, "sites say whose they are");
   const id = (await ids(page))[last];

@@ -50,9 +50,9 @@ fn write_pages(target: &Path) {
         let report = report::run(&paths, &options).expect("a report");
         std::fs::write(target.join(name), page(&report)).expect("a page");
     };
-    write("train_mlp.html", &["train_mlp"]);
+    write("train_mlp.html", &["train_mlp_shapes"]);
     write("patterns.html", &["patterns"]);
-    write("ranks.html", &["train_mlp", "train_mlp_python_sampling"]);
+    write("ranks.html", &["train_mlp_shapes", "train_mlp_python_sampling"]);
     let attack = look::report(&hostile());
     std::fs::write(target.join("hostile.html"), page(&attack)).expect("a page");
     for (name, e) in ["moment.html", "ages.html"].into_iter().zip(html::odd()) {
@@ -63,7 +63,7 @@ fn write_pages(target: &Path) {
         let mut file = std::fs::File::create(target.join(name)).expect("a file");
         perfetto::render(&report, &whole, perfetto::MOST, &mut file).expect("a trace");
     };
-    trace("ranks.trace.json", &[sample("train_mlp"), sample("train_mlp_python_sampling")]);
+    trace("ranks.trace.json", &[sample("train_mlp_shapes"), sample("train_mlp_python_sampling")]);
     let (_folder, bad) = hostile().write_temp();
     trace("hostile.trace.json", &[bad]);
     let [before, after] = html::edited().map(|e| look::report(&e));

@@ -20,7 +20,6 @@ mod sample;
 mod savings;
 mod simulation;
 mod streams;
-mod timing;
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name)

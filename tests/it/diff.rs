@@ -357,7 +357,7 @@ fn bad_sides_are_refused_with_a_sentence() {
         std::fs::write(&path, text).expect("a file");
         path.display().to_string()
     };
-    let cut = program(&[&*sample("train_mlp"), "--format", "json", "--top", "2"]).stdout;
+    let cut = program(&[&*sample("train_mlp_shapes"), "--format", "json", "--top", "2"]).stdout;
     for (path, words) in [
         (write("other.json", "{\"a\": 1}"), "is no report of sync-report"),
         (write("cut.json", "{"), "is no report of sync-report"),
@@ -366,7 +366,7 @@ fn bad_sides_are_refused_with_a_sentence() {
         (write("text.txt", "hello"), "no SQLite database"),
         (folder.path().join("none.sqlite").display().to_string(), "no such file"),
     ] {
-        let ran = program(&["diff", &path, &sample("train_mlp")]);
+        let ran = program(&["diff", &path, &sample("train_mlp_shapes")]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{path}");
         assert!(ran.stderr.contains(words) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
     }
@@ -375,7 +375,7 @@ fn bad_sides_are_refused_with_a_sentence() {
 /// The sample capture as if 40 lines had been put above its program, and its function had another name.
 fn edited(folder: &Path) -> String {
     let path = folder.join("edited.sqlite");
-    std::fs::copy(sample("train_mlp"), &path).expect("a copy");
+    std::fs::copy(sample("train_mlp_shapes"), &path).expect("a copy");
     let db = rusqlite::Connection::open(&path).expect("a database");
     let id: i64 = db
         .query_row("SELECT id FROM StringIds WHERE value = '/workspace/train_mlp.py'", [], |row| row.get(0))
@@ -408,7 +408,7 @@ fn edited(folder: &Path) -> String {
 #[test]
 fn a_real_capture_is_known_again_after_an_edit() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (before, after) = (sample("train_mlp"), edited(folder.path()));
+    let (before, after) = (sample("train_mlp_shapes"), edited(folder.path()));
     let ran = program(&["diff", &before, &after, "--format", "json"]);
     let report = ran.json();
     assert_eq!(report["counts"]["moved"], 6, "{}", ran.stdout);
@@ -425,7 +425,7 @@ fn sample_captures_compare() {
     let report = program(&["diff", &sample("patterns"), &sample("patterns"), "--format", "json"]).json();
     assert_eq!(report["counts"]["unchanged"], report["sites"].as_array().expect("sites").len());
     // The same loop with exact frames and with samples; the line that starts the profiler is of the first only.
-    let (exact, sampled) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
+    let (exact, sampled) = (sample("train_mlp_shapes"), sample("train_mlp_python_sampling"));
     let other = program(&["diff", &exact, &sampled, "--format", "json"]);
     let report = other.json();
     assert_eq!((&report["grain"], &report["costs_compared"]), (&"function".into(), &false.into()));

@@ -37,9 +37,8 @@ fn fixed_waits_are_gone_or_moved() {
     assert_eq!(fates(&gone), ["18 Gone", "40 Gone", "70 Still", "80 Fewer"]);
     let counts = gone.fates.as_ref().map(|f| (f.gone, f.moved, f.fewer, f.still));
     assert_eq!(counts, Some((2, 0, 1, 1)));
-    // Their backtraces went along: what was measured proves nothing.
     let prediction = gone.fates.and_then(|f| f.prediction).expect("a prediction");
-    assert!(!prediction.light && prediction.held.is_none(), "{prediction:?}");
+    assert!(!prediction.slowed, "{prediction:?}");
     assert!(
         prediction.low_ns <= prediction.high_ns && prediction.measured_ns > Some(50_000),
         "{prediction:?}"
@@ -54,7 +53,7 @@ fn fixed_waits_are_gone_or_moved() {
 ///
 /// ```text
 ///  before   [upload ====][read =]              predicted: the upload's wait
-///  after                 [read =]···           shorter by that, by more than that, or no shorter
+///  after                 [read =]···           shorter by that, by hardly more, by much more, or no shorter
 /// ```
 #[test]
 fn predictions_are_held_against_what_came_of_them() {
@@ -66,7 +65,8 @@ fn predictions_are_held_against_what_came_of_them() {
         let prediction = report.fates.expect("fates").prediction.expect("a prediction");
         prediction.held
     };
-    assert_eq!([100_000, 20_000, 200_000].map(held), [Some(true), Some(false), Some(false)]);
+    let expected = [Some(true), None, Some(false), Some(false)];
+    assert_eq!([102_000, 100_000, 20_000, 200_000].map(held), expected);
 }
 
 /// A wait that `--fix` was asked to take away is one that a fix is to make go, also in a report that was kept as JSON.

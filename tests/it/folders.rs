@@ -26,7 +26,7 @@ fn every_version_says_the_same_in_both() {
 
 #[test]
 fn samples_say_the_same_on_any_number_of_threads() {
-    for name in ["train_mlp", "patterns", "train_mlp_python_sampling"] {
+    for name in ["train_mlp_shapes", "patterns", "train_mlp_python_sampling"] {
         let file = PathBuf::from(crate::cli::sample(name));
         let expected = report(&file, 2);
         for (group, threads) in [(folder::GROUP, 1), (folder::GROUP, 3), (folder::LARGE, 2)] {

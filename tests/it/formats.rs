@@ -11,7 +11,8 @@ mod parquet;
 mod schema;
 
 const SOURCES: &str = concat!("/workspace=", env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
-const SAMPLES: [&str; 4] = ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"];
+const SAMPLES: [&str; 4] =
+    ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"];
 
 /// Output of the program in a format, with the checkout as the repository.
 fn output(profile: &str, format: &str, more: &[&str]) -> String {
@@ -99,8 +100,8 @@ fn sarif_is_what_the_schema_says() {
 
 #[test]
 fn sarif_results_are_the_sites_that_may_go() {
-    let report = parsed(&output(&sample("train_mlp"), "json", &["--top", "0"]));
-    let log = parsed(&output(&sample("train_mlp"), "sarif", &[]));
+    let report = parsed(&output(&sample("train_mlp_shapes"), "json", &["--top", "0"]));
+    let log = parsed(&output(&sample("train_mlp_shapes"), "sarif", &[]));
     let results = log["runs"][0]["results"].as_array().expect("results");
     let sites = report["sites"].as_array().expect("sites");
     assert_eq!(results.len(), sites.iter().filter(|s| s["class"] != "true").count());
@@ -230,7 +231,7 @@ fn hostile_names_command_nothing() {
 fn hostile_names_stay_inside_their_markdown() {
     let folder = tempfile::tempdir().expect("a folder");
     let bad = hostile(folder.path()).display().to_string();
-    let compared = program(&["diff", &bad, &sample("train_mlp"), "--format", "markdown"]).stdout;
+    let compared = program(&["diff", &bad, &sample("train_mlp_shapes"), "--format", "markdown"]).stdout;
     for text in [output(&bad, "markdown", &["--top", "0"]), compared] {
         let mut fence: Option<usize> = None;
         let mut bare = String::new();
@@ -313,7 +314,7 @@ fn markdown_fits_a_comment_and_counts_what_it_leaves_out() {
     let rows_said = format!("{} more sites not listed", 400 - rows);
     assert!(text.contains(&said) || text.contains(&said.replace("details", "Details")), "{said}");
     assert!(rows == 400 || text.contains(&rows_said), "{rows_said}");
-    assert!(output(&sample("train_mlp"), "markdown", &[]).contains("</details>"));
+    assert!(output(&sample("train_mlp_shapes"), "markdown", &[]).contains("</details>"));
 }
 
 /// Slices nest on their tracks, and every arrow begins and ends at one.

@@ -204,7 +204,7 @@ fn the_worst_rank_counts() {
 
 #[test]
 fn the_sample_capture_fails_its_gate_in_every_format() {
-    let profile = sample("train_mlp");
+    let profile = sample("train_mlp_shapes");
     let run = |format: &str| program(&["check", &profile, "--fail-on", "any-false", "--format", format]);
     for format in ["table", "markdown", "json", "github", "sarif"] {
         assert_eq!(run(format).code, 1, "{format}");
@@ -230,7 +230,7 @@ fn a_budget_that_nothing_breaks_is_refused() {
         ("[limits]\nfalse-waits = nan\n", "is no number of waits"),
     ] {
         std::fs::write(&budget, text).expect("a file");
-        let ran = program(&["check", &sample("train_mlp"), "--budget", &budget.display().to_string()]);
+        let ran = program(&["check", &sample("train_mlp_shapes"), "--budget", &budget.display().to_string()]);
         assert_eq!(ran.code, 2, "{text}");
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
     }

@@ -13,7 +13,6 @@ mod gate;
 mod growth;
 mod hostile;
 mod html;
-mod light;
 mod look;
 mod loops;
 mod mending;

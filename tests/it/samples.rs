@@ -39,7 +39,7 @@ fn counts<const N: usize>(pairs: [(&str, u64); N]) -> BTreeMap<String, u64> {
 
 #[test]
 fn the_training_loop_has_its_waits_on_their_lines() {
-    let report = report("train_mlp");
+    let report = report("train_mlp_shapes");
     assert_eq!(report["totals"]["waits"], 212);
     let apis = waits_by(&report, |s| text(&s["api"]));
     assert_eq!(apis, counts([("cudaStreamSynchronize", 180), ("cudaDeviceSynchronize", 32)]));
@@ -155,10 +155,10 @@ fn a_sampled_capture_says_what_samples_can_tell() {
     assert!(codes.contains(&&"sampling-only".into()), "{codes:?}");
 }
 
-/// A light capture without backtraces: uploads are told by their copies, sites by NVTX.
+/// Uploads from pageable memory between GEMMs, and the synchronisation at the end.
 #[test]
-fn a_light_capture_still_tells_uploads() {
-    let report = report("pairs_h2d_pageable_light");
+fn uploads_between_gemms_are_told() {
+    let report = report("pairs_h2d_pageable");
     let kinds = waits_by(&report, |s| text(&s["kind"]));
     assert_eq!(kinds, counts([("explicit", 1), ("upload", 100)]));
     assert_eq!(report["iterations"]["count"], 100);
@@ -167,7 +167,7 @@ fn a_light_capture_still_tells_uploads() {
 /// Numbers of one report agree with each other, in every capture.
 #[test]
 fn numbers_agree() {
-    for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
+    for name in ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
         let report = report(name);
         let number = |v: &Value| v.as_i64().unwrap_or_else(|| panic!("{v} is no integer"));
         let sum = |field: &str| sites(&report).iter().map(|s| number(&s[field])).sum::<i64>();
@@ -190,7 +190,7 @@ fn numbers_agree() {
 /// One copy of a hundred was from pinned memory already: the others are still what the fix is for.
 #[test]
 fn a_pinned_copy_among_pageable_ones_changes_little() {
-    let sample = sample("pairs_h2d_pageable_light");
+    let sample = sample("pairs_h2d_pageable");
     let saved = |pinned: &str| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("mixed.sqlite");

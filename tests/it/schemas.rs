@@ -240,7 +240,7 @@ fn simultaneous_rows_have_an_order_of_their_own() {
 /// Any number of threads gives the same bytes in every format.
 #[test]
 fn threads_do_not_change_a_byte() {
-    let samples = ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"];
+    let samples = ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"];
     for name in samples {
         let path = format!("{}/sample-profiles/{name}.sqlite", env!("CARGO_MANIFEST_DIR"));
         let with =

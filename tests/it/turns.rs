@@ -395,9 +395,9 @@ fn rows_in_another_order_give_the_same_loop() {
 #[test]
 fn captures_show_their_loop_without_their_ranges() {
     for name in [
-        "train_mlp.sqlite",
+        "train_mlp_shapes.sqlite",
         "train_mlp_python_sampling.sqlite",
-        "pairs_h2d_pageable_light.sqlite",
+        "pairs_h2d_pageable.sqlite",
         "fixed/before.sqlite",
         "fixed/after.sqlite",
     ] {

@@ -1,7 +1,7 @@
 //! What can be typed for `sync-report replay`.
 
+use super::SharedArgs;
 use super::typed::{format, parse_fix, parse_root, word};
-use super::{SharedArgs, TimingArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use sync_report::render::{self, Format};
@@ -61,8 +61,6 @@ pub struct ReplayArgs {
     /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub source_root: Vec<SourceRoot>,
-    #[command(flatten)]
-    pub timing: TimingArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

@@ -97,7 +97,7 @@ pub fn fates(report: &DiffReport) -> Option<String> {
 }
 
 fn predicted(prediction: &Prediction, per: Per) -> String {
-    let Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held } = *prediction;
+    let Prediction { saved_ns, low_ns, high_ns, measured_ns, slowed, held } = *prediction;
     let saved = saved_ns.map(|ns| format!("about {}, ", text::duration(ns))).unwrap_or_default();
     let (low, high) = (least(low_ns), text::duration(high_ns));
     let measured = measured_ns.map_or("the times of the two captures cannot be compared".to_owned(), |ns| {
@@ -106,8 +106,8 @@ fn predicted(prediction: &Prediction, per: Per) -> String {
             Some(true) => "which is in that range",
             Some(false) if ns > high_ns => "which is more",
             Some(false) => "which is less",
-            None if light => "which is not judged",
-            None => "under backtraces, whose cost went with the calls: compare light captures (--timing)",
+            None if slowed => "which is not judged: backtraces of every call slow these captures",
+            None => "which the scatter of iterations leaves open",
         };
         format!("measured: {} {shorter}, {judged}", text::duration(ns.saturating_abs()))
     });

@@ -154,7 +154,7 @@ fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView
     let totals = table::of_class(&report.totals, class);
     let [sites, waits] = [totals.sites, totals.waits].map(text::count);
     let [blocked, drain] = [totals.blocked_ns, totals.drain_ns].map(text::duration);
-    let recoverable = saving::of_class(&report.totals, totals);
+    let recoverable = saving::of_class(totals);
     ClassView { class, meaning, sites, waits, blocked, drain, recoverable }
 }
 

@@ -1,13 +1,13 @@
 //! `fix`: what the patch of a capture is, what it leaves alone, and that a second run changes nothing.
 
 use super::*;
-use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema};
+use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, empty};
 use std::fs;
 use std::path::PathBuf;
 use sync_report::verdict::source::parses;
 use tempfile::TempDir;
 
-const TRAIN: &str = "train_mlp";
+const TRAIN: &str = "train_mlp_shapes";
 
 /// The patch of the sample, without its header.
 const PATCH: &str = r#"@@ -16,7 +16,7 @@
@@ -56,7 +56,7 @@ fn the_patch_of_the_sample() {
     assert_eq!(state(&file), before, "nothing is written");
     let said: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(said[0], "sync-report: 3 edits proposed in 1 file for 3 sites; 2 without");
-    assert!(said[1].starts_with("sync-report: S3 train_mlp.py:18 (non-blocking): its source is pageable"));
+    assert!(said[1].starts_with("sync-report: S1 train_mlp.py:18 (non-blocking): its source is pageable"));
     assert_eq!(said[2], "sync-report: S6 train_mlp.py:38: the wait is inside a library");
     assert_eq!(said.len(), 3);
 }
@@ -90,14 +90,18 @@ fn one_site_is_edited_alone() {
     assert!(ran.stderr.contains("no site S99"), "{}", ran.stderr);
 }
 
-/// A light capture has no lines: what has no edit adds up all the same.
+/// Without Python frames no line is known: what has no edit adds up all the same.
 #[test]
 fn sites_without_a_line_are_counted() {
     let (folder, _) = checkout();
-    let ran = fix(&sample("pairs_h2d_pageable_light"), folder.path(), &[]);
+    let (mut e, t) = empty();
+    e.launch(t, 0..5_000, GPU0, 7_000..50_000, "k");
+    e.device_sync(t, 10_000..53_000, 0);
+    let (_kept, path) = e.write_temp();
+    let ran = fix(&path.display().to_string(), folder.path(), &[]);
     let said: Vec<&str> = ran.stderr.lines().collect();
-    assert_eq!(said[0], "sync-report: 0 edits proposed in 0 files for 0 sites; 2 without");
-    assert_eq!(said[1], "sync-report: S1, S2: no line of yours is known");
+    assert_eq!(said[0], "sync-report: 0 edits proposed in 0 files for 0 sites; 1 without");
+    assert_eq!(said[1], "sync-report: S1: no line of yours is known");
 }
 
 /// A line more at the top: none of the recorded lines is the one that ran.

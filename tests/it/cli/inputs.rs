@@ -95,7 +95,7 @@ fn damaged_exports_are_reported_or_refused() {
 #[test]
 fn an_export_cut_anywhere_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let bytes = std::fs::read(sample("pairs_h2d_pageable_light")).expect("a sample");
+    let bytes = std::fs::read(sample("pairs_h2d_pageable")).expect("a sample");
     for tenth in 0..10 {
         let path = folder.path().join("cut.sqlite");
         let length = bytes.len() * tenth / 10 + usize::from(tenth == 0) * 50;

@@ -4,7 +4,7 @@ use super::*;
 use std::io::Read;
 use sync_report::replay::constants::{CONSTANTS_VERSION, Constants};
 
-const TRAIN: &str = "train_mlp";
+const TRAIN: &str = "train_mlp_shapes";
 
 #[test]
 fn help_and_version_are_on_stdout() {
@@ -179,7 +179,7 @@ fn what_is_saved_and_what_is_printed_are_two_files() {
 #[test]
 fn details_show_one_site_or_say_which_there_are() {
     let path = sample(TRAIN);
-    for site in ["S2", "s2", " S2"] {
+    for site in ["S1", "s1", " S1"] {
         let ran = program(&[&path, "--details", site]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         for words in
@@ -234,7 +234,7 @@ fn filters_leave_what_they_name() {
     let each = |site: &serde_json::Value| site["waits"].as_f64().zip(half["iterations"]["count"].as_f64());
     assert!(half["iterations"]["count"].as_u64() < Some(30), "{}", half["iterations"]);
     let (waits, count) = each(&half["sites"][0]).expect("numbers");
-    assert!((waits / count - 1.0).abs() < 0.2, "{waits} waits in {count} iterations");
+    assert!((waits / count - 1.0).abs() < 0.3, "{waits} waits in {count} iterations");
     for format in ["table", "json", "csv"] {
         let none = program(&[&*sample(TRAIN), "--from", "100", "--format", format]);
         assert_eq!((none.code, &*none.stderr), (0, ""), "a report on nothing");
@@ -362,11 +362,11 @@ fn colours_only_where_asked() {
 /// No line of the table is wider than asked for.
 #[test]
 fn the_table_fits_its_width() {
-    for name in [TRAIN, "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
+    for name in [TRAIN, "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
         for width in [50usize, 60, 80, 100, 132, 200] {
             let ran = program(&[&*sample(name), "--width", &width.to_string(), "--top", "0"]);
             // Commands to copy stay whole.
-            let text = |l: &&str| !l.trim_start().starts_with("nsys ");
+            let text = |l: &&str| !l.contains("nsys profile ");
             for line in ran.stdout.lines().filter(text) {
                 let columns = sync_report::text::width(line);
                 assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");
@@ -389,7 +389,7 @@ fn constants_replace_what_is_assumed() {
         ..Constants::default()
     };
     std::fs::write(&file, serde_json::to_string(&measured).expect("JSON")).expect("written");
-    let (path, file) = (sample("pairs_h2d_pageable_light"), file.display().to_string());
+    let (path, file) = (sample("pairs_h2d_pageable"), file.display().to_string());
     let saved = |more: &[&str]| {
         let ran = program(&[&[&*path, "--format", "json"], more].concat());
         let report = ran.json();

@@ -30,7 +30,7 @@ const CONTRACT: &[(&str, &str)] = &[
 
 #[test]
 fn json_holds_the_contract() {
-    for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
+    for name in ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
         let tree = program(&[&*sample(name), "--format", "json"]).json();
         for (place, keys) in CONTRACT {
             let object =
@@ -52,7 +52,7 @@ fn json_holds_the_contract() {
 
 #[test]
 fn csv_has_a_row_a_site_and_the_agreed_columns() {
-    let ran = program(&[&*sample("train_mlp"), "--format", "csv"]);
+    let ran = program(&[&*sample("train_mlp_shapes"), "--format", "csv"]);
     let mut lines = ran.stdout.lines();
     let header = lines.next().expect("a header");
     assert!(
@@ -67,7 +67,7 @@ fn csv_has_a_row_a_site_and_the_agreed_columns() {
 /// Several exports, one a rank: each site says of which process it is.
 #[test]
 fn several_exports_make_one_report() {
-    let (a, b) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
+    let (a, b) = (sample("train_mlp_shapes"), sample("train_mlp_python_sampling"));
     let tree = program(&[&*a, &b, "--format", "json", "--top", "0"]).json();
     assert_eq!(tree["totals"]["waits"], 212 + 420);
     assert_eq!(tree["profiles"].as_array().map(Vec::len), Some(2));
@@ -83,7 +83,9 @@ fn several_exports_make_one_report() {
 /// What is said of all sites does not depend on how many are listed.
 #[test]
 fn the_title_is_the_same_however_many_sites_are_listed() {
-    for (profile, says) in [("ranks", "4 of 6 waiting sites"), ("train_mlp.sqlite", "5 of 6 waiting sites")] {
+    for (profile, says) in
+        [("ranks", "4 of 6 waiting sites"), ("train_mlp_shapes.sqlite", "5 of 6 waiting sites")]
+    {
         let path = format!("{}/sample-profiles/{profile}", env!("CARGO_MANIFEST_DIR"));
         let title = |top: &str| {
             let ran = program(&[&path, "--format", "markdown", "--top", top]);
@@ -96,7 +98,7 @@ fn the_title_is_the_same_however_many_sites_are_listed() {
 
 #[test]
 fn the_doctor_finds_a_good_capture_good() {
-    let ran = program(&["doctor", &sample("train_mlp")]);
+    let ran = program(&["doctor", &sample("train_mlp_shapes")]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert!(ran.stdout.contains("212 of 212 waits"), "{}", ran.stdout);
     assert!(!ran.stdout.contains(" -- "), "{}", ran.stdout);

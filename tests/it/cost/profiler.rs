@@ -210,40 +210,17 @@ fn a_needed_wait_may_block_for_longer_without_backtraces() {
     assert!(saving.high_ns > 2 * (of_captured.together_high_ns + of_captured.beside_ns), "{saving:?}");
 }
 
-/// Where the range is too wide for a figure, no row has one.
+/// A capture with a backtrace of every call names the one that prices closer.
 #[test]
-fn rows_say_no_more_than_the_first_line() {
-    let (mut e, t) = drawn(60_000);
-    // Half as many launches between backtraces that take much longer at times: nobody knows what is theirs.
-    let mut at = 20_000_000;
-    for i in 0..30 {
-        e.nvtx(t, at..at + 1, &format!("step {}", 30 + i));
-        let launch = e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 237_000, "k");
-        e.native(launch, &[("launch", "/opt/libtorch.so")]);
-        let sync = e.sync(t, "cudaStreamSynchronize", at + 300_000..at + 303_000, GPU0);
-        e.native(sync, &[("sync", "/opt/libtorch.so")]);
-        at += 403_000 + i % 3 * 300_000;
-    }
+fn backtraces_of_every_call_are_said_with_a_better_capture() {
+    let (e, _) = drawn(60_000);
     let report = priced(&e, None);
-    assert!(report.totals.needs_light_capture, "{:?}", report.totals.iteration);
-    for site in &report.sites {
-        let said = sync_report::render::saving::short(site).expect("priced");
-        assert!(said.starts_with("≤ "), "{said}");
-        let whole = sync_report::render::saving::in_words(site).expect("priced");
-        assert!(whole.starts_with("between ") && !whole.contains(" alone"), "{whole}");
-    }
-    let table = look::table(&report, None);
-    assert!(!table.contains("recoverable"));
-    // The command comes first, in all forms; what this capture tells, after it.
-    let command = &report.totals.light_capture;
-    assert!(command.starts_with("nsys profile ") && command.contains(" --export=sqlite "), "{command}");
-    let path = report.profiles[0].path.strip_suffix(".sqlite").expect("an export");
-    assert!(command.ends_with(&format!(" -o {path}.light python your_script.py")), "{command}");
-    let first = table.lines().find(|line| line.starts_with("saves")).expect("a first line");
-    assert_eq!(first, format!("saves       Prices need a light capture: `{command}`."));
-    assert!(table.contains("\nrange       From this one, fixing "), "{table}");
-    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
-    assert!(markdown.lines().nth(2).is_some_and(|line| line.contains(command)), "{markdown}");
-    let said = sync_report::render::brief::in_brief(&report).finding.expect("a finding");
-    assert!(said.contains(command) && !said.contains("between"), "{said}");
+    assert!(report.profiles[0].slowed);
+    let said = report.warnings.iter().find(|w| w.code == "profiler-overhead").expect("said");
+    assert!(said.message.contains("every call has a backtrace"), "{}", said.message);
+    assert!(
+        said.fix.contains(" nsys profile ") && said.fix.contains("--cudabacktrace=sync:0"),
+        "{}",
+        said.fix
+    );
 }

@@ -13,16 +13,17 @@ fn alone(site: &Site) -> i64 {
     site.recoverable.as_ref().map_or(0, |r| r.alone_ns)
 }
 
-/// Measured without the profiler: 5118 µs a step with the pageable upload, 1778 µs from pinned memory.
+/// Measured without the profiler in the session of the capture: 5332 µs a step with the pageable upload (windows of 4982 to
+/// 6076 µs), 1799 µs from pinned memory, which saves 66 % of it.
 #[test]
 fn the_upload_saves_what_was_measured() {
-    let report = on("pairs_h2d_pageable_light.sqlite", &options());
+    let report = on("pairs_h2d_pageable.sqlite", &options());
     assert_sound(&report);
     let error = report.totals.simulation_error.expect("simulated");
     assert!(error < 0.03, "{error}");
-    let each = report.totals.recoverable_false_joint_ns.expect("simulated") / 100;
-    let measured = (5_118 - 1_778) * 1_000;
-    assert!((each - measured).abs() * 10 < measured, "{each} ns a step, measured {measured}");
+    let step = report.totals.iteration.expect("a loop");
+    let percent = 100 * step.saved_ns / step.ns;
+    assert!((61..=71).contains(&percent), "{percent} % saved, measured 66 %");
     assert_eq!(report.totals.bound_by, Some(BoundBy::Gpu));
     let saving = report.sites[0].recoverable.as_ref().expect("priced");
     assert_eq!((saving.change, saving.simulated), (Change::Pinned, true));
@@ -32,7 +33,7 @@ fn the_upload_saves_what_was_measured() {
 /// Every sample that has kernels can be simulated.
 #[test]
 fn samples_are_reproduced() {
-    for name in ["patterns.sqlite", "train_mlp.sqlite", "train_mlp_python_sampling.sqlite"] {
+    for name in ["patterns.sqlite", "train_mlp_shapes.sqlite", "train_mlp_python_sampling.sqlite"] {
         let report = on(name, &options());
         assert_sound(&report);
         let error = report.totals.simulation_error.expect("simulated");
@@ -45,9 +46,9 @@ fn samples_are_reproduced() {
 fn the_simulation_keeps_to_the_bounds() {
     for name in [
         "patterns.sqlite",
-        "train_mlp.sqlite",
+        "train_mlp_shapes.sqlite",
         "train_mlp_python_sampling.sqlite",
-        "pairs_h2d_pageable_light.sqlite",
+        "pairs_h2d_pageable.sqlite",
     ] {
         let mut found = analysis::analyse(&sample(name), &options()).expect("an analysis");
         found.price(0.into(), &ResolvedScenario::default(), &options(), false);
@@ -93,19 +94,19 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
 /// The number of threads changes nothing.
 #[test]
 fn prices_do_not_depend_on_threads() {
-    let one = look::everything(&on("train_mlp.sqlite", &options()));
+    let one = look::everything(&on("train_mlp_shapes.sqlite", &options()));
     for threads in [2, 5] {
-        assert_eq!(look::everything(&on("train_mlp.sqlite", &Options { threads, ..options() })), one);
+        assert_eq!(look::everything(&on("train_mlp_shapes.sqlite", &Options { threads, ..options() })), one);
     }
 }
 
 /// Sites assumed fixed are gone, the others keep their ids, and what is left to save is less.
 #[test]
 fn assumed_sites_are_gone() {
-    let all = on("train_mlp.sqlite", &options());
+    let all = on("train_mlp_shapes.sqlite", &options());
     let gone = all.sites.iter().find(|s| s.class == Class::False).expect("a false site").id.clone();
     let scenario = Scenario { assume_fixed: vec![gone.clone()], fixes: Vec::new() };
-    let left = on("train_mlp.sqlite", &Options { scenario, ..options() });
+    let left = on("train_mlp_shapes.sqlite", &Options { scenario, ..options() });
     assert_sound(&left);
     let ids: Vec<&str> = left.sites.iter().map(|s| s.id.as_str()).collect();
     let expected: Vec<&str> = all.sites.iter().map(|s| s.id.as_str()).filter(|id| *id != gone).collect();
@@ -182,8 +183,8 @@ fn what_is_computed_with_a_read_may_go_with_it() {
 /// A change that was asked for is what is simulated.
 #[test]
 fn a_change_can_be_asked_for() {
-    let report = on("pairs_h2d_pageable_light.sqlite", &look::asking(&[("S1", Change::NonBlocking)]));
-    let pinned = on("pairs_h2d_pageable_light.sqlite", &options());
+    let report = on("pairs_h2d_pageable.sqlite", &look::asking(&[("S1", Change::NonBlocking)]));
+    let pinned = on("pairs_h2d_pageable.sqlite", &options());
     assert_eq!(report.sites[0].recoverable.as_ref().map(|r| r.change), Some(Change::NonBlocking));
     assert!(alone(&report.sites[0]) * 10 < alone(&pinned.sites[0]), "staging stays");
 }
@@ -192,7 +193,7 @@ fn a_change_can_be_asked_for() {
 fn a_site_that_is_not_there_is_an_error() {
     let scenario = Scenario { assume_fixed: vec!["S99".into()], fixes: Vec::new() };
     let options = Options { scenario, ..options() };
-    let error = report::run(&[sample("train_mlp.sqlite")], &options).expect_err("no such site");
+    let error = report::run(&[sample("train_mlp_shapes.sqlite")], &options).expect_err("no such site");
     assert!(error.to_string().contains("S99"), "{error}");
 }
 
@@ -302,7 +303,7 @@ fn waits_that_go_together_are_bounded_together() {
 #[test]
 fn the_run_without_the_profiler_is_estimated() {
     let options = Options { as_captured: false, ..options() };
-    for name in ["train_mlp.sqlite", "pairs_h2d_pageable_light.sqlite"] {
+    for name in ["train_mlp_shapes.sqlite", "pairs_h2d_pageable.sqlite"] {
         let report = on(name, &options);
         let alone = report.totals.without_profiler.expect("simulated");
         assert!(alone.low_ns <= alone.saved_ns && alone.saved_ns <= alone.high_ns, "{alone:?}");
@@ -310,7 +311,7 @@ fn the_run_without_the_profiler_is_estimated() {
         assert!(0 < alone.run_ns && alone.run_ns < span, "{alone:?} {span}");
     }
     // Its GPU is busy: the profiler's time is hidden behind its work.
-    let totals = on("pairs_h2d_pageable_light.sqlite", &options).totals;
+    let totals = on("pairs_h2d_pageable.sqlite", &options).totals;
     let alone = totals.without_profiler.expect("simulated").saved_ns;
     let joint = totals.captured.expect("simulated").saved_ns;
     assert!((alone - joint).abs() * 20 < joint, "{alone} {joint}");

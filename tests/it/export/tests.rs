@@ -241,7 +241,7 @@ fn columns_are_those_of_real_exports() {
 /// Every table of the 2025.3 sample that the builder knows, compared declaration by declaration.
 #[test]
 fn tables_match_the_sample_profile() {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-profiles/train_mlp.sqlite");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-profiles/train_mlp_shapes.sqlite");
     let db = Connection::open(sample).expect("the sample opens");
     let mut compared = 0;
     for table in Schema::V2025_3.tables() {

@@ -102,7 +102,7 @@ fn tables_say_what_the_json_report_says() {
 
 #[test]
 fn several_exports_come_one_after_the_other() {
-    let profiles = [sample("train_mlp"), sample("fixed/before")];
+    let profiles = [sample("fixed/before"), sample("fixed/after")];
     let read = compare(&[&profiles[0], &profiles[1]], &[]);
     let mut paths = values(&read.waits, "profile");
     paths.dedup();
@@ -125,7 +125,7 @@ fn without_waits_the_columns_are_the_same() {
     e.write(&path);
     let quiet = compare(&[&path.display().to_string()], &[]);
     assert_eq!((quiet.waits.height(), quiet.sites.height()), (0, 0));
-    let full = tables(&[&sample("train_mlp")], &[]);
+    let full = tables(&[&sample("train_mlp_shapes")], &[]);
     assert_eq!(quiet.waits.schema(), full.waits.schema());
     assert_eq!(quiet.sites.schema(), full.sites.schema());
 }
@@ -153,7 +153,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
 #[test]
 fn only_a_folder_of_its_own_is_written_to() {
     let folder = tempfile::tempdir().expect("a folder");
-    let profile = sample("train_mlp");
+    let profile = sample("train_mlp_shapes");
     let run = |target: &str| program(&[&*profile, "--format", "parquet", "-o", target]);
     let refused = |target: &str, said: &str| {
         let ran = run(target);
@@ -176,7 +176,7 @@ fn only_a_folder_of_its_own_is_written_to() {
 #[test]
 fn the_documentation_lists_the_columns() {
     const PAGE: &str = include_str!("../../../docs/formats.md");
-    let read = tables(&[&sample("train_mlp")], &[]);
+    let read = tables(&[&sample("train_mlp_shapes")], &[]);
     let section = PAGE.split("## Waits as a table").nth(1).expect("the section");
     let rows =
         section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
@@ -194,7 +194,7 @@ fn the_documentation_lists_the_columns() {
     };
     let columns = read.waits.schema().iter().map(|(name, dtype)| (name.as_str(), word(dtype)));
     assert_eq!(listed, columns.collect::<Vec<_>>());
-    let csv = output(&sample("train_mlp"), "csv", &[]);
+    let csv = output(&sample("train_mlp_shapes"), "csv", &[]);
     let names = read.sites.schema().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
     let columns = csv.lines().next().expect("names");
     let more = names.join(",").strip_prefix(columns).expect("the columns of CSV first").to_owned();

@@ -141,9 +141,7 @@ fn the_script_for_gpu_machines_runs_everything() {
         let mut script = Command::new(format!("{}/scripts/gpu_check.sh", env!("CARGO_MANIFEST_DIR")));
         script.arg("--binary").arg(assert_cmd::cargo::cargo_bin!("sync-report"));
         script.arg("--lib-dir").arg(stubs.folder()).arg("-o").arg(folder.path().join("out"));
-        script
-            .args(["--rounds", "1", "--sizes", "16", "--seconds", "1"])
-            .arg(sample("pairs_h2d_pageable_light"));
+        script.args(["--rounds", "1", "--sizes", "16", "--seconds", "1"]).arg(sample("pairs_h2d_pageable"));
         script
     };
     let out = ran(&mut script());
@@ -152,16 +150,16 @@ fn the_script_for_gpu_machines_runs_everything() {
         ("self-test.txt", "products in 5 types are right"),
         ("bench.md", "### Constants for simulations"),
         ("constants.json", "pinned_upload"),
-        ("replay-pairs_h2d_pageable_light-recorded.md", "as recorded"),
-        ("replay-pairs_h2d_pageable_light-recorded.json", "results_version"),
-        ("replay-pairs_h2d_pageable_light-unprofiled.md", "and left out"),
+        ("replay-pairs_h2d_pageable-recorded.md", "as recorded"),
+        ("replay-pairs_h2d_pageable-recorded.json", "results_version"),
+        ("replay-pairs_h2d_pageable-unprofiled.md", "and left out"),
     ] {
         let text = std::fs::read_to_string(folder.path().join("out").join(file)).expect("it is kept");
         assert!(text.contains(words), "{file}: {text}");
         assert!(file.ends_with(".json") || out.stdout.contains(text.trim_end()), "{file}");
     }
     // What is there is not measured again; what is missing is.
-    let replay = folder.path().join("out/replay-pairs_h2d_pageable_light-unprofiled.md");
+    let replay = folder.path().join("out/replay-pairs_h2d_pageable-unprofiled.md");
     std::fs::remove_file(&replay).expect("it was there");
     std::fs::write(folder.path().join("out/bench.md"), "measured before\n").expect("written");
     let again = ran(&mut script());

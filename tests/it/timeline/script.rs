@@ -38,7 +38,7 @@ fn emitted(name: &str, more: &[&str]) -> String {
 
 #[test]
 fn scripts_of_the_samples_run() {
-    for name in ["train_mlp", "patterns", "pairs_h2d_pageable_light"] {
+    for name in ["train_mlp_shapes", "patterns", "pairs_h2d_pageable"] {
         let script = emitted(name, &["--host", "none"]);
         for arguments in [&[][..], &["--sync"], &["--no-sync"], &["--both", "--fixed", "1"]] {
             let arguments = [&["--rounds", "1", "--repeat", "2"], arguments].concat();
@@ -55,7 +55,7 @@ fn scripts_of_the_samples_run() {
 /// The head of the script of one upload: what a reader sees first.
 #[test]
 fn the_script_of_an_upload() {
-    let script = emitted("pairs_h2d_pageable_light", &[]);
+    let script = emitted("pairs_h2d_pageable", &[]);
     let head = script.split("\n\n\ndef fail").next().expect("a head");
     insta::assert_snapshot!(head);
 }

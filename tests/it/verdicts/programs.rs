@@ -73,7 +73,7 @@ fn nothing_of_pytorch_is_advised_to_a_compiled_program() {
         for word in ["torch", "non_blocking", "pin_memory", "DataLoader", "python"] {
             assert!(!text.contains(word), "{word} in {text}");
         }
-        assert!(fix.confirm.contains("--cudabacktrace=all:0 --sample=process-tree -o fixed ./your_program"));
+        assert!(fix.confirm.contains("--cudabacktrace=sync:0 --sample=process-tree -o fixed ./your_program"));
     }
     assert!(!report.warnings.iter().any(|w| w.code == "no-python-backtraces"));
 }
