@@ -32,3 +32,4 @@ pub mod timeline;
 pub mod verdict;
 pub mod vocabulary;
 pub mod waits;
+pub mod whole;

@@ -7,7 +7,7 @@
 mod cli;
 
 use anyhow::Result;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use sync_report::replay::error::ReplayError;
 
@@ -16,8 +16,7 @@ fn main() -> ExitCode {
     let cli = cli::args::parse();
     match run(cli) {
         Ok(code) => code,
-        // Whoever reads has seen enough: `sync-report … | head`.
-        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) if cli::output::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let text = format!("{e:#}");
             let _ = writeln!(std::io::stderr(), "sync-report: {}", sync_report::text::escape_terminal(&text));
@@ -42,10 +41,4 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         Some(Command::Man { command }) => cli::generate::man(command.as_deref()),
         Some(Command::Schema { name }) => cli::generate::schema(name.as_deref()),
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe))
 }

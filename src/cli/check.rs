@@ -5,8 +5,8 @@ use super::{diff, folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +15,7 @@ use sync_report::check::fail_on::FailOn;
 use sync_report::check::{self, Rules, init};
 use sync_report::model::Report;
 use sync_report::report as reports;
+use sync_report::whole::Whole;
 
 /// The budget that is taken, and written, where none is named.
 const BUDGET: &str = "sync-budget.toml";
@@ -79,12 +80,17 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let options = exports.named(options::selected(&args.select, &args.shared));
     let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found)?;
-    // create_new: what appears between a look and the writing is not overwritten either.
-    let file = if args.force { File::create(&path) } else { File::create_new(&path) };
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => anyhow!("{}: is there already; --force replaces it", path.display()),
-        _ => anyhow!("{}: cannot be written ({e})", path.display()),
-    })?;
+    if !args.force && path.exists() {
+        bail!("{}: is there already; --force replaces it", path.display());
+    }
+    let mut file = Whole::begin(&path)?;
+    file.write_all(text.as_bytes()).with_context(|| format!("{}: cannot be written", path.display()))?;
+    // What appears meanwhile is not overwritten either.
+    if args.force {
+        file.finish()?
+    } else {
+        file.finish_new()?
+    }
     output::write(&args.output, &args.shared, |_, out| Ok(writeln!(out, "wrote {}", path.display())?))?;
     Ok(output::exit_code(&found))
 }

@@ -4,6 +4,7 @@ use super::args::FixArgs;
 use super::{input, options, output};
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::analysis::Options;
@@ -12,6 +13,7 @@ use sync_report::render::patch as render;
 use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
 use sync_report::repository::Repository;
+use sync_report::whole::{self, Whole};
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
@@ -36,7 +38,7 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let patch = patch::plan(&report, &options.sources(), &wanted);
     let repository = Repository::new(args.repository.repository.clone(), args.code.source_root.clone());
     if args.apply {
-        patch.files.iter().try_for_each(write)?;
+        apply(&patch.files)?;
     } else {
         output::write(Path::new("-"), &args.shared, |_, out| Ok(render::render(&patch, &repository, out)?))?;
     }
@@ -46,12 +48,33 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     Ok(output::exit_code(&report))
 }
 
-/// Writes a file, if it is still what the edits were made for.
-fn write(file: &PatchedFile) -> Result<()> {
+/// Writes all files, or none: each is complete beside its place before the first takes it. Should one not take its place, those
+/// before it get their old content back.
+fn apply(files: &[PatchedFile]) -> Result<()> {
+    let ready: Vec<Whole> = files.iter().map(prepared).collect::<Result<_>>()?;
+    for (n, file) in ready.into_iter().enumerate() {
+        let Err(error) = file.finish() else { continue };
+        let stuck: Vec<String> = files[..n]
+            .iter()
+            .filter(|file| whole::write(&file.path, file.before.as_bytes()).is_err())
+            .map(|file| file.path.display().to_string())
+            .collect();
+        return Err(match stuck.is_empty() {
+            true => error.context("no file was changed"),
+            false => error.context(format!("{} stay edited; take that back by hand", stuck.join(", "))),
+        });
+    }
+    Ok(())
+}
+
+/// A file with its edits beside the old one, if that is still what they were made for.
+fn prepared(file: &PatchedFile) -> Result<Whole> {
     let name = || file.path.display().to_string();
     let now = fs::read(&file.path).with_context(|| format!("{}: cannot be read", name()))?;
     if now != file.before.as_bytes() {
         bail!("{}: changed while it was read; run it again", name());
     }
-    fs::write(&file.path, &file.after).with_context(|| format!("{}: cannot be written", name()))
+    let mut whole = Whole::begin(&file.path)?;
+    whole.write_all(file.after.as_bytes()).with_context(|| format!("{}: cannot be written", name()))?;
+    Ok(whole)
 }

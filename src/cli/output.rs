@@ -5,8 +5,7 @@ use super::input::{head, is_same};
 use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::model::{Report, Warning};
@@ -15,31 +14,50 @@ use sync_report::render::style::Style;
 use sync_report::render::{Format, Setting, json};
 use sync_report::repository::Repository;
 use sync_report::text;
+use sync_report::whole::{self, Whole};
 
 /// Terminals wider than this leave the eye too far to go along a row.
 const MAX_WIDTH: usize = 200;
 
-/// Writes to a file, or stdout for `-`. A file is written plain, at `--width` or unwrapped. An error when flushing is one
-/// of the report. Whoever has nothing to say besides ends with the code of it.
+/// Writes to a file, or stdout for `-`. A file is written plain, at `--width` or unwrapped, and whole or not at all. A reader who
+/// closes the pipe (`… | head`) ends the printing and nothing else: a gate keeps its verdict.
 pub fn write(
     path: &Path,
     shared: &SharedArgs,
     what: impl FnOnce(Style, &mut dyn Write) -> Result<()>,
 ) -> Result<ExitCode> {
-    let to_stdout = path == Path::new("-");
-    let file = || File::create(path).with_context(|| format!("{}: cannot be written", path.display()));
-    let file: Box<dyn Write> = if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(file()?) };
-    let mut out = BufWriter::new(file);
-    what(Style { width: width(shared, to_stdout), color: color(shared, to_stdout) }, &mut out)?;
-    out.flush()?;
+    let style = |to_stdout| Style { width: width(shared, to_stdout), color: color(shared, to_stdout) };
+    if path == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let printed = what(style(true), &mut out).and_then(|()| Ok(out.flush()?));
+        return match printed {
+            Err(e) if is_broken_pipe(&e) => Ok(ExitCode::SUCCESS),
+            printed => printed.map(|()| ExitCode::SUCCESS),
+        };
+    }
+    let cannot = || format!("{}: cannot be written", path.display());
+    let mut out = BufWriter::new(Whole::begin(path)?);
+    what(style(false), &mut out).with_context(cannot)?;
+    let file = out.into_inner().map_err(IntoInnerError::into_error).with_context(cannot)?;
+    let shared_content = file.has_other_names();
+    file.finish()?;
+    if shared_content && !shared.quiet {
+        say(&format!("{}: its other names (hard links) keep the old content", path.display()));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether whoever reads the output has closed it.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_one = |e: &io::Error| e.kind() == ErrorKind::BrokenPipe;
+    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(is_one))
 }
 
 /// Writes a tree as JSON beside the output.
 pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
     let mut text = Vec::new();
     json::write(tree, &mut text)?;
-    std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
+    whole::write(path, &text)
 }
 
 /// What renderers heed of the checkout that annotations and SARIF are of.

@@ -7,15 +7,15 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Tells the common mistakes apart.
-pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
+/// Tells the common mistakes apart. `path`: as it was given; `file`: what it leads to.
+pub(super) fn check_header(path: &Path, file: &Path) -> Result<(), InputError> {
     let io = |e: std::io::Error| io_error(path, &e);
-    let meta = std::fs::metadata(path).map_err(io)?;
+    let meta = std::fs::metadata(file).map_err(io)?;
     if !meta.is_file() {
         return Err(InputError::Unreadable { path: path.to_owned(), reason: "not a regular file".into() });
     }
     let mut head = Vec::with_capacity(100);
-    File::open(path).map_err(io)?.take(100).read_to_end(&mut head).map_err(io)?;
+    File::open(file).map_err(io)?.take(100).read_to_end(&mut head).map_err(io)?;
     let (owned, command) = (path.to_owned(), commands::export(path));
     if head.is_empty() {
         return Err(InputError::Empty(owned, command));
@@ -36,7 +36,7 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
     }
     match promised_size(&head) {
         // With a -wal beside it the main file may rightly be shorter than the database.
-        Some(want) if meta.len() < want && !beside(path, "-wal") => {
+        Some(want) if meta.len() < want && !beside(file, "-wal") => {
             Err(InputError::Truncated { path: owned, have: meta.len(), want, command })
         }
         None => Err(InputError::Truncated { path: owned, have: meta.len(), want: 100, command }),
@@ -53,7 +53,7 @@ pub(super) fn io_error(path: &Path, e: &std::io::Error) -> InputError {
     }
 }
 
-/// Whether a file of that ending lies beside, with something in it.
+/// Whether a file of that ending lies beside, with something in it. SQLite writes them beside the file, not beside a link to it.
 pub(super) fn beside(path: &Path, suffix: &str) -> bool {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -15,6 +15,7 @@ use super::numbers::{self, Party};
 use crate::frame::sites::{Sites, capture, column};
 use crate::model::ranks::Rank;
 use crate::model::{ProfileInfo, Report, Warning};
+use crate::whole::Whole;
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
     AnonymousScan, AnonymousScanArgs, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame,
@@ -28,7 +29,7 @@ use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -313,9 +314,9 @@ where
 /// One sentence where the file cannot be written.
 pub fn put(table: &mut DataFrame, path: &Path, metadata: Option<KeyValueMetadata>) -> Result<()> {
     let failed = || format!("{}: cannot be written", path.display());
-    let file = BufWriter::new(File::create(path).with_context(failed)?);
-    ParquetWriter::new(file).with_key_value_metadata(metadata).finish(table).with_context(failed)?;
-    Ok(())
+    let mut file = BufWriter::new(Whole::begin(path)?);
+    ParquetWriter::new(&mut file).with_key_value_metadata(metadata).finish(table).with_context(failed)?;
+    file.into_inner().map_err(IntoInnerError::into_error).with_context(failed)?.finish()
 }
 
 /// Files of one table, read when a query asks, and only the columns that it names.

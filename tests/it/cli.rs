@@ -12,6 +12,8 @@ mod inputs;
 mod journals;
 mod options;
 mod reports;
+#[cfg(unix)]
+mod whole;
 
 /// What a run left behind.
 pub struct Ran {

@@ -13,7 +13,7 @@ mod sqlite;
 mod tests;
 
 use crate::error::InputError;
-use crate::profile::header::check_header;
+use crate::profile::header::{check_header, io_error};
 use crate::profile::ids::{ExportId, GlobalPid, GlobalTid};
 use crate::profile::parallel::joined;
 use crate::vocabulary::words;
@@ -24,6 +24,7 @@ use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use sqlite::{connect, sqlite_error};
 use std::borrow::Cow;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -96,6 +97,8 @@ enum Store {
 
 /// An SQLite file.
 struct SqliteFile {
+    /// What the path leads to, behind links.
+    file: PathBuf,
     /// Read without locks and -wal: only when the directory forbids anything else.
     immutable: bool,
     /// `None` where SQLite reads everything.
@@ -216,12 +219,13 @@ impl Database {
             let (path, tables, shapes) = (path.to_owned(), folder.columns(), FxHashMap::default());
             return Ok(Self { path, reading, tables, shapes, store: Store::Folder(folder) });
         }
-        check_header(path)?;
-        let (main, immutable) = sqlite::open(path)?;
+        let file = fs::canonicalize(path).map_err(|e| io_error(path, &e))?;
+        check_header(path, &file)?;
+        let (main, immutable) = sqlite::open(path, &file)?;
         let tables = sqlite::list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
         let shapes = sqlite::list_shapes(&main, tables.keys()).map_err(|e| sqlite_error(path, &e))?;
-        let pages = if reading.reader == Reader::Pages { Pages::open(path) } else { None };
-        let store = Store::File(SqliteFile { immutable, pages, main: Mutex::new(main) });
+        let pages = if reading.reader == Reader::Pages { Pages::open(&file) } else { None };
+        let store = Store::File(SqliteFile { file, immutable, pages, main: Mutex::new(main) });
         Ok(Self { path: path.to_owned(), reading, tables, shapes, store })
     }
 
@@ -297,7 +301,7 @@ impl Database {
         }
         let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
         let ranges = sqlite::split(first, last);
-        let parts = sqlite::Ranges { path: &self.path, immutable: file.immutable, sql, ranges };
+        let parts = sqlite::Ranges { path: &file.file, immutable: file.immutable, sql, ranges };
         self.read(&parts, &rows, &join).map_err(|e| sqlite_error(&self.path, &e))
     }
 
@@ -369,7 +373,7 @@ impl Database {
             let mut keys = keys.iter().enumerate();
             keys.try_for_each(|(k, key)| sqlite::rows(statement.query([key])?, |row| each(k, row)))
         };
-        in_slices(threads, keys, || connect(&self.path, file.immutable), find, &rows, &join)
+        in_slices(threads, keys, || connect(&file.file, file.immutable), find, &rows, &join)
             .map_err(|e| sqlite_error(&self.path, &e))
     }
 

@@ -15,18 +15,19 @@ const RANGE_ROWS: i64 = 1 << 15;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: u64 = 4096;
 
-/// Opens a file for reading; whether without locks and -wal, which is only done where the directory forbids anything else.
+/// Opens a file for reading; whether without locks and -wal, which is only done where the directory forbids anything else. `path`:
+/// as it was given; `file`: what it leads to.
 ///
 /// # Errors
 /// [`InputError`]: SQLite cannot read it, or not all of it.
-pub(super) fn open(path: &Path) -> Result<(Connection, bool), InputError> {
-    match connect(path, false).and_then(probe) {
+pub(super) fn open(path: &Path, file: &Path) -> Result<(Connection, bool), InputError> {
+    match connect(file, false).and_then(probe) {
         Ok(c) => Ok((c, false)),
-        Err(e) if may_be_lock(&e) => match connect(path, true).and_then(probe) {
+        Err(e) if may_be_lock(&e) => match connect(file, true).and_then(probe) {
             // A hot journal means half-written pages; ignoring it would read them as if complete.
-            Ok(_) if beside(path, "-journal") => Err(unfinished(path)),
+            Ok(_) if beside(file, "-journal") => Err(unfinished(path)),
             // Reading on would leave out its rows without a word.
-            Ok(_) if beside(path, "-wal") => Err(InputError::WalUnreadable(path.to_owned())),
+            Ok(_) if beside(file, "-wal") => Err(InputError::WalUnreadable(path.to_owned())),
             Ok(c) => Ok((c, true)),
             Err(e) => Err(sqlite_error(path, &e)),
         },

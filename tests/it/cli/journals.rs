@@ -88,6 +88,42 @@ fn a_hot_journal_means_an_unfinished_export() {
     assert_eq!((state(&path), state(&journal)), before);
 }
 
+/// SQLite writes its journals beside the file, not beside a link to it.
+#[test]
+#[cfg(unix)]
+fn a_link_leads_to_the_journals_of_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("elsewhere/deep")).expect("folders");
+    let path = with_wal(folder.path());
+    let whole = waits(&path);
+    let links = [("absolute.sqlite", path.clone()), ("deep/relative.sqlite", "../../copy.sqlite".into())];
+    for (name, target) in links {
+        let link = at("elsewhere").join(name);
+        std::os::unix::fs::symlink(target, &link).expect("a link");
+        assert_eq!(waits(&link), whole, "{name}");
+        assert_eq!(waits(&at("elsewhere/deep/../..").join("elsewhere").join(name)), whole, "{name}");
+    }
+    // Half of a transaction is refused through a link, too.
+    let (source, hot) = (at("live2.sqlite"), at("hot.sqlite"));
+    fs::copy(hostile::good(folder.path()), &source).expect("a copy");
+    let db = Connection::open(&source).expect("the export");
+    let spilled = format!("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; {MORE}; {MORE}; {MORE};");
+    db.execute_batch(&spilled).expect("rows");
+    for _ in 0..8 {
+        db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+            .expect("rows");
+    }
+    for suffix in ["", "-journal"] {
+        fs::copy(format!("{}{suffix}", source.display()), format!("{}{suffix}", hot.display()))
+            .expect("a copy");
+    }
+    std::os::unix::fs::symlink(&hot, at("elsewhere/hot.sqlite")).expect("a link");
+    let ran = program(&[&at("elsewhere/hot.sqlite")]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unfinished"), "{}", ran.stderr);
+}
+
 /// A journal left empty is over and done with.
 #[test]
 fn an_empty_journal_is_no_matter() {
