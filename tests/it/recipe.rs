@@ -52,9 +52,11 @@ impl Runner {
             fs::create_dir(runner.path(part)).expect("a folder");
         }
         runner.tool("gh", r#"echo "$@" >"$GITHUB_WORKSPACE/gh.txt""#);
-        let nsys = r#"case "$1" in
-            profile) touch run.nsys-rep ;;
-            export) test -f "${@: -1}" && cp "$CAPTURE" run.sqlite ;;
+        let nsys = r#"for word; do case $word in --output=*) output=${word#*=} ;; esac; done
+        case "$*" in
+            'status -e' | *--help*) ;;
+            profile*) touch "$output.nsys-rep" ;;
+            export*) test -f "${@: -1}" && cp "$CAPTURE" "$output" ;;
             *) exit 9 ;;
         esac"#;
         runner.tool("nsys", nsys);
@@ -99,6 +101,7 @@ impl Runner {
             .current_dir(self.path("checkout"))
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env("CAPTURE", capture)
+            .env("SYNC_REPORT", env!("CARGO_MANIFEST_DIR"))
             .env("CI", "true")
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_WORKSPACE", self.path("checkout"))
