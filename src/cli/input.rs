@@ -1,20 +1,18 @@
 //! The files given: exports as they are, reports exported through nsys first.
 
 use super::args::SharedArgs;
-use anyhow::{Context, Result, bail};
+use super::export::export;
+use anyhow::{Result, bail};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::UNIX_EPOCH;
 use sync_report::analysis::Options;
 use sync_report::error::InputError;
 use sync_report::model::Warning;
 use sync_report::profile::commands::is_report_name;
 use sync_report::profile::header::is_nsys_report;
 use sync_report::ranks::numbers::unread;
-use sync_report::text::shell_quote;
 use tempfile::TempDir;
 
 /// Paths of exports. Exports made for this run only live as long as this value.
@@ -113,65 +111,4 @@ pub fn head(path: &Path, most: u64) -> Option<Vec<u8>> {
 /// A report by name and content: one renamed .sqlite is left to be refused with the right words.
 fn is_report(path: &Path) -> bool {
     is_report_name(path) && head(path, 80).is_some_and(|head| is_nsys_report(&head))
-}
-
-/// Exports a report into `.NAME.SIZE-TIME.sqlite` beside it, where it is found again next time; in a directory that
-/// cannot be written, into a temporary one.
-fn export(report: &Path, quiet: bool) -> Result<(PathBuf, Option<TempDir>)> {
-    let cached = cache_path(report)?;
-    if cached.is_file() {
-        return Ok((cached, None));
-    }
-    let dir = cached.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (work, beside) = match tempfile::Builder::new().prefix(".sync-report-").tempdir_in(dir) {
-        Ok(work) => (work, true),
-        Err(_) => (tempfile::tempdir().context("no temporary directory to export into")?, false),
-    };
-    // Written under another name and moved when complete, so that a run that was cut short leaves no half export.
-    let fresh = work.path().join("export.sqlite");
-    run_nsys(report, &fresh, quiet)?;
-    if !beside {
-        return Ok((fresh, Some(work)));
-    }
-    fs::rename(&fresh, &cached).with_context(|| format!("{}: cannot be written", cached.display()))?;
-    Ok((cached, None))
-}
-
-/// Size and time of the report are in the name: a new capture under the same name is exported anew.
-fn cache_path(report: &Path) -> Result<PathBuf> {
-    let meta = fs::metadata(report).with_context(|| format!("{}: cannot be read", report.display()))?;
-    let changed =
-        meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).map_or(0, |d| d.as_millis());
-    let stem = report.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(report.with_file_name(format!(".{stem}.{}-{changed}.sqlite", meta.len())))
-}
-
-/// Into SQLite: nsys 2025.3.1 writes a parquetdir of two million calls and ranges no sooner (9.0 s, and 8.9), one of 12,000 in
-/// four fifths of the time (0.46 s, and 0.57), and a report reads SQLite sooner. Both hold the payloads of Python marks; up to 2024.2
-/// no export does.
-fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<(), InputError> {
-    if !quiet {
-        let _ = writeln!(std::io::stderr(), "exporting {} through nsys", report.display());
-    }
-    let base = ["export", "--type", "sqlite", "--force-overwrite=true"];
-    let attempt = |payloads: bool| {
-        let mut command = Command::new("nsys");
-        command.args(base).args(payloads.then_some("--include-json=true"));
-        command.arg("-o").arg(export).arg(report);
-        command.stdin(Stdio::null()).output()
-    };
-    let (base, named) = (base.join(" "), shell_quote(&report.display().to_string()));
-    let by_hand = format!("nsys {base} --include-json=true -o export.sqlite {named}");
-    let missing = |_| InputError::NsysMissing(report.to_owned(), by_hand.clone());
-    let mut result = attempt(true).map_err(missing)?;
-    if !result.status.success() && String::from_utf8_lossy(&result.stderr).contains("include-json") {
-        // nsys up to 2024.2 knows no payloads.
-        result = attempt(false).map_err(missing)?;
-    }
-    if result.status.success() && export.is_file() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&result.stderr);
-    let reason = said.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it wrote no file").to_owned();
-    Err(InputError::ExportFailed { path: report.to_owned(), reason, command: by_hand })
 }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
+mod export;
 pub mod fix;
 pub mod folders;
 pub mod generate;

@@ -98,7 +98,7 @@ pub enum ReplayError {
     #[error("this cannot be replayed: {0}")]
     Unplayable(String),
     /// Ctrl-C was pressed.
-    #[error("interrupted: nothing was measured to its end")]
+    #[error("interrupted: nothing was finished")]
     Interrupted,
 }
 

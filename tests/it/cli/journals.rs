@@ -212,10 +212,63 @@ mod reports {
         assert!(log.contains("--include-json=true") && log.contains("--type sqlite"), "{log}");
         let left = names(&w.folder.path().join("run"));
         assert_eq!(left.len(), 2, "the report and its export: {left:?}");
-        // Another report under the same name is exported anew.
+        // Another report under the same name is exported anew, and the export of the old one goes.
+        let mine = w.folder.path().join("run/.my run.notes.sqlite");
+        fs::write(&mine, b"").expect("a file of the user's");
         fs::write(&w.report, b"NVIDIA Tegra Profiler Report 2025@3@2@367-253235705296v0 longer")
             .expect("a report");
         assert_eq!((w.run(&["-q"]).code, w.calls()), (0, 2));
+        let now = names(&w.folder.path().join("run"));
+        assert_eq!(now.len(), 3, "{now:?}");
+        assert!(mine.exists() && left.iter().filter(|name| now.contains(name)).count() == 1, "{now:?}");
+    }
+
+    /// A link in place of the export, as somebody else may plant it in a shared folder, is not read.
+    #[test]
+    fn a_planted_export_is_not_trusted() {
+        let w = workshop(COPIES);
+        w.run(&["-q"]).good();
+        let run = w.folder.path().join("run");
+        let export = names(&run).into_iter().find(|name| name.starts_with('.')).expect("the export");
+        fs::rename(run.join(&export), w.folder.path().join("other.sqlite")).expect("moved");
+        std::os::unix::fs::symlink(w.folder.path().join("other.sqlite"), run.join(&export)).expect("a link");
+        w.run(&["-q"]).good();
+        assert_eq!(w.calls(), 2, "exported anew");
+        assert!(!run.join(&export).is_symlink());
+    }
+
+    /// Ctrl-C, or a scheduler's signal, in the middle: nsys ends too, and nothing is left; what a kill left goes next time.
+    #[test]
+    fn an_export_that_is_cut_short_leaves_nothing() {
+        let w = workshop("echo $$ > \"$(dirname \"$0\")/../pid\"; exec sleep 60");
+        let run = w.folder.path().join("run");
+        let path = format!("{}:/usr/bin:/bin", w.folder.path().join("bin").display());
+        let mut start = command();
+        let start = start.env("PATH", &path).arg("-q").arg(&w.report);
+        for (signal, code, left) in [("TERM", Some(130), 1), ("KILL", None, 2)] {
+            let pid = w.folder.path().join("pid");
+            let _ = fs::remove_file(&pid);
+            let mut child = start.stderr(Stdio::null()).spawn().expect("the program runs");
+            let nsys = loop {
+                let said = fs::read_to_string(&pid).unwrap_or_default();
+                if said.ends_with('\n') {
+                    break said.trim().to_owned();
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            };
+            let kill =
+                |signal: &str, pid: &str| Command::new("kill").args([&format!("-{signal}"), pid]).status();
+            kill(signal, &child.id().to_string()).expect("a signal");
+            assert_eq!(child.wait().expect("it ends").code(), code);
+            assert_eq!(names(&run).len(), left, "{signal}: {:?}", names(&run));
+            let goes_on = Path::new("/proc").join(&nsys).exists();
+            assert_eq!(goes_on, signal == "KILL", "nsys after {signal}");
+            kill("KILL", &nsys).expect("a signal");
+        }
+        let nsys = w.folder.path().join("bin/nsys");
+        fs::write(&nsys, format!("#!/bin/sh\n{COPIES}\n")).expect("a script");
+        w.run(&["-q"]).good();
+        assert_eq!(names(&run).len(), 2, "the report and its export: {:?}", names(&run));
     }
 
     /// Not the hidden export beside it, which nobody typed.

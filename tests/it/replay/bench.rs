@@ -127,7 +127,7 @@ fn ctrl_c_ends_it() {
     let out = child.wait_with_output().expect("it ends");
     assert_eq!(out.status.code(), Some(130));
     let stderr = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(stderr, "sync-report: interrupted: nothing was measured to its end\n");
+    assert_eq!(stderr, "sync-report: interrupted: nothing was finished\n");
     assert!(out.stdout.is_empty());
 }
 
