@@ -4,7 +4,7 @@
 //! checkout (`src/train.py`). A file counts as found where it exists below the checkout, tried in this order: as
 //! `--source-root` maps it, as recorded, then each tail of the recorded path, longest first.
 
-use crate::verdict::source::{SourceRoot, SourceTree};
+use crate::verdict::source::{Recorded, SourceRoot, SourceTree};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ impl Repository {
     pub fn new(root: PathBuf, mut roots: Vec<SourceRoot>) -> Self {
         let canonical = root.canonicalize().ok();
         roots.push(SourceRoot { old: None, new: root });
-        let tree = SourceTree::new(roots).allow_recorded(true);
+        let tree = SourceTree::new(roots).and_recorded(Recorded::All);
         Self { root: canonical, tree, known: RefCell::default() }
     }
 

@@ -26,7 +26,7 @@ use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::ranges;
 use crate::verdict::site::{self, Site};
-use crate::verdict::source::{Refused, SourceFiles, SourceRoot, SourceTree};
+use crate::verdict::source::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
 use crate::vocabulary::{Class, SiteIx, words};
 use crate::waits;
 use crate::waits::collectives::Collectives;
@@ -53,6 +53,8 @@ pub struct Options {
     pub rules: PathRules,
     /// Where the sources of recorded paths are.
     pub source_roots: Vec<SourceRoot>,
+    /// Which of them are read where they were recorded.
+    pub recorded: Recorded,
     /// The sources, as far as they were read.
     pub source_files: SourceFiles,
     /// Only waits that pass are reported.
@@ -96,10 +98,9 @@ impl Options {
         Reading { threads: self.threads, reader: self.reader, progress: self.progress.clone() }
     }
 
-    /// The sources, whose files are read once however often that is asked for. Recorded paths are tried after the roots: on the machine that ran
-    /// the program they are right.
+    /// The sources, whose files are read once however often that is asked for. Recorded paths are tried after the roots.
     pub fn sources(&self) -> SourceTree {
-        SourceTree::new(self.source_roots.clone()).allow_recorded(true).of(&self.source_files)
+        SourceTree::new(self.source_roots.clone()).and_recorded(self.recorded).of(&self.source_files)
     }
 
     /// The report that an export was made from for this run.

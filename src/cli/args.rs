@@ -12,6 +12,7 @@ pub use replay::ReplayArgs;
 use super::progress::Shown;
 use chrono::NaiveDate;
 use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueHint};
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -24,7 +25,7 @@ use sync_report::render::explain::Entries;
 use sync_report::render::{self, Compared, Format, Found, Merged};
 use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
-use sync_report::verdict::source::SourceRoot;
+use sync_report::verdict::source::{Recorded, SourceRoot};
 use sync_report::vocabulary::{Change, Class};
 use typed::{format, parse_fix, parse_root, parse_size, top_help, word};
 
@@ -188,9 +189,8 @@ pub struct SelectArgs {
 /// Where the program's code is, and whose it is.
 #[derive(Args)]
 pub struct CodeArgs {
-    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
-    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
-    pub source_root: Vec<SourceRoot>,
+    #[command(flatten)]
+    pub sources: SourceArgs,
     /// Code under this path is yours, wherever it is installed; may be given more than once
     #[arg(long, value_name = "PREFIX")]
     pub user_path: Vec<String>,
@@ -203,6 +203,41 @@ impl CodeArgs {
     /// Whose code is whose.
     pub fn rules(&self) -> PathRules {
         PathRules { user: self.user_path.clone(), library: self.library_path.clone() }
+    }
+}
+
+/// Which Python sources are read.
+#[derive(Args)]
+pub struct SourceArgs {
+    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once. The
+    /// repository that you are in is one without being named
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub source_root: Vec<SourceRoot>,
+    /// Read sources where the profile says that they are, too: it may name any file of this machine
+    #[arg(long)]
+    pub recorded_sources: bool,
+    /// Read no sources
+    #[arg(long, conflicts_with_all = ["source_root", "recorded_sources"])]
+    pub no_source: bool,
+}
+
+impl SourceArgs {
+    /// Where sources are looked for: below what was named, then in the repository of the working directory.
+    pub fn roots(&self) -> Vec<SourceRoot> {
+        let is_one = |folder: &&Path| folder.join(".git").exists();
+        let here = env::current_dir().ok().filter(|_| !self.no_source);
+        let here = here.as_deref().and_then(|here| here.ancestors().find(is_one));
+        let here = here.map(|new| SourceRoot { old: None, new: new.to_owned() });
+        self.source_root.iter().cloned().chain(here).collect()
+    }
+
+    /// What is read where it was recorded.
+    pub fn recorded(&self) -> Recorded {
+        match (self.no_source, self.recorded_sources) {
+            (true, _) => Recorded::None,
+            (_, true) => Recorded::All,
+            _ => Recorded::Packages,
+        }
     }
 }
 

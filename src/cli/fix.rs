@@ -8,19 +8,24 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::analysis::Options;
+use sync_report::model::edit::Refusal;
 use sync_report::patch::{self, PatchedFile, Wanted};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
 use sync_report::repository::Repository;
+use sync_report::verdict::source::SourceRoot;
 use sync_report::whole::{self, Whole};
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
+    let checkout = SourceRoot { old: None, new: args.repository.repository.clone() };
+    let source_roots = args.code.sources.roots().into_iter().chain([checkout]);
     let options = Options {
         without_spread: true,
-        source_roots: args.code.source_root.clone(),
+        source_roots: source_roots.filter(|_| !args.code.sources.no_source).collect(),
+        recorded: args.code.sources.recorded(),
         rules: args.code.rules(),
         iteration_marker: args.iteration_marker.clone(),
         ..options::plain(&args.shared)
@@ -32,11 +37,18 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     if let Some(id) = args.site.iter().find(|id| report.site(id).is_none()) {
         return Err(no_site(&report, id).into());
     }
-    let roots = args.code.source_root.iter().map(|root| root.new.clone());
+    let roots = args.code.sources.roots().into_iter().map(|root| root.new);
     let roots = roots.chain([args.repository.repository.clone()]).collect();
     let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
     let patch = patch::plan(&report, &options.sources(), &wanted);
-    let repository = Repository::new(args.repository.repository.clone(), args.code.source_root.clone());
+    let unread = |answer: &patch::Answer| answer.reason == Some(Refusal::NoSource);
+    if !patch.sites.is_empty() && patch.sites.iter().all(unread) {
+        output::exit_code(&report);
+        bail!(
+            "no source of this program is at hand: run it in the program's checkout, or say where that is with --source-root DIR"
+        );
+    }
+    let repository = Repository::new(args.repository.repository.clone(), args.code.sources.roots());
     if args.apply {
         apply(&patch.files)?;
     } else {

@@ -33,7 +33,8 @@ fn half_of_free() -> u64 {
 /// The waits that were selected.
 pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
-        source_roots: select.code.source_root.clone(),
+        source_roots: select.code.sources.roots(),
+        recorded: select.code.sources.recorded(),
         rules: select.code.rules(),
         filter: Filter {
             nvtx: select.nvtx.clone(),
@@ -70,7 +71,8 @@ pub fn report(args: &ReportArgs, format: &Format<Found>) -> Result<Options> {
 /// What a replay is planned from.
 pub fn replay(args: &ReplayArgs) -> Options {
     Options {
-        source_roots: args.source_root.clone(),
+        source_roots: args.sources.roots(),
+        recorded: args.sources.recorded(),
         // A replay's prediction is of the host time that it plays.
         as_captured: args.host != HostTime::Unprofiled,
         scenario: Scenario { fixes: args.fix.clone(), ..Scenario::default() },

@@ -64,7 +64,7 @@ pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
 pub fn setting(repository: &RepositoryArgs, select: &SelectArgs) -> Setting {
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
     Setting {
-        repository: Repository::new(repository.repository.clone(), select.code.source_root.clone()),
+        repository: Repository::new(repository.repository.clone(), select.code.sources.roots()),
         step_summary: summary.map(PathBuf::from),
         ..Setting::default()
     }

@@ -12,6 +12,7 @@ mod inputs;
 mod journals;
 mod options;
 mod reports;
+mod sources;
 #[cfg(unix)]
 mod whole;
 

@@ -1,14 +1,13 @@
 //! What can be typed for `sync-report replay`.
 
-use super::SharedArgs;
-use super::typed::{format, parse_fix, parse_root, word};
+use super::typed::{format, parse_fix, word};
+use super::{SharedArgs, SourceArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use sync_report::render::{self, Format};
 use sync_report::replay::gpu;
 use sync_report::replay::measured::Measured;
 use sync_report::replay::plan::{HostTime, Matching, Plan};
-use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::Change;
 
 #[derive(Args)]
@@ -58,9 +57,8 @@ pub struct ReplayArgs {
     /// Where to write them; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
-    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
-    pub source_root: Vec<SourceRoot>,
+    #[command(flatten)]
+    pub sources: SourceArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

@@ -15,7 +15,7 @@ pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
 pub use mend::text::apply;
-pub use parse::{Refused, SourceFiles, SourceRoot, SourceTree};
+pub use parse::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
 
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};

@@ -139,9 +139,7 @@ fn ends_of_lines_stay() {
 
 #[test]
 fn without_sources_there_is_nothing_to_edit() {
-    let ran = program(&["fix", &sample(TRAIN)]);
-    assert_eq!((ran.code, &*ran.stdout), (0, ""));
-    assert!(ran.stderr.contains("its line is not at hand"), "{}", ran.stderr);
+    program(&["fix", &sample(TRAIN)]).refused("no source of this program is at hand");
 }
 
 /// A capture can name any file of this machine.
@@ -153,7 +151,8 @@ fn files_outside_are_not_edited() {
     turns(&mut e, &file.display().to_string());
     let (_folder, path) = e.write_temp();
     let path = path.display().to_string();
-    let ran = program(&["fix", &path, "--apply"]);
+    program(&["fix", &path, "--apply"]).refused("--source-root DIR");
+    let ran = program(&["fix", &path, "--apply", "--recorded-sources"]);
     assert!(ran.stderr.contains("below no --source-root"), "{}", ran.stderr);
     assert_eq!(fs::read_to_string(&file).expect("the file"), STEP);
     let ran = program(&["fix", &path, "--apply", "--repository", &folder.path().display().to_string()]);

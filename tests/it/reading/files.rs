@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use sync_report::model::Frame;
+use sync_report::verdict::source::Recorded;
 use sync_report::vocabulary::Kind;
 
 fn item() -> Observed<'static> {
@@ -70,7 +71,7 @@ fn special_files_are_not_opened() {
     let tree = tree(dir.path());
     assert_eq!(read_site(&tree, &[frame("/w/a.py", 1)], &item()), Finding::NoSource);
     assert_eq!(tree.refused()[0].reason, "is no regular file");
-    let device = SourceTree::new(Vec::new()).allow_recorded(true);
+    let device = SourceTree::new(Vec::new()).and_recorded(Recorded::All);
     assert_eq!(read_site(&device, &[frame("/dev/zero", 1)], &item()), Finding::NoSource);
     assert_eq!(read_site(&device, &[frame("/tmp", 1)], &item()), Finding::NoSource);
     assert_eq!(read_site(&device, &[frame("", 1)], &item()), Finding::NoSource);
@@ -130,10 +131,10 @@ fn roots_replace_whole_components() {
     let tree = SourceTree::new(Vec::new());
     assert_eq!(read_site(&tree, &[frame(&recorded, 1)], &observed("cuda")), Finding::NoSource);
     assert!(matches!(
-        read_site(&tree.allow_recorded(true), &[frame(&recorded, 1)], &observed("cuda")),
+        read_site(&tree.and_recorded(Recorded::All), &[frame(&recorded, 1)], &observed("cuda")),
         Finding::NoSource
     ));
-    let tree = SourceTree::new(Vec::new()).allow_recorded(true);
+    let tree = SourceTree::new(Vec::new()).and_recorded(Recorded::All);
     assert!(matches!(read_site(&tree, &[frame(&recorded, 1)], &observed("cuda")), Finding::Read(_)));
 }
 

@@ -11,4 +11,4 @@ pub use imports::{Import, called, full_callee, full_name, split_root};
 pub use nodes::function_scope;
 pub use nodes::{Node, Path, dotted, flag, last, range, split_callee, statement, string, within};
 pub use scope::{Definition, Given, Occurrence, Valued, WRAPPERS, argument_for};
-pub use tree::{Refused, SourceFiles, SourceRoot, SourceTree};
+pub use tree::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};

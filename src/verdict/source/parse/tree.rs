@@ -24,6 +24,18 @@ pub struct SourceRoot {
     pub new: PathBuf,
 }
 
+/// Which recorded paths may be opened as they stand, where no root resolves them: a capture may name any file of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// None.
+    #[default]
+    None,
+    /// Those of installed packages, which are nobody's secret.
+    Packages,
+    /// All.
+    All,
+}
+
 /// The Python files of a run, read and parsed once each, whichever export and whoever asks for one; why, where one is refused.
 /// By canonical path, so that two recorded paths of one file share it.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +47,7 @@ type Files = HashMap<PathBuf, Arc<OnceLock<Result<Arc<Source>, String>>>>;
 #[derive(Debug, Default)]
 pub struct SourceTree {
     roots: Vec<SourceRoot>,
-    allow_recorded: bool,
+    recorded: Recorded,
     files: SourceFiles,
     /// By recorded path.
     found: RefCell<HashMap<String, Option<Arc<Source>>>>,
@@ -64,15 +76,15 @@ impl SourceFiles {
 }
 
 impl SourceTree {
-    /// Files are looked for below `roots`, in order; recorded paths themselves are not opened (see [`Self::allow_recorded`]).
+    /// Files are looked for below `roots`, in order; recorded paths themselves are not opened (see [`Self::and_recorded`]).
     pub fn new(roots: Vec<SourceRoot>) -> Self {
         Self { roots, ..Self::default() }
     }
 
-    /// Whether a recorded path that no root resolves may be opened as it stands.
+    /// Which recorded paths that no root resolves may be opened as they stand.
     #[must_use]
-    pub fn allow_recorded(mut self, allow: bool) -> Self {
-        self.allow_recorded = allow;
+    pub fn and_recorded(mut self, which: Recorded) -> Self {
+        self.recorded = which;
         self
     }
 
@@ -154,9 +166,12 @@ impl SourceTree {
             let below = |rest: &[&str]| new.join(rest.iter().collect::<PathBuf>());
             paths.extend(named.map(|rest| (below(rest), Some(new.as_path()))));
         }
-        if self.allow_recorded {
-            paths.push((PathBuf::from(recorded), None));
-        }
+        let as_it_stands = match self.recorded {
+            Recorded::None => false,
+            Recorded::Packages => is_installed(&parts),
+            Recorded::All => true,
+        };
+        paths.extend(as_it_stands.then(|| (PathBuf::from(recorded), None)));
         paths
     }
 
@@ -182,6 +197,13 @@ impl SourceTree {
             all.push(refused);
         }
     }
+}
+
+/// Whether a recorded path is of an installed package, or of Python's own library.
+fn is_installed(parts: &[&str]) -> bool {
+    let packages = |part: &&str| matches!(*part, "site-packages" | "dist-packages");
+    let library = |pair: &[&str]| matches!(pair[0], "lib" | "lib64") && pair[1].starts_with("python3.");
+    !parts.contains(&"..") && (parts.iter().any(packages) || parts.windows(2).any(library))
 }
 
 /// The named components of a recorded path, from any system: `C:\work\a.py` gives `work`, `a.py`.
