@@ -211,9 +211,7 @@ impl CaptureAnalysis {
         let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
         let iterations = iterations.and_then(|found| options.filter.whole(found));
-        // Without what issued an operation, or what a wait waited for, each saving would be 0.
-        let priceable = profile.lacks.iter().all(|lack| !lack.prices);
-        let program = priceable.then(|| {
+        let program = profile.can_price().then(|| {
             let repeats = iterations.as_ref().map(|found| Loop::new(&profile.calls, found, sample::STEPS));
             let mut program = draft.place(&profile, &devices, &all.0, repeats.as_ref());
             program.progress = options.progress.clone();

@@ -78,7 +78,9 @@ impl Settling<'_> {
         let (saved, short) = within(saved, best, i64::MAX);
         prices.cut = prices.cut.max(above).max(short);
         let high = margin.above(reach, run.high).max(saved);
-        prices.run = Saving { saved, low: run.low.min(saved), high, ..run };
+        let open = self.subjects.keys().filter(|&i| self.subjects[i].open);
+        let open = open.map(|i| self.most(i)).fold(0i64, i64::saturating_add);
+        prices.run = Saving { saved, low: run.low.min(saved), high, open: run.open.min(open), ..run };
         for price in &mut prices.sites {
             price.joint = price.joint.min(prices.run.saved);
         }
@@ -87,7 +89,8 @@ impl Settling<'_> {
             let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
             let margin = margin.of(length, along / count, work.each(count), bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
-            Some(Saving { high: margin.above(reach / count, lap.high).max(lap.saved), ..lap })
+            let high = margin.above(reach / count, lap.high).max(lap.saved);
+            Some(Saving { high, open: lap.open.min(open / count), ..lap })
         });
         let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
             let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);

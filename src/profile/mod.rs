@@ -189,6 +189,12 @@ impl Profile {
         self.report.as_deref().unwrap_or_else(|| self.db.path())
     }
 
+    /// Whether savings can be told: without the GPU's operations, what issued them or what a wait waited for, each would be all of the
+    /// wait or nothing.
+    pub fn can_price(&self) -> bool {
+        !self.ops.is_empty() && self.lacks.iter().all(|lack| !lack.prices)
+    }
+
     /// First start to last end of all calls and ops, in ns.
     pub fn bounds(&self) -> Option<(i64, i64)> {
         let spans = || self.calls.spans.iter();

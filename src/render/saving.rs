@@ -152,7 +152,7 @@ impl Finding {
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
     if totals.savings_unknown {
-        const WHY: &str = "the export does not say which call issued what, or what a wait waited for (see its warnings): export it again.";
+        const WHY: &str = "this capture lacks what figures rest on (see its warnings).";
         let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
         return Some(Finding { lead, rest, once: once(totals.once), ..Finding::default() });
     }

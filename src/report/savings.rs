@@ -78,7 +78,7 @@ pub fn of_run(
     let (prices, rows) = (&found.prices, Sites::of(report, sites)?);
     let totals = &mut report.totals;
     totals.collectives += found.collectives.count;
-    totals.savings_unknown |= found.profile.lacks.iter().any(|lack| lack.prices);
+    totals.savings_unknown |= !found.profile.can_price();
     if found.sites.is_empty() || prices.is_empty() {
         return Ok(());
     }

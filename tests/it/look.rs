@@ -13,19 +13,21 @@ use sync_report::profile::ops::OpKind;
 use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
 use sync_report::rules::calibration;
+use sync_report::verdict::source::Recorded;
 use sync_report::vocabulary::{Change, PatternId};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 use typed_index_collections::TiVec;
 
 /// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too. Priced as captured:
-/// what is drawn has no profiler in it.
+/// what is drawn has no profiler in it. Sources lie where they are recorded.
 pub fn options() -> Options {
     Options {
         threads: 1,
         timelines: Some(sync_report::model::timeline::WHOLE),
         as_captured: true,
         awaited: true,
+        recorded: Recorded::All,
         ..Options::default()
     }
 }

@@ -52,8 +52,10 @@ pub struct Draft {
 impl Draft {
     /// Of a capture; `waits`: all of them.
     pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
-        let (origin, end) = profile.bounds().unwrap_or((0, 0));
-        let recorded = end.saturating_sub(origin);
+        let origin = profile.bounds().map_or(0, |(origin, _)| origin);
+        // What a process does after its last wait and operation (unloading, exit handlers) is in no simulation.
+        let ends = profile.calls.times.iter().chain(profile.ops.times.iter()).map(|(_, end)| end);
+        let recorded = ends.max().unwrap_or(origin).saturating_sub(origin);
         let issue = if holds(profile, recorded) { Issue::new(profile) } else { Issue::default() };
         let (ends, follows) = (Ends::new(profile, &issue), follow::recorded(profile, devices, &issue));
         let names = profile.calls.names.iter();

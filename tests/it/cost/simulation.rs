@@ -434,3 +434,44 @@ proptest! {
         }
     }
 }
+
+/// A process that ends long after its last work: unloading is no part of what is simulated.
+///
+/// ```text
+///  host  [launch][sync====] … 20 times                     [unload]
+///  GPU     [k~~~~~~~~~~~]                                      60 ms later
+/// ```
+#[test]
+fn what_a_process_takes_down_is_no_error_of_the_simulation() {
+    let drawn = |unloads: bool| {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        for _ in 0..20i64 {
+            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 90_000, "k");
+            e.device_sync(t, at + 10_000..at + 93_000, 0);
+            at += 100_000;
+        }
+        if unloads {
+            e.call(t, "cuLibraryUnload", at + 60_000_000..at + 60_100_000);
+        }
+        let (_kept, path) = e.write_temp();
+        let report = report::run(&[path], &options()).expect("a report");
+        (report.totals.simulation_error, report.totals.recoverable_false_joint_ns)
+    };
+    assert_eq!(drawn(true), drawn(false));
+    assert!(drawn(true).1.is_some(), "{:?}", drawn(true));
+}
+
+/// Calls alone: what the GPU did is not recorded, so nothing can be said of what fixes save.
+#[test]
+fn without_rows_of_the_gpu_there_is_no_saving() {
+    let (mut e, t) = empty();
+    for at in (0..20i64).map(|n| n * 11_000_000) {
+        e.call(t, "cudaLaunchKernel_v7000", at..at + 5_000);
+        e.call(t, "cudaStreamSynchronize_v3020", at + 10_000..at + 10_010_000);
+    }
+    let (_kept, path) = e.write_temp();
+    let report = report::run(&[path], &options()).expect("a report");
+    assert!(report.totals.savings_unknown);
+    assert_eq!((report.totals.waits, report.totals.undecided_ns), (20, None));
+}
