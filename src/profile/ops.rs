@@ -362,6 +362,8 @@ fn copy_of(row: &Cells) -> Copy {
     };
     let host = if direction == Direction::HostToDevice { row.int(9) } else { row.int(10) };
     let host_memory = match host {
+        // Unified memory that moves, whatever it calls its ends.
+        _ if matches!(row.int(8), Some(11..=13)) => HostMemory::Managed,
         Some(0) => HostMemory::Pageable,
         Some(1) => HostMemory::Pinned,
         Some(4 | 6) => HostMemory::Managed,

@@ -8,9 +8,10 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::database::Cells;
-use crate::profile::ids::{GlobalPid, ThreadIx};
+use crate::profile::ids::{GlobalPid, OpId, ThreadIx};
 use crate::profile::strings::clean;
 use crate::text::Names;
+use crate::vocabulary::HostMemory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,12 +70,12 @@ fn of_openacc(kernel: &str) -> bool {
     line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The toolkit of each process that is not PyTorch's, and how its host may see what kernels write without a copy.
+/// The toolkit of each process that is not PyTorch's, and how the host of any may see what kernels write without a copy.
 #[derive(Debug, Default)]
 pub struct Programs {
     toolkits: FxHashMap<GlobalPid, Toolkit>,
-    /// What says so: `cudaMallocManaged`, `MPI_Send`.
-    shared: Option<Arc<str>>,
+    /// What says so: `cudaMallocManaged`, `MPI_Send`, copies of unified memory.
+    shared: FxHashMap<GlobalPid, Arc<str>>,
 }
 
 impl Programs {
@@ -87,7 +88,13 @@ impl Programs {
         let kernels = kernels(profile)?;
         let command_is_python = profile.target.command.as_deref().is_some_and(is_python);
         let processes: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|tid| tid.process()).collect();
+        let unified = unified(profile);
+        let named = shared(profile)?;
         for pid in processes {
+            // PyTorch maps pinned memory and talks MPI without its program seeing what kernels write.
+            let managed = named.as_ref().filter(|name| name.contains("Managed"));
+            let says = unified.contains(&pid).then(|| "unified memory".into()).or_else(|| managed.cloned());
+            programs.shared.extend(says.map(|says| (pid, says)));
             let none = BTreeSet::new();
             let kernels = kernels.get(&pid).unwrap_or(&none);
             let names = names(profile, pid);
@@ -103,10 +110,10 @@ impl Programs {
             let other = (known && !of_python).then_some(&COMPILED);
             if let Some(toolkit) = TOOLKITS.iter().find(made_with).or(other) {
                 programs.toolkits.insert(pid, *toolkit);
+                if let Some(name) = &named {
+                    programs.shared.entry(pid).or_insert_with(|| name.clone());
+                }
             }
-        }
-        if !programs.toolkits.is_empty() {
-            programs.shared = shared(profile)?;
         }
         Ok(programs)
     }
@@ -124,7 +131,7 @@ impl Programs {
     /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,
     /// which reads device buffers by itself.
     pub fn shared(&self, pid: GlobalPid) -> Option<&str> {
-        self.shared.as_deref().filter(|_| self.toolkits.contains_key(&pid))
+        self.shared.get(&pid).map(|says| &**says)
     }
 
     /// Processes that are not PyTorch's, by id.
@@ -133,6 +140,13 @@ impl Programs {
         all.sort_unstable_by_key(|of| of.0);
         all
     }
+}
+
+/// Processes whose unified memory moved between host and device.
+fn unified(profile: &Profile) -> FxHashSet<GlobalPid> {
+    let ops = &profile.ops;
+    let moves = |op: &OpId| ops.copy(*op).is_some_and(|copy| copy.host_memory == HostMemory::Managed);
+    ops.ids().filter(moves).map(|op| ops.pid(op)).collect()
 }
 
 /// Distinct names of the kernels of each process.

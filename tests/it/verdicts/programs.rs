@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::export::Thread;
-use sync_report::vocabulary::PatternId;
+use sync_report::vocabulary::{Class, PatternId};
 
 /// A process of that name that runs one kernel, uploads and waits for its device.
 ///
@@ -87,10 +87,39 @@ fn managed_memory_leaves_synchronisations_open() {
     let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
     assert_eq!(super::words(sync), "unknown value-read K01 R02");
     assert!(told(sync).contains("cudaMallocManaged"), "{}", told(sync));
-    // Of a process of PyTorch's it says nothing.
-    let (mut e, ..) = program("python3", "void at::native::vectorized_elementwise_kernel<4>()");
-    e.string("cudaMallocManaged_v6000");
-    assert!(look::report(&e).sites.iter().any(|s| super::words(s) == "false explicit F01 R02"));
+    // Of a process of PyTorch's too; what only libraries do there says nothing.
+    let said = |name: &str| {
+        let (mut e, ..) = program("python3", "void at::native::vectorized_elementwise_kernel<4>()");
+        e.string(name);
+        let report = look::report(&e);
+        let sync =
+            report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+        super::words(sync)
+    };
+    assert_eq!(said("cudaMallocManaged_v6000"), "unknown value-read F01 R02");
+    assert_eq!(said("cudaHostGetDevicePointer_v3020"), "false explicit F01 R02");
+}
+
+/// The allocation lies before the capture; that unified memory moves says it, by the kinds 11 to 13 of copies.
+#[test]
+fn unified_memory_that_moves_leaves_synchronisations_open() {
+    for kernel in ["main_42_gpu", "void at::native::vectorized_elementwise_kernel<4>()"] {
+        for (kind, class) in
+            [(11, Class::Unknown), (12, Class::Unknown), (13, Class::Unknown), (8, Class::False)]
+        {
+            let (e, ..) = program("python3", kernel);
+            let (_kept, path) = e.write_temp();
+            let db = rusqlite::Connection::open(&path).expect("the export");
+            db.execute(
+                "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = ?1, srcKind = 7, dstKind = 7",
+                [kind],
+            )
+            .expect("an update");
+            let report = sync_report::report::run(&[path], &look::options()).expect("a report");
+            let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize");
+            assert_eq!(sync.expect("the synchronisation").class, class, "{kernel} {kind}");
+        }
+    }
 }
 
 /// JAX has lines of Python: its captures still ask for them, and PyTorch's words are not its own.
