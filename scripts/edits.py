@@ -14,7 +14,7 @@ import sys
 
 
 def sites(binary, capture, roots):
-    command = [binary, capture, "--top", "0", "--format", "json", "--timing", "none"]
+    command = [binary, capture, "--top", "0", "--format", "json"]
     for root in roots.split(","):
         command += ["--source-root", root]
     report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
