@@ -50,7 +50,7 @@ prop_compose! {
         key in select(&["", "k INTEGER PRIMARY KEY", "k INTEGER PRIMARY KEY DESC", "k INT PRIMARY KEY"][..]),
         rows in vec(row(columns.len()), 0..300),
         deleted in 0u8..8,
-        added in select(&[None, Some("INTEGER"), Some("INTEGER DEFAULT 41"), Some("TEXT DEFAULT 'x'")][..]),
+        added in select(&[None, Some("INTEGER"), Some("INTEGER DEFAULT 41"), Some("TEXT DEFAULT 'x'"), Some("TEXT DEFAULT 5")][..]),
         vacuumed in any::<bool>(),
         columns in Just(columns),
     ) -> Written {
