@@ -5,7 +5,7 @@ import html
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Optional, Sequence, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from ._binary import PathLike, SyncReportError, run, sentence
 from ._report import command_line
@@ -56,11 +56,29 @@ def open_html(
     >>> page.path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    if output is None:
+    arguments = command_line((profile, *more), source_root, options)
+    if output is not None:
+        path = Path(output)
+    else:
         with tempfile.NamedTemporaryFile(prefix="sync-report-", suffix=".html", delete=False) as file:
-            output = file.name
-    ran = run(["--format", "html", "-o", output, *command_line((profile, *more), source_root, options)])
-    path = Path(output)
-    if not path.exists() or path.stat().st_size == 0:
-        raise SyncReportError(sentence(ran), ran.returncode)
+            path = Path(file.name)
+    try:
+        before = _state(path)
+        ran = run(["--format", "html", "-o", path, *arguments])
+        # Of a damaged export there is a page all the same. An older page at this path is none of it.
+        if ran.returncode < 0 or (ran.returncode > 0 and _state(path) == before):
+            raise SyncReportError(sentence(ran), ran.returncode)
+    except BaseException:
+        if output is None:
+            path.unlink()
+        raise
     return Page(path, height)
+
+
+def _state(path: Path) -> Optional[Tuple[int, int, int]]:
+    """What changes when a file is written anew; None where there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

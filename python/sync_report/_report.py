@@ -43,6 +43,7 @@ class Tables:
         self._folder = tempfile.TemporaryDirectory(prefix="sync-report-")
         ran = run(["--format", "parquet", "-o", self._folder.name, *arguments])
         if not self.waits.exists():
+            self._folder.cleanup()
             raise SyncReportError(sentence(ran), ran.returncode)
 
     @property

@@ -3,6 +3,7 @@ import ast
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import polars
@@ -80,6 +81,23 @@ def test_bad_input_is_an_error_with_a_sentence(tmp_path):
         assert error.value.code == 2
     with pytest.raises(sync_report.SyncReportError, match="--nonsense"):
         sync_report.report(SAMPLE, options=["--nonsense"])
+
+
+def test_a_call_that_fails_gives_no_page_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    old = tmp_path / "old.html"
+    old.write_text("the page of yesterday")
+    bad = tmp_path / "empty.sqlite"
+    bad.write_bytes(b"")
+    program = sync_report.binary()
+    for error, named in ((sync_report.SyncReportError, program), (OSError, str(tmp_path / "no-such-program"))):
+        monkeypatch.setenv("SYNC_REPORT_BIN", named)
+        for output in (None, old):
+            with pytest.raises(error):
+                sync_report.open_html(bad, output=output)
+    assert old.read_text() == "the page of yesterday"
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_name_that_looks_like_an_option_is_a_name(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ use crate::model::timeline::Budget;
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
-use crate::profile::parallel::join;
+use crate::profile::parallel::beside;
 use crate::profile::wanted::Wanted;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
@@ -196,12 +196,10 @@ impl CaptureAnalysis {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
-            let (drains, (next, most), draft) = std::thread::scope(|scope| {
-                let drafting = scope.spawn(|| Draft::new(profile, &devices, &found, &options.assumed));
-                let drains = drain::drains(profile, &devices, &found);
-                let next = bounds::following(profile, &devices, &found);
+            let draft = || Draft::new(profile, &devices, &found, &options.assumed);
+            let (draft, (drains, (next, most))) = beside(draft, || {
                 kernels = collectives::kernel_names(profile);
-                (drains, next, join(drafting))
+                (drain::drains(profile, &devices, &found), bounds::following(profile, &devices, &found))
             });
             (devices, (found, drains, next, most), draft)
         })?;

@@ -8,7 +8,7 @@ use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
 use crate::profile::ids::CallId;
-use crate::profile::parallel::join;
+use crate::profile::parallel::beside;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, Made, ProfileIx, SiteId, SiteIx};
 use crate::waits::Wait;
@@ -75,14 +75,13 @@ impl CaptureAnalysis {
         };
         let iterations = self.iterations.as_ref();
         let pace = program.learned.pace;
-        let costs = std::thread::scope(|scope| {
-            let costs = scope.spawn(|| Costs::new(profile, pace));
+        let mark = || {
             program.mark(&sites.iter().map(calls).collect::<TiVec<_, _>>());
             let taking = sites.iter_enumerated().filter(|(_, site)| takes(site));
             program.mark_beside(profile, &kernels, taking.map(|(site, found)| (site, calls(found))));
             self.narrow(&mut program, number, scenario);
-            join(costs)
-        });
+        };
+        let (costs, ()) = beside(|| Costs::new(profile, pace), mark);
         costs.mark(profile, &mut program);
         // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
         for found in sites {

@@ -3,6 +3,7 @@
 use super::args::SharedArgs;
 use super::export::export;
 use anyhow::{Result, bail};
+use rustc_hash::FxHashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -70,13 +71,12 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
         return Err(error);
     }
     // Given twice, its waits would count twice.
-    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut seen = FxHashSet::default();
     for path in &out.paths {
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        if seen.contains(&real) {
+        if !seen.insert(real) {
             bail!("{}: given twice; name each export once", path.display());
         }
-        seen.push(real);
     }
     Ok(out)
 }

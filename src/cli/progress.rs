@@ -50,10 +50,12 @@ fn bar() -> Option<Bar> {
     bar.set_style(style);
     bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
     let shown = bar.clone();
-    std::thread::spawn(move || {
+    let show = move || {
         std::thread::sleep(DELAY);
         shown.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-    });
+    };
+    // Without a thread to be had, there is no bar.
+    std::thread::Builder::new().spawn(show).ok()?;
     Some(Bar(bar))
 }
 

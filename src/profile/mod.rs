@@ -10,6 +10,7 @@ mod correlation;
 pub mod database;
 pub mod details;
 pub mod elsewhere;
+pub mod footer;
 mod getters;
 pub mod header;
 pub mod ids;
@@ -41,10 +42,10 @@ use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
-use parallel::join;
+use parallel::beside;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use strings::Strings;
 use syncs::Syncs;
 use target::Target;
@@ -100,11 +101,9 @@ impl Profile {
         let issued = &IssuedBy::new(|| ops.issued().chain(syncs.records()));
         let names = Names::read(&db, wanted)?;
         let calls = calls::Rows::read(&db, &Interest { names: &names, issued })?;
-        let (calls, mut ops) = std::thread::scope(|scope| {
-            let ordering = scope.spawn(|| ops.order());
-            let calls = Calls::new(calls, &db, &mut strings);
-            (calls, join(ordering))
-        });
+        let ops = Mutex::new(ops);
+        let order = || std::mem::take(&mut *ops.lock().unwrap_or_else(PoisonError::into_inner)).order();
+        let (mut ops, calls) = beside(order, || Calls::new(calls, &db, &mut strings));
         let calls = calls?;
         lacks.extend(lacks::absent(&db, &target, &calls, &ops));
         if let Some(pid) = only_process(&calls) {
@@ -133,11 +132,10 @@ impl Profile {
     pub fn with_nvtx<T>(&mut self, wanted: &Wanted, work: impl FnOnce(&Self) -> T) -> Result<T, InputError> {
         let (db, calls, registered) =
             (self.db.clone(), self.calls.clone(), std::mem::take(&mut self.registered));
-        let (nvtx, done) = std::thread::scope(|scope| {
-            let reading = scope.spawn(move || Nvtx::read(&db, &calls, wanted, &registered));
+        let read = || Nvtx::read(&db, &calls, wanted, &registered);
+        let (nvtx, done) = beside(read, || {
             self.join();
-            let done = work(self);
-            (join(reading), done)
+            work(self)
         });
         self.nvtx = nvtx?;
         Ok(done)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Does jobs on some threads; the results in their order.
 pub fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -12,8 +12,25 @@ pub fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + 
     done
 }
 
+/// Does one thing on a thread of its own, and the other here. Where the system has no thread to give (`ulimit -u`), both here.
+pub fn beside<A: Send, B>(one: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let thread = start(scope, &one);
+        let here = here();
+        (thread.map_or_else(&one, join), here)
+    })
+}
+
+/// A thread that does this; `None` where there is none to be had.
+pub fn start<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    work: impl FnOnce() -> T + Send + 's,
+) -> Option<ScopedJoinHandle<'s, T>> {
+    Builder::new().spawn_scoped(scope, work).ok()
+}
+
 /// What a thread came to.
-pub fn join<T>(thread: ScopedJoinHandle<T>) -> T {
+fn join<T>(thread: ScopedJoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -68,9 +85,7 @@ pub(super) fn joined<W, T: Send, S: Default + Send, E: Send>(
         }
     };
     std::thread::scope(|s| {
-        for _ in 1..threads.min(jobs) {
-            s.spawn(worker);
-        }
+        let _ = (1..threads.min(jobs)).try_for_each(|_| start(s, worker).map(drop));
         worker();
     });
     done.into_inner().unwrap_or_else(PoisonError::into_inner).all

@@ -15,13 +15,15 @@ use super::numbers::{self, Party};
 use crate::frame::sites::{Sites, capture, column};
 use crate::model::ranks::Rank;
 use crate::model::{ProfileInfo, Report, Warning};
+use crate::profile::footer::{self, guarded};
 use crate::whole::Whole;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use polars::prelude::{
     AnonymousScan, AnonymousScanArgs, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame,
-    NULL, NamedFrom, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
+    NULL, NamedFrom, PolarsError, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
     SortMultipleOptions, col, df, lit,
 };
+use polars_arrow::datatypes::ArrowDataType;
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
 use polars_io::parquet::write::{KeyValueMetadata, ParquetWriter};
@@ -210,21 +212,44 @@ pub(super) fn numbers_of(table: &DataFrame, name: &str) -> Result<Vec<i64>> {
 
 /// The table of ranks in a folder.
 fn read(folder: &Path) -> Result<DataFrame> {
-    let file = |name: &str| {
+    let table = |name: &str| {
         let path = folder.join(name);
-        File::open(&path).with_context(|| {
-            format!(
-                "{}: cannot be read; write it with: sync-report PROFILE --format parquet -o {}",
-                path.display(),
-                folder.display()
-            )
+        let whole =
+            || footer::open(&path).and_then(|(mut file, footer)| footer::check_pages(&mut file, &footer));
+        whole().and_then(|()| open(&path)).map_err(|error| {
+            let what =
+                if error.is::<std::io::Error>() { "cannot be read" } else { "is no table of sync-report" };
+            let command = format!("sync-report PROFILE --format parquet -o {}", folder.display());
+            anyhow!("{}: {what} ({error}); write it with: {command}", path.display())
         })
     };
-    let damaged = |name| format!("{}: is no table of sync-report", folder.join(name).display());
     for name in [SITES, COLLECTIVES] {
-        ParquetReader::new(file(name)?).schema().with_context(|| damaged(name))?;
+        drop(table(name)?);
     }
-    ParquetReader::new(file(RANKS)?).set_rechunk(true).finish().with_context(|| damaged(RANKS))
+    let ranks = table(RANKS)?;
+    let damaged = || format!("{}: is no table of sync-report", folder.join(RANKS).display());
+    guarded(|| Ok(ranks.set_rechunk(true).finish()?)).with_context(damaged)
+}
+
+/// A reader of a table that has columns of known types only.
+///
+/// # Errors
+/// Why not, as the end of a sentence.
+fn open(path: &Path) -> Result<ParquetReader<File>> {
+    let mut reader = ParquetReader::new(footer::open(path)?.0);
+    let schema = guarded(|| Ok(reader.schema()?))?;
+    match schema.iter_values().find(|field| !is_known(&field.dtype)) {
+        Some(field) => {
+            bail!("its column `{}` is of type {:?}, which no such table has", field.name, field.dtype)
+        }
+        None => Ok(reader),
+    }
+}
+
+/// Whether the tables written here have columns of this type. Of most others polars panics, at the latest when it joins or adds them.
+fn is_known(kind: &ArrowDataType) -> bool {
+    use ArrowDataType as T;
+    matches!(kind, T::Boolean | T::Int64 | T::Float64 | T::Utf8 | T::LargeUtf8 | T::Utf8View)
 }
 
 /// Tables below one another; those without columns left out.
@@ -329,8 +354,10 @@ impl Scan {
         Ok(LazyFrame::anonymous_scan(Arc::new(Self { files }), ScanArgsAnonymous::default())?)
     }
 
-    fn reader(path: &Path) -> PolarsResult<ParquetReader<File>> {
-        Ok(ParquetReader::new(File::open(path)?))
+    /// Runs what reads one of the files.
+    fn of<T>(path: &Path, read: impl FnOnce(ParquetReader<File>) -> PolarsResult<T>) -> PolarsResult<T> {
+        let read = open(path).and_then(|reader| guarded(|| Ok(read(reader)?)));
+        read.map_err(|error| PolarsError::ComputeError(format!("{}: {error:#}", path.display()).into()))
     }
 }
 
@@ -341,7 +368,7 @@ impl AnonymousScan for Scan {
 
     fn schema(&self, _: Option<usize>) -> PolarsResult<SchemaRef> {
         let Some(first) = self.files.first() else { return Ok(SchemaRef::default()) };
-        Ok(Arc::new(Schema::from_arrow_schema(&*Self::reader(first)?.schema()?)))
+        Self::of(first, |mut reader| Ok(Arc::new(Schema::from_arrow_schema(&*reader.schema()?))))
     }
 
     fn allows_projection_pushdown(&self) -> bool {
@@ -353,7 +380,7 @@ impl AnonymousScan for Scan {
             asked.with_columns.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
         let mut all: Option<DataFrame> = None;
         for path in &self.files {
-            let table = Self::reader(path)?.with_columns(columns.clone()).finish()?;
+            let table = Self::of(path, |reader| reader.with_columns(columns.clone()).finish())?;
             match &mut all {
                 Some(all) => drop(all.vstack_mut(&table)?),
                 None => all = Some(table),

@@ -10,7 +10,7 @@ use crate::frame::Waits;
 use crate::frame::sites::Sites as SiteRows;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
-use crate::profile::parallel::join;
+use crate::profile::parallel::beside;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
@@ -47,11 +47,8 @@ impl<'a> Assembler<'a> {
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
-        let (listed, profile, limits) = std::thread::scope(|scope| {
-            let limits = scope.spawn(|| doctor::warnings(found));
-            let profile = scope.spawn(|| sites.profile());
-            (sites.all(), join(profile), join(limits))
-        });
+        let (limits, (profile, listed)) =
+            beside(|| doctor::warnings(found), || beside(|| sites.profile(), || sites.all()));
         let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);

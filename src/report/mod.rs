@@ -15,10 +15,12 @@ use crate::analysis::{CaptureAnalysis, Options};
 use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
+use crate::profile::parallel::divided;
 use crate::vocabulary::ProfileIx;
 use assemble::Assembler;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::{Mutex, PoisonError};
 
 /// Reads and analyses all exports into one report. One of several that cannot be read or holds no CUDA calls is left out, with a
 /// warning.
@@ -75,14 +77,13 @@ pub fn run_keeping(
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
-    std::thread::scope(|scope| {
-        for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
-            let price = |(number, found): &mut (ProfileIx, CaptureAnalysis)| {
-                found.price(*number, &scenario, &each, false);
-            };
-            scope.spawn(move || some.iter_mut().for_each(price));
-        }
+    let priced: Vec<Mutex<_>> = exports.iter_mut().map(Mutex::new).collect();
+    divided(priced.len(), workers, |at| {
+        let mut export = priced[at].lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, found) = &mut **export;
+        found.price(*number, &scenario, &each, false);
     });
+    drop(priced);
     let mut assembler = Assembler::new(options, &scenario, paths.len());
     left_out.iter().for_each(|(path, error)| assembler.leave_out(path, error));
     for (_, found) in exports {

@@ -8,6 +8,7 @@
 //! An export takes a share of the budget from when its reading begins until the caller is done with it. One that is larger
 //! than all of it is read alone. Exports are begun in order, so the one that the caller waits for is always under way.
 
+use crate::profile::parallel::start;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -87,17 +88,19 @@ pub fn side_by_side<T: Send, E>(
     };
     std::thread::scope(|scope| {
         let _ended = Ended(&state, &changed);
-        let work = || {
-            while let Some(at) = begin() {
+        let next = || {
+            begin().map(|at| {
                 let result = catch_unwind(AssertUnwindSafe(|| read(at, &paths[at])));
                 lock().done[at] = Some(result);
                 changed.notify_all();
-            }
+            })
         };
-        for _ in 0..workers.min(paths.len()) {
-            scope.spawn(work);
-        }
+        let work = move || while next().is_some() {};
+        let started = (0..workers.min(paths.len())).map_while(|_| start(scope, work)).count();
         for (at, need) in needs.iter().enumerate() {
+            if started == 0 {
+                next();
+            }
             let mut held = lock();
             let result = loop {
                 match held.done[at].take() {

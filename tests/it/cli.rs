@@ -61,7 +61,7 @@ pub fn ran(command: &mut Command) -> Ran {
     let out = command.output().expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
     let ran = Ran {
-        code: out.status.code().expect("it was not killed by a signal"),
+        code: out.status.code().unwrap_or_else(|| panic!("a signal ended it: {}", text(out.stderr.clone()))),
         stdout: text(out.stdout),
         stderr: text(out.stderr),
     };

@@ -6,6 +6,7 @@ use crate::look::{self, options};
 use crate::{hostile, schemas};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use sync_report::analysis::Options;
 use sync_report::profile::database::{Cells, Database, Reading};
 
@@ -133,7 +134,7 @@ fn rows_are_the_same_by_either_reader() {
     }
     let db = open(&promises_less(&folders[1].join("wide.parquet"), 300_000), 2);
     let said = db.scan("wide", &COLUMNS, |row| row.int(0)).expect_err("a damaged table").to_string();
-    assert!(said.contains("37856 rows where 37855 are promised"), "in its second slice: {said}");
+    assert!(said.contains("300000 rows where 299999 are promised"), "{said}");
 }
 
 /// A table whose footer says one row less than there are; its folder.
@@ -200,6 +201,20 @@ fn what_is_no_export_gets_one_sentence() {
             }),
             [runtime, again],
         ),
+        ("deep_pqtdir", &with(&|_| folder::nested(10_000)), [runtime, again]),
+        (
+            "rows_pqtdir",
+            &|folder| folder::repeated(&folder.join(runtime), 3 << 20),
+            [runtime, "3145728 rows in"],
+        ),
+        (
+            "pipe_pqtdir",
+            &|folder| {
+                let pipe = Command::new("mkfifo").arg(folder.join("pipe.parquet")).status();
+                assert!(pipe.expect("mkfifo runs").success());
+            },
+            ["pipe.parquet", "no regular file"],
+        ),
     ] {
         let folder = copy(name, change);
         let ran = program(&[&folder]);
@@ -214,6 +229,17 @@ fn what_is_no_export_gets_one_sentence() {
     });
     let ran = program(&[&events]);
     assert!(ran.code == 2 && ran.stderr.contains("not an Nsight Systems export"), "{}", ran.stderr);
+}
+
+/// macOS puts a file of attributes beside each that it copies to a disk of another system.
+#[test]
+fn hidden_files_are_no_tables() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join("run_pqtdir");
+    folder::to_folder(&hostile::good(home.path()), &folder, SMALL);
+    let before = program(&[&folder]).good().stdout.clone();
+    fs::write(folder.join("._StringIds.parquet"), [0, 5, 22, 7]).expect("a file");
+    assert_eq!(program(&[&folder]).good().stdout, before);
 }
 
 /// A byte changed anywhere: a report or sentences.

@@ -12,7 +12,7 @@ use super::step::{GroupIx, Op, Rank, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, GlobalPid, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
-use crate::profile::parallel::join;
+use crate::profile::parallel::beside;
 use crate::profile::seek::seek;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
@@ -70,11 +70,10 @@ impl Draft {
             Self { issue, learned, origin, recorded, ends, follows, handed, late, enqueues, groups };
         let builder = Builder { profile, devices, draft: &draft };
         let mut learned = Learned::new(profile, waits, builder.sample(), assumed);
-        let (depth, handed) = std::thread::scope(|scope| {
-            let depth = scope.spawn(|| builder.depth(&learned));
-            let beside = follow::side_by_side(profile, &draft.issue);
-            (join(depth), follow::hand_over(profile, &draft.issue, &beside))
-        });
+        let (depth, handed) = beside(
+            || builder.depth(&learned),
+            || follow::hand_over(profile, &draft.issue, &follow::side_by_side(profile, &draft.issue)),
+        );
         learned.depth = depth;
         (draft.learned, draft.handed) = (learned, handed);
         draft

@@ -1,5 +1,6 @@
 //! Columns of a parquet file's row group, decoded.
 
+use crate::profile::footer::{check_column, is_flat};
 use crate::profile::seek::seek;
 use polars_arrow::array::{Array, BinaryViewArray, BooleanArray, PrimitiveArray};
 use polars_arrow::bitmap::Bitmap;
@@ -14,11 +15,8 @@ use polars_parquet::read::{
     BasicDecompressor, ColumnChunkMetadata, Filter, PageReader, PhysicalType, PrimitiveConvertedType,
     PrimitiveLogicalType, column_iter_to_arrays,
 };
-use std::cell::Cell;
 use std::io::Cursor;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
 /// A column of one row group.
 pub(super) struct Piece {
@@ -31,11 +29,6 @@ impl Piece {
     pub fn of(chunk: &ColumnChunkMetadata) -> Self {
         Self { at: chunk.byte_range(), compression: chunk.compression() }
     }
-}
-
-/// Whether each row has one value of a column, or none.
-pub(super) fn is_flat(column: &ColumnDescriptor) -> bool {
-    column.path_in_schema.len() == 1 && column.descriptor.max_rep_level == 0
 }
 
 /// The values of a column, as SQLite would have them.
@@ -142,21 +135,17 @@ impl Column {
             PhysicalType::ByteArray => ArrowDataType::BinaryView,
             _ => return Ok(Self::Nothing),
         };
-        let descriptor = column.descriptor.clone();
-        let of = PageMetaData::new(piece.at.start, rows as i64, piece.compression, descriptor);
-        let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX);
-        // One row more than there should be, so that pages which hold more than they promise are seen.
-        let filter = match taken {
-            Filter::Range(picked) if picked.end == rows => Filter::Range(picked.start..rows + 1),
-            other => other.clone(),
-        };
+        let of =
+            || PageMetaData::new(piece.at.start, rows as i64, piece.compression, column.descriptor.clone());
+        check_column(bytes.clone(), of(), rows)?;
+        let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of(), Vec::new(), usize::MAX);
         let rows = taken.num_rows(rows);
         let field = Field::new(kind.field_info.name.clone(), read_as, true);
         let (arrays, _) = column_iter_to_arrays(
             vec![BasicDecompressor::new(pages, Vec::new())],
             vec![kind],
             field,
-            Some(filter),
+            Some(taken.clone()),
         )?;
         let array = match <[_; 1]>::try_from(arrays) {
             Ok([array]) => array,
@@ -186,29 +175,6 @@ impl Column {
             Self::Nothing
         }
     }
-}
-
-thread_local! {
-    /// Whether a panic of this thread is a damaged file.
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs what reads the bytes of a file. polars' crate asserts where a file does not hold what it promises: such a panic is
-/// an error, and not printed.
-pub(super) fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !GUARDED.get() {
-                before(panic);
-            }
-        }));
-    });
-    GUARDED.set(true);
-    let done = catch_unwind(AssertUnwindSafe(read));
-    GUARDED.set(false);
-    done.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not hold what it promises")))
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl Pages {
 }
 
 /// Where the columns are, by the schema; `None` for a table that SQLite has to read: one with generated columns or
-/// defaults that are more than a number, with columns of floating point (whole numbers are stored as integers and read as
+/// defaults that are more than a number (or are one in a column of text), with columns of floating point (whole numbers are stored as integers and read as
 /// REAL), or without rowid.
 fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<Option<Vec<Place>>> {
     let mut info = connection.prepare(&format!("PRAGMA table_xinfo({})", quote(table)))?;
@@ -171,7 +171,10 @@ fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::R
             Some(text) => text.parse::<i64>().ok().map(Some),
         };
         let kind = kind.to_ascii_uppercase();
-        let float = ["REAL", "FLOA", "DOUB"].iter().any(|f| kind.contains(f)) && !kind.contains("INT");
+        let is = |words: [&str; 3]| words.iter().any(|word| kind.contains(word)) && !kind.contains("INT");
+        let float = is(["REAL", "FLOA", "DOUB"]);
+        // A number that SQLite hands out as a text.
+        let default = default.filter(|number| number.is_none() || !is(["CHAR", "CLOB", "TEXT"]));
         let is_asked = columns.contains(&name.as_str());
         let Some(default) = default.or((!is_asked).then_some(None)) else { return Ok(None) };
         if row.get::<_, i64>(6)? != 0 || (float && is_asked) || name.eq_ignore_ascii_case("rowid") {

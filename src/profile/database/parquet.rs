@@ -18,17 +18,18 @@
 //! Reads, no memory map: a file that shrinks meanwhile is an error and no signal. Cost: a copy of each piece of the file that
 //! is asked for, and its decoding.
 
-use super::column::{Column, Piece, Row, guarded, is_flat};
+use super::column::{Column, Piece, Row};
 use super::{Cells, Each, Parts, ReadPart, Source};
 use crate::error::InputError;
 use crate::profile::commands;
+use crate::profile::footer::{self, guarded};
 use crate::profile::header::io_error;
 use crate::profile::parallel::parallel;
 use polars_arrow::bitmap::MutableBitmap;
 use polars_buffer::Buffer;
 use polars_parquet::parquet::metadata::ColumnDescriptor;
 use polars_parquet::parquet::statistics::Statistics;
-use polars_parquet::read::{ColumnChunkMetadata, Filter as Taken, read_metadata};
+use polars_parquet::read::{ColumnChunkMetadata, Filter as Taken};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -89,8 +90,11 @@ impl Folder {
     pub fn open(path: &Path, threads: usize) -> Result<Self, InputError> {
         let mut files: Vec<PathBuf> = Vec::new();
         for entry in path.read_dir().map_err(|e| io_error(path, &e))? {
-            let file = entry.map_err(|e| io_error(path, &e))?.path();
-            if file.extension().is_some_and(|e| e == "parquet") {
+            let entry = entry.map_err(|e| io_error(path, &e))?;
+            let file = entry.path();
+            // What begins with a dot is no table: macOS puts `._NAME.parquet` beside each file that it copies to other disks.
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if !hidden && file.extension().is_some_and(|e| e == "parquet") {
                 files.push(file);
             }
         }
@@ -146,28 +150,18 @@ impl Folder {
 
 impl Table {
     fn open(path: &Path) -> Result<Self, InputError> {
-        let io = |e: std::io::Error| io_error(path, &e);
-        let mut file = File::open(path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        if length == 0 {
+        if path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
             return Err(InputError::Empty(path.to_owned(), export(path)));
         }
-        let footer = guarded(|| Ok(read_metadata(&mut file)?)).map_err(|e| damaged(path, &e))?;
+        let (file, footer) = footer::open(path).map_err(|e| match e.downcast_ref() {
+            Some(e) => io_error(path, e),
+            None => damaged(path, &e),
+        })?;
         let columns = footer.schema().columns().to_vec();
         let (mut rows, mut pieces, mut zones) = (Vec::new(), Vec::new(), Vec::new());
         for group in &footer.row_groups {
-            if group.num_rows() > i32::MAX as usize {
-                return Err(damaged(path, &"a row group has more rows than any"));
-            }
             rows.push(group.num_rows());
-            for chunk in group.parquet_columns() {
-                let (piece, values) = (Piece::of(chunk), usize::try_from(chunk.num_values()).ok());
-                if piece.at.end > length || (is_flat(chunk.descriptor()) && values != Some(group.num_rows()))
-                {
-                    return Err(damaged(path, &"a column does not end where it should"));
-                }
-                pieces.push(piece);
-            }
+            pieces.extend(group.parquet_columns().iter().map(Piece::of));
             let first = group.parquet_columns().first();
             zones.push(first.and_then(|chunk| zone(chunk, &footer.footer_buf)).unwrap_or(ANYTHING));
         }

@@ -44,9 +44,12 @@ pub(super) fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connecti
     } else {
         Connection::open_with_flags(path, flags)?
     };
-    // What the file's schema says (views, defaults) is not trusted to call functions.
+    // What the file's schema says (views, defaults) is not trusted to call functions. A damaged page is an error wherever its cells
+    // point: without the check, what SQLite reads beyond them depends on what lies in memory.
     // One read transaction: without it each of many thousand look-ups would lock and check for journals anew.
-    connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN;")?;
+    connection.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON; BEGIN;",
+    )?;
     Ok(connection)
 }
 

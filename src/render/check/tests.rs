@@ -24,6 +24,26 @@ fn sample() -> CheckReport {
     check(&sample::sample(), &Default::default(), &rules).expect("an outcome")
 }
 
+/// Names come from the profiled program: none may reorder or hide what stands beside it.
+#[test]
+fn junit_shows_what_would_not_be_seen() {
+    let mut report = sample();
+    let hidden = "\u{202e}\u{200b}\u{2066}";
+    report.program += hidden;
+    report.rules.iter_mut().for_each(|rule| *rule += hidden);
+    for breach in &mut report.breaches {
+        breach.what += hidden;
+        breach.breaks.iter_mut().for_each(|rule| *rule += hidden);
+        if let Some(at) = breach.site.as_mut().and_then(|site| site.location.as_mut()) {
+            at.file += hidden;
+            at.function += hidden;
+        }
+    }
+    let repository = Repository::new("/nowhere".into(), Vec::new());
+    let said = sample::printed(|out| junit::write(&report, &repository, out));
+    assert!(!said.contains(['\u{202e}', '\u{200b}', '\u{2066}']) && said.contains(r"\u{202e}"), "{said}");
+}
+
 /// In a pipe and as Markdown.
 #[test]
 fn for_people() {

@@ -97,3 +97,23 @@ fn column(name: &str, kind: &str, values: Vec<Value>) -> Column {
     };
     series.into()
 }
+
+/// A parquet file of no rows, whose only column is so many levels deep.
+pub fn nested(levels: usize) -> Vec<u8> {
+    const GROUP: &[u8] = &[0x35, 2, 0x18, 1, b'a', 0x15, 2, 0];
+    const LEAF: &[u8] = &[0x15, 4, 0x25, 2, 0x18, 1, b'x', 0];
+    let count = (0..3).map(|i| ((levels + 1) >> (7 * i)) as u8 & 0x7F | if i < 2 { 0x80 } else { 0 });
+    let mut footer = vec![0x15, 2, 0x19, 0xFC];
+    footer.extend(count);
+    footer.extend(GROUP.repeat(levels));
+    footer.extend([LEAF, &[0x16, 0, 0x19, 0x0C, 0]].concat());
+    let length = u32::try_from(footer.len()).expect("a small footer").to_le_bytes();
+    [b"PAR1", &footer[..], &length, b"PAR1"].concat()
+}
+
+/// Replaces a table by one row, so many times.
+pub fn repeated(path: &Path, rows: usize) {
+    let column = |name: &str| Column::from(Series::new(name.into(), vec![7_i64; rows]));
+    let columns = ["start", "end", "correlationId"].map(column).into();
+    write(&mut DataFrame::new(rows, columns).expect("columns of one length"), path, LARGE);
+}

@@ -1,6 +1,10 @@
 //! Tables of ranks: written apart, merged in any order and any number of steps.
 
 use super::*;
+use crate::export::folder::{GROUP, write};
+use polars::prelude::{DataType, NamedFrom, Series};
+use polars_io::SerReader;
+use polars_io::parquet::read::ParquetReader;
 
 /// A folder of tables for each rank, in one that is made with the first, as `srun` writes them.
 fn tables(folder: &Path, ranks: usize) -> Vec<PathBuf> {
@@ -99,4 +103,51 @@ fn bad_results_get_a_sentence() {
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
     let empty = tempfile::tempdir().expect("a folder");
     merged(&[empty.path()], &[]).refused("");
+}
+
+/// A byte changed anywhere: a report or sentences.
+#[test]
+fn damaged_tables_never_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = tables(folder.path(), 2);
+    for table in ["ranks", "sites", "collectives"] {
+        let file = all[1].join(format!("{table}.parquet"));
+        let whole = fs::read(&file).expect("a table");
+        // Most of what can go wrong is in the footer, at the end.
+        for at in (0..12).map(|i| i * whole.len() / 12).chain((1..14).map(|i| whole.len() - 23 * i)) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x15;
+            fs::write(&file, &bytes).expect("a changed table");
+            let ran = merged(&all, &["--format", "json", "-q"]);
+            assert!(matches!(ran.code, 0 | 2), "{table}, byte {at}: {}", ran.stderr);
+        }
+        fs::write(&file, &whole).expect("the table");
+    }
+}
+
+/// Tables that another program has written anew: what polars cannot take is refused before it does.
+#[test]
+fn columns_of_foreign_types_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = tables(folder.path(), 1);
+    for table in ["ranks", "sites", "collectives"] {
+        let file = all[0].join(format!("{table}.parquet"));
+        let whole = fs::read(&file).expect("a table");
+        let open = fs::File::open(&file).expect("a table");
+        let rows = ParquetReader::new(open).finish().expect("rows");
+        let bytes: Vec<&[u8]> = vec![b"x"; rows.height()];
+        let pids = rows.column("pid").expect("a column").cast(&DataType::UInt64).expect("numbers");
+        for column in [pids, Series::new("more".into(), bytes).into()] {
+            let mut changed = rows.clone();
+            let name = column.name().to_string();
+            changed.with_column(column).expect("a column of one length");
+            write(&mut changed, &file, GROUP);
+            let to = folder.path().join("merged");
+            let ran = merged(&all, &["--format", "parquet", "-o", &to.display().to_string()]);
+            ran.refused(&format!(
+                "{table}.parquet: is no table of sync-report (its column `{name}` is of type"
+            ));
+        }
+        fs::write(&file, &whole).expect("the table");
+    }
 }

@@ -226,6 +226,37 @@ fn bombs_end_soon() {
     }
 }
 
+/// Where the parser recovers from an error, a tree may be deeper than the tokens promise. In every mix of these words it is walked,
+/// dropped or refused, in the 2 MiB stack of a test thread.
+#[test]
+fn no_mix_of_words_makes_a_tree_too_deep() {
+    const WORDS: [&str; 14] = [
+        "1, ",
+        "yield 1, ",
+        "await ",
+        "- ",
+        "a ** ",
+        "lambda a, b: ",
+        "(",
+        "{1: ",
+        "f'{a:{",
+        "x if y else ",
+        "a := ",
+        "if a: ",
+        "for a in b, ",
+        "\n",
+    ];
+    const COUNT: usize = 2000;
+    for first in WORDS {
+        for second in WORDS {
+            let source = format!("x = {}\n", [first, second].concat().repeat(COUNT));
+            let (found, reasons) = finding(source.as_bytes(), 1);
+            let why = format!("{first:?} {second:?}: {reasons:?}");
+            assert!(!matches!(found, Finding::NoSource) || reasons == ["nested too deeply"], "{why}");
+        }
+    }
+}
+
 /// The deepest trees that are let through must fit the 2 MiB stack of a test thread.
 #[test]
 fn the_deepest_trees_let_through_are_walked() {

@@ -1,5 +1,6 @@
 //! One Python file: decoded, bounded, parsed.
 
+use super::nodes;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{AnyNodeRef, ModModule, PySourceType};
 use ruff_python_parser::{Mode, Parsed, lexer, parse_unchecked_source};
@@ -13,6 +14,10 @@ const MAX_INDENTS: usize = 100;
 /// Operators, brackets and keywords that can nest inside one another in one logical line. A long sum is a left-leaning tree
 /// as deep as it has terms, and both dropping and walking a tree recurse: this keeps them inside a 2 MiB stack.
 const MAX_DEPTH: usize = 400;
+/// Nodes above one another in a tree: statements and expressions together, whatever the tokens promised.
+const MAX_NODES: usize = 1000;
+/// Why a file is refused that exceeds one of these.
+const TOO_DEEP: &str = "nested too deeply";
 
 /// A parsed Python file.
 #[derive(Debug)]
@@ -43,6 +48,11 @@ impl Source {
         };
         check_depth(&text)?;
         let parsed = parse_unchecked_source(&text, PySourceType::Python);
+        if is_too_deep(parsed.syntax().into()) {
+            // Dropping a tree recurses as walking does. Few files are refused, and none twice.
+            std::mem::forget(parsed);
+            return Err(TOO_DEEP);
+        }
         let lines = LineIndex::from_source_text(&text);
         Ok(Self { text, parsed, lines, exact })
     }
@@ -105,11 +115,23 @@ impl Source {
     }
 }
 
-/// Bounds the depth of the tree that the parser would build, from the tokens alone.
+/// Whether a tree is deeper than it may be. The parser itself grows its stack; where it recovers from an error, it builds other trees
+/// than the tokens promise.
+fn is_too_deep(module: AnyNodeRef) -> bool {
+    let mut deepest = 0;
+    nodes::walk(&[module], &mut |path| {
+        deepest = deepest.max(path.len());
+        deepest <= MAX_NODES
+    });
+    deepest > MAX_NODES
+}
+
+/// Bounds the depth of the tree that the parser would build, from the tokens alone: a deep tree takes gigabytes to be built.
 ///
 /// Every level of an expression costs at least one token that is not a name, a literal or a comma, so the number of those
 /// tokens since the last comma (at each open bracket, summed) is an upper bound of the depth: `f(a, -b)` counts one for the
-/// call and one for the minus. A comma does not end a lambda (`lambda a, b: …`), so those stay counted to the end of the line.
+/// call and one for the minus. A comma does not end a lambda (`lambda a, b: …`) or a `yield a, b`, so those stay counted to the end of
+/// the line.
 /// One pass over the tokens, no recursion.
 fn check_depth(text: &str) -> Result<(), &'static str> {
     use TokenKind as T;
@@ -137,11 +159,11 @@ fn check_depth(text: &str) -> Result<(), &'static str> {
                 if top > 0
                     && let Some(closed) = open.pop()
                 {
-                    depth -= closed.tokens + closed.lambdas;
+                    depth -= closed.tokens + closed.over_commas;
                 }
             }
-            T::Lambda => {
-                open[top].lambdas += 1;
+            T::Lambda | T::Yield => {
+                open[top].over_commas += 1;
                 depth += 1;
             }
             kind if nests(kind) => {
@@ -151,16 +173,16 @@ fn check_depth(text: &str) -> Result<(), &'static str> {
             _ => {}
         }
         if open.len() > MAX_BRACKETS || indents > MAX_INDENTS || depth > MAX_DEPTH {
-            return Err("nested too deeply");
+            return Err(TOO_DEEP);
         }
     }
 }
 
-/// Nesting tokens since the last comma, and lambdas, inside one open bracket.
+/// Nesting tokens since the last comma, and those that commas do not end, inside one open bracket.
 #[derive(Default)]
 struct Level {
     tokens: usize,
-    lambdas: usize,
+    over_commas: usize,
 }
 
 /// Whether a token can add a level to the tree.

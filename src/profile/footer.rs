@@ -1,0 +1,242 @@
+//! Opening a parquet file safely: what polars reads of it recurses over its schema, and asserts what it expects.
+
+use anyhow::{Context, Result, bail};
+use polars_buffer::Buffer;
+use polars_parquet::parquet::metadata::ColumnDescriptor;
+use polars_parquet::parquet::page::CompressedPage;
+use polars_parquet::parquet::read::PageMetaData;
+use polars_parquet::read::{FileMetadata, PageReader, read_metadata};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Once;
+
+/// Levels of columns inside columns. Nobody's tables have more than a few.
+const MAX_DEPTH: usize = 64;
+/// What rows are taken for damage: so many, and more to a byte of the file than times that differ can be packed into. A report keeps
+/// some 26 bytes of a row, so that a file of a few megabytes could take all memory.
+const MANY_ROWS: u64 = 1 << 20;
+const ROWS_PER_BYTE: u64 = 2;
+/// What a file ends with: the length of the footer, and `PAR1`.
+const END: u64 = 8;
+
+/// Opens a parquet file whose footer keeps what it promises, so far as the footer itself tells.
+///
+/// # Errors
+/// Why not, as the end of a sentence.
+pub fn open(path: &Path) -> Result<(File, FileMetadata)> {
+    // Before opening: a pipe would wait for its writer.
+    if !path.metadata()?.is_file() {
+        bail!("it is no regular file");
+    }
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let bytes = bytes(&mut file, length)?;
+    Thrift(&bytes).file().context("its footer is damaged, or its columns nest too deeply")?;
+    let footer = guarded(|| Ok(read_metadata(&mut file)?))?;
+    let mut rows = 0;
+    for group in &footer.row_groups {
+        if group.num_rows() > i32::MAX as usize {
+            bail!("a row group has more rows than any");
+        }
+        rows += group.num_rows() as u64;
+        for chunk in group.parquet_columns() {
+            let values = usize::try_from(chunk.num_values()).ok();
+            let is_whole = !is_flat(chunk.descriptor()) || values == Some(group.num_rows());
+            if chunk.byte_range().end > length || !is_whole {
+                bail!("a column does not end where it should");
+            }
+        }
+    }
+    if footer.num_rows as u64 != rows || (rows > MANY_ROWS && rows / ROWS_PER_BYTE > length) {
+        bail!("it promises {} rows in {length} bytes", rows.max(footer.num_rows as u64));
+    }
+    Ok((file, footer))
+}
+
+/// Checks the pages of a table's columns, as [`check_column`] does.
+pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
+    for group in &footer.row_groups {
+        for chunk in group.parquet_columns().iter().filter(|chunk| is_flat(chunk.descriptor())) {
+            let at = chunk.byte_range();
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(at.start))?;
+            Read::by_ref(file).take(at.end - at.start).read_to_end(&mut bytes)?;
+            guarded(|| check_column(Buffer::from_vec(bytes), chunk.into(), group.num_rows()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that pages hold no more than the `rows` of their column. polars takes memory for as many as a page promises.
+pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<()> {
+    let mut found: usize = 0;
+    for page in PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX) {
+        if let CompressedPage::Data(page) = page? {
+            found = found.saturating_add(page.num_values());
+        }
+        if found > rows {
+            bail!("{found} rows where {rows} are promised");
+        }
+    }
+    Ok(())
+}
+
+/// Whether each row has one value of a column, or none.
+pub fn is_flat(column: &ColumnDescriptor) -> bool {
+    column.path_in_schema.len() == 1 && column.descriptor.max_rep_level == 0
+}
+
+/// The bytes of the footer.
+fn bytes(file: &mut File, length: u64) -> Result<Vec<u8>> {
+    let mut end = [0; END as usize];
+    let ends = length.checked_sub(END).context("it is no parquet file")?;
+    file.seek(SeekFrom::Start(ends))?;
+    file.read_exact(&mut end)?;
+    let [a, b, c, d, magic @ ..] = end;
+    let start = ends.checked_sub(u32::from_le_bytes([a, b, c, d]).into());
+    let start = start.filter(|_| magic == *b"PAR1").context("it is no parquet file")?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut footer = Vec::new();
+    file.take(ends - start).read_to_end(&mut footer)?;
+    Ok(footer)
+}
+
+/// Bytes of Thrift's compact protocol, up to where its schema has been seen to be shallow.
+struct Thrift<'a>(&'a [u8]);
+
+/// Types of values in it.
+const I32: u8 = 5;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+impl Thrift<'_> {
+    /// Goes through a `FileMetaData`; `None` where it is none, or its schema is too deep.
+    fn file(&mut self) -> Option<()> {
+        self.fields(&mut |bytes, field, kind| match (field, kind) {
+            (2, LIST) => bytes.schema(),
+            (2, _) => None,
+            _ => bytes.skip(kind, MAX_DEPTH),
+        })
+    }
+
+    /// A list of `SchemaElement`: a tree, each node before its children.
+    fn schema(&mut self) -> Option<()> {
+        let (count, kind) = self.list()?;
+        // Children that are still to come, of each node that is open.
+        let mut open: Vec<u64> = Vec::new();
+        for _ in 0..count {
+            let mut children = 0;
+            (kind == STRUCT).then_some(())?;
+            self.fields(&mut |bytes, field, kind| match (field, kind) {
+                (5, I32) => {
+                    children = bytes.varint()? / 2;
+                    Some(())
+                }
+                (5, _) => None,
+                _ => bytes.skip(kind, MAX_DEPTH),
+            })?;
+            while open.pop_if(|left| *left == 0).is_some() {}
+            if let Some(left) = open.last_mut() {
+                *left -= 1;
+            }
+            if children > 0 {
+                open.push(children);
+            }
+            (open.len() <= MAX_DEPTH).then_some(())?;
+        }
+        Some(())
+    }
+
+    /// Hands on the number and type of each field of a structure, whose value `each` goes past.
+    fn fields(&mut self, each: &mut dyn FnMut(&mut Self, u64, u8) -> Option<()>) -> Option<()> {
+        let mut field = 0;
+        loop {
+            let head = self.byte()?;
+            if head & 15 == 0 {
+                return Some(());
+            }
+            field = if head >> 4 == 0 { self.varint()? / 2 } else { field + u64::from(head >> 4) };
+            each(self, field, head & 15)?;
+        }
+    }
+
+    /// Length of a list, and the type of what is in it.
+    fn list(&mut self) -> Option<(u64, u8)> {
+        let head = self.byte()?;
+        let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+        Some((count, head & 15))
+    }
+
+    /// Goes past a value.
+    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+        let below = depth.checked_sub(1)?;
+        match kind {
+            1 | 2 => {}
+            3 => drop(self.byte()?),
+            4..=6 => drop(self.varint()?),
+            7 => self.past(8)?,
+            8 => {
+                let length = self.varint()?;
+                self.past(length)?;
+            }
+            LIST | 10 => {
+                let (count, kind) = self.list()?;
+                // A truth value in a list takes a byte.
+                let kind = if kind <= 2 { 3 } else { kind };
+                (0..count).try_for_each(|_| self.skip(kind, below))?;
+            }
+            STRUCT => self.fields(&mut |bytes, _, kind| bytes.skip(kind, below))?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn past(&mut self, count: u64) -> Option<()> {
+        self.0 = self.0.get(usize::try_from(count).ok()?..)?;
+        Some(())
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+thread_local! {
+    /// Whether a panic of this thread is a damaged file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what reads the bytes of a file. polars' crate asserts where a file does not hold what it promises: such a panic is
+/// an error, and not printed.
+pub fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                before(panic);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let done = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    done.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not hold what it promises")))
+}
