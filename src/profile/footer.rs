@@ -12,6 +12,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Levels of columns inside columns. Nobody's tables have more than a few.
 const MAX_DEPTH: usize = 64;
@@ -222,6 +223,8 @@ thread_local! {
     /// Whether a panic of this thread is a damaged file.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
+/// Reads under way that polars may divide among threads of its own.
+static GUARDS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs what reads the bytes of a file. polars' crate asserts where a file does not hold what it promises: such a panic is
 /// an error, and not printed.
@@ -230,13 +233,17 @@ pub fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !GUARDED.get() {
+            let helps = || std::thread::current().name().is_some_and(|name| name.starts_with("polars"));
+            let guarded = GUARDED.get() || (helps() && GUARDS.load(Ordering::Relaxed) > 0);
+            if !guarded {
                 before(panic);
             }
         }));
     });
     GUARDED.set(true);
+    GUARDS.fetch_add(1, Ordering::Relaxed);
     let done = catch_unwind(AssertUnwindSafe(read));
+    GUARDS.fetch_sub(1, Ordering::Relaxed);
     GUARDED.set(false);
     done.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not hold what it promises")))
 }

@@ -72,6 +72,8 @@ pub struct Profile {
     pub nvtx: Nvtx,
     /// The call that issued each op, where the export holds it; empty until [`Profile::with_nvtx`].
     issuer: TiVec<OpId, Option<CallId>>,
+    /// Ids of names that say that the host may see what kernels write without a copy.
+    pub sharing: Vec<i64>,
     /// Texts of wanted ranges, until [`Profile::with_nvtx`].
     registered: Vec<FxHashSet<i64>>,
     /// What the export should hold and does not.
@@ -121,6 +123,7 @@ impl Profile {
             nvtx: Nvtx::default(),
             lacks,
             issuer: TiVec::new(),
+            sharing: names.sharing.into_iter().collect(),
             registered: names.ranges,
         })
     }

@@ -18,12 +18,25 @@ pub struct Wanted<'a> {
     pub is_named: fn(&[u8], &str) -> bool,
 }
 
+/// What says that the host may see what kernels write without a copy: managed and mapped memory, MPI, which reads device buffers
+/// by itself.
+const SHARES: &[&str] = &[
+    "cudaMallocManaged",
+    "cuMemAllocManaged",
+    "cudaHostGetDevicePointer",
+    "cuMemHostGetDevicePointer",
+    "MPI_",
+    "__managed__",
+];
+
 /// Ids of the strings that name what is wanted.
 pub struct Names {
     /// Calls that may wait, with and without suffix.
     pub waiting: FxHashSet<i64>,
     /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
+    /// What begins as one of [`SHARES`].
+    pub sharing: FxHashSet<i64>,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
 }
@@ -36,13 +49,14 @@ impl Names {
     pub fn read(db: &Database, wanted: &Wanted) -> Result<Self, InputError> {
         let waits = |text: &[u8]| api(text).is_some_and(wanted.may_wait);
         let is_getter = |text: &[u8]| api(text) == Some(GETTER);
+        let shares = |text: &[u8]| SHARES.iter().any(|begin| text.starts_with(begin.as_bytes()));
         let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
         let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
-        let mut tests: Vec<Test> = vec![&waits, &is_getter];
+        let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares];
         tests.extend(ranges.iter().map(|range| range as Test));
         let mut ids = ids_of(db, &tests)?.into_iter();
         let mut next = || ids.next().unwrap_or_default();
-        Ok(Self { waiting: next(), getters: next(), ranges: ids.collect() })
+        Ok(Self { waiting: next(), getters: next(), sharing: next(), ranges: ids.collect() })
     }
 }
 

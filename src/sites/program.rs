@@ -7,9 +7,7 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::database::Cells;
 use crate::profile::ids::{GlobalPid, OpId, ThreadIx};
-use crate::profile::strings::clean;
 use crate::text::Names;
 use crate::vocabulary::HostMemory;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -187,18 +185,9 @@ fn is_python(text: &str) -> bool {
 }
 
 /// The first name among the export's strings that says that the host may see what kernels write.
-fn shared(profile: &Profile) -> Result<Option<Arc<str>>, InputError> {
-    const CALLS: &[&str] = &[
-        "cudaMallocManaged",
-        "cuMemAllocManaged",
-        "cudaHostGetDevicePointer",
-        "cuMemHostGetDevicePointer",
-        "MPI_",
-        "__managed__",
-    ];
-    let says = |text: &[u8]| CALLS.iter().any(|call| text.starts_with(call.as_bytes()));
-    let name = |row: &Cells| row.bytes(0).filter(|text| says(text)).map(clean);
-    Ok(profile.db.scan("StringIds", &["value"], name)?.into_iter().min())
+fn shared(profile: &mut Profile) -> Result<Option<Arc<str>>, InputError> {
+    profile.strings.fetch(&profile.db, profile.sharing.iter().copied())?;
+    Ok(profile.sharing.iter().filter_map(|&id| profile.strings.get(id).cloned()).min())
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ impl Chosen {
 /// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
 fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteIx, Change>) -> Vec<SiteIx> {
     let worth = |s: SiteIx| {
-        let price = &found.prices.sites[s];
+        let price = found.prices.sites.get(s).copied().unwrap_or_default();
         if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
     };
     let avoidable = |s: &SiteIx| found.change_of(&found.sites[*s], fixes.get(s).copied()).1;
