@@ -35,7 +35,7 @@ pub struct Names {
     pub waiting: FxHashSet<i64>,
     /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
-    /// What begins as one of [`SHARES`].
+    /// What says that the host may see what kernels write without a copy: managed and mapped memory, MPI.
     pub sharing: FxHashSet<i64>,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
