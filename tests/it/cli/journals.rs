@@ -3,6 +3,7 @@
 use super::*;
 use rusqlite::Connection;
 use std::fs;
+use std::path::PathBuf;
 
 const MORE: &str = "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME
     SELECT start + 100000, end + 100000, eventClass, globalTid, correlationId + 1000, nameId, returnValue, callchainId
@@ -14,18 +15,41 @@ fn waits(path: &Path) -> u64 {
 }
 
 /// An export in WAL mode, rows that were not checkpointed yet in the `-wal` beside it.
-fn with_wal(folder: &Path) -> std::path::PathBuf {
+fn with_wal(folder: &Path) -> PathBuf {
     let (source, path) = (folder.join("live.sqlite"), folder.join("copy.sqlite"));
     fs::copy(hostile::good(folder), &source).expect("a copy");
     let db = Connection::open(&source).expect("the export");
     db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).expect("WAL mode");
     db.execute_batch("PRAGMA wal_autocheckpoint = 0").expect("no checkpoints");
     db.execute_batch(MORE).expect("rows");
-    for suffix in ["", "-wal"] {
-        let of = |p: &Path| format!("{}{suffix}", p.display());
-        fs::copy(of(&source), of(&path)).expect("a copy while it is open");
-    }
+    copy_open(&source, &path, "-wal");
     path
+}
+
+/// An export whose writer died in the middle of a transaction.
+fn with_hot_journal(folder: &Path) -> PathBuf {
+    let (source, path) = (folder.join("writing.sqlite"), folder.join("hot.sqlite"));
+    fs::copy(hostile::good(folder), &source).expect("a copy");
+    let db = Connection::open(&source).expect("the export");
+    // Pages reach the file before the commit, as in a transaction larger than the cache.
+    db.execute_batch(&format!("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; {MORE}; {MORE};"))
+        .expect("rows");
+    for _ in 0..8 {
+        db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+            .expect("rows");
+    }
+    copy_open(&source, &path, "-journal");
+    let journal = state(&folder.join("hot.sqlite-journal"));
+    assert!(journal.is_some_and(|s| s.0.len() > 512 && s.0[0] != 0), "the journal is hot");
+    path
+}
+
+/// Copies an export, and the file of that ending beside it, while SQLite has both open.
+fn copy_open(source: &Path, path: &Path, suffix: &str) {
+    for suffix in ["", suffix] {
+        let of = |p: &Path| format!("{}{suffix}", p.display());
+        fs::copy(of(source), of(path)).expect("a copy while it is open");
+    }
 }
 
 #[test]
@@ -65,22 +89,8 @@ fn a_wal_in_a_read_only_directory_is_not_left_out_silently() {
 #[test]
 fn a_hot_journal_means_an_unfinished_export() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (source, path) = (folder.path().join("live.sqlite"), folder.path().join("copy.sqlite"));
-    fs::copy(hostile::good(folder.path()), &source).expect("a copy");
-    let db = Connection::open(&source).expect("the export");
-    // Pages reach the file before the commit, as in a transaction larger than the cache.
-    db.execute_batch(&format!("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; {MORE}; {MORE};"))
-        .expect("rows");
-    for _ in 0..8 {
-        db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME")
-            .expect("rows");
-    }
-    for suffix in ["", "-journal"] {
-        fs::copy(format!("{}{suffix}", source.display()), format!("{}{suffix}", path.display()))
-            .expect("a copy");
-    }
-    let journal = folder.path().join("copy.sqlite-journal");
-    assert!(state(&journal).is_some_and(|s| s.0.len() > 512 && s.0[0] != 0), "the journal is hot");
+    let path = with_hot_journal(folder.path());
+    let journal = folder.path().join("hot.sqlite-journal");
     let before = (state(&path), state(&journal));
     let ran = program(&[&path]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
@@ -105,19 +115,7 @@ fn a_link_leads_to_the_journals_of_its_file() {
         assert_eq!(waits(&at("elsewhere/deep/../..").join("elsewhere").join(name)), whole, "{name}");
     }
     // Half of a transaction is refused through a link, too.
-    let (source, hot) = (at("live2.sqlite"), at("hot.sqlite"));
-    fs::copy(hostile::good(folder.path()), &source).expect("a copy");
-    let db = Connection::open(&source).expect("the export");
-    let spilled = format!("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; {MORE}; {MORE}; {MORE};");
-    db.execute_batch(&spilled).expect("rows");
-    for _ in 0..8 {
-        db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME")
-            .expect("rows");
-    }
-    for suffix in ["", "-journal"] {
-        fs::copy(format!("{}{suffix}", source.display()), format!("{}{suffix}", hot.display()))
-            .expect("a copy");
-    }
+    let hot = with_hot_journal(folder.path());
     std::os::unix::fs::symlink(&hot, at("elsewhere/hot.sqlite")).expect("a link");
     let ran = program(&[&at("elsewhere/hot.sqlite")]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);

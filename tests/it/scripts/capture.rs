@@ -1,0 +1,351 @@
+//! `scripts/capture.sh`, with a program in the place of nsys.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+/// Records its arguments and the program's environment beside itself, and leaves the files that nsys would. Files beside it say
+/// what it does: `records` the kind of recording, `status` what `nsys status` prints, `runs` that the program runs,
+/// `exit` its exit status, `broken` that its export is no database.
+const FAKE_NSYS: &str = r#"#!/bin/bash
+here=$(dirname "$0")
+printf '%s\n' "$*" >>"$here/arguments"
+for word in "$@"; do case $word in --output=*) output=${word#*=} ;; esac; done
+case "$*" in
+  *--help*) echo "  --include-json=" ;;
+  status*) cat "$here/status" 2>/dev/null || echo "CPU Profiling Environment (process-tree): OK" ;;
+  profile*)
+    env -0 >"$here/environment"
+    [ ! -e "$here/runs" ] || { NSYS_PROFILING_SESSION_ID=1 "${@: -2}"; sleep 1.5; }
+    [ ! -e "$here/records" ] || echo recording >"${output//%%/%}.$(cat "$here/records")"
+    exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
+    ;;
+  export*)
+    [ ! -e "$here/broken" ] || { echo "no database, but long enough to be taken for one" >"$output"; exit; }
+    python3 - "$output" "$here/environment" <<'PYTHON'
+import sqlite3, sys
+block = open(sys.argv[2], "rb").read().rstrip(b"\0")
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TABLE META_DATA_CAPTURE (name TEXT NOT NULL, value TEXT)")
+db.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+db.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT NOT NULL, value TEXT NOT NULL)")
+insert = "INSERT INTO META_DATA_CAPTURE VALUES (?, CAST(? AS TEXT))"
+for entry in block.split(b"\0"):
+    name, _, value = entry.partition(b"=")
+    db.execute(insert, ("PROCESS_0:ENVIRONMENT_VARIABLE", name + b'="' + value + b'"'))
+db.execute(insert, ("PROCESS_0:ARGUMENT_1", b"--key=sk-anargumentofthecommand"))
+other = b"LANG=C\0DAEMON_TOKEN=of-another-process\0N=\xff"
+for text in (block, other, b"lr=0.1", b"step \xff", b"/work/train.py"):
+    db.execute("INSERT INTO StringIds (value) VALUES (CAST(? AS TEXT))", (text,))
+db.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('DeviceEnvironment', CAST(? AS TEXT))", (block.replace(b"\0", b";"),))
+db.commit()
+PYTHON
+    ;;
+esac
+"#;
+const FAKE_IMPORTER: &str = "#!/bin/bash\ncp \"$2\" \"$4\"\n";
+/// One secret of each shape, and variables that a program needs.
+const ENVIRONMENT: [(&str, &str); 18] = [
+    ("WANDB_API_KEY", "0123456789abcdef0123"),
+    ("SHORT_TOKEN", "abc"),
+    ("INFERENCE", "Bearer hf_abcdefghijklmnopqr"),
+    ("LLM", "sk-proj-abcdefghijklmnop"),
+    ("FORGE", "ghp_abcdefghijklmnop1234"),
+    ("CLOUD", "AKIAABCDEFGHIJKLMNOP"),
+    ("SESSION", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"),
+    ("SIGNING", "-----BEGIN RSA PRIVATE KEY-----\nMIIEabcdef\n-----END RSA PRIVATE KEY-----"),
+    ("http_proxy", "http://jane:hunter2hunter@proxy:3128"),
+    ("RANK", "3"),
+    ("MASTER_ADDR", "10.0.0.1"),
+    ("DATA", "/data/a b"),
+    ("LINES", "one\ntwo"),
+    ("TOKENIZERS_PARALLELISM", "false"),
+    // Names that the script has variables of.
+    ("name", "resnet"),
+    ("range", "7"),
+    ("program", "gpt"),
+    ("LC_ALL", "C.UTF-8"),
+];
+const SECRETS: [&str; 11] = [
+    "0123456789abcdef0123",
+    "SHORT_TOKEN=abc",
+    "SHORT_TOKEN=\"abc",
+    "hf_abcdefghij",
+    "sk-proj-abcd",
+    "ghp_abcdefgh",
+    "AKIAABCDEFGH",
+    "eyJzdWIiOiIx",
+    "MIIEabcdef",
+    "hunter2hunter",
+    "sk-anargument",
+];
+
+/// An installation of nsys that leaves this kind of recording, and a folder to work in.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(records: Option<&str>) -> Self {
+        let bench = Self { folder: tempfile::tempdir().expect("a folder") };
+        bench.program("host/target-linux-x64/nsys", FAKE_NSYS);
+        if let Some(extension) = records {
+            bench.fake("records", extension);
+        }
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self, name: &str, source: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+        fs::write(&path, source).expect("the program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its permissions");
+    }
+
+    /// Tells the fake what to do.
+    fn fake(&self, file: &str, content: &str) {
+        fs::write(self.path("host/target-linux-x64").join(file), content).expect("a file");
+    }
+
+    fn capture(&self, arguments: &[&str]) -> Output {
+        Command::new("bash")
+            .arg(root().join("scripts/capture.sh"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "HOME"))
+            .env("NSYS", self.path("host/target-linux-x64/nsys"))
+            .envs(ENVIRONMENT)
+            .output()
+            .expect("bash runs")
+    }
+
+    /// What a capture that succeeds says.
+    fn captured(&self, arguments: &[&str]) -> String {
+        let done = self.capture(arguments);
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+        text(&done.stderr)
+    }
+
+    fn recorded(&self, what: &str) -> String {
+        let bytes = fs::read(self.path("host/target-linux-x64").join(what)).unwrap_or_default();
+        text(&bytes)
+    }
+
+    /// Whether the program got exactly this variable.
+    fn passed(&self, name: &str, value: &str) -> bool {
+        self.recorded("environment").split('\0').any(|entry| entry == format!("{name}={value}"))
+    }
+
+    fn printed(&self, arguments: &[&str]) -> String {
+        text(&self.capture(&[&["--print"], arguments].concat()).stdout)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("the folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
+        let mut names: Vec<String> = names.filter(|name| name != "host").collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn backtraces_are_taken_of_synchronising_calls_unless_told() {
+    let bench = Bench::new(None);
+    let (waits, all) = ("--cudabacktrace=sync:0 --python-backtrace=cuda", "--cudabacktrace=all:0");
+    let fast = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
+    for (option, present, absent) in [
+        (&[][..], &[waits, "--sample=process-tree --backtrace=fp", fast][..], all),
+        (&["--full"], &[all, "--python-backtrace=cuda", fast], "sync:0"),
+        (&["--light"], &["profile", "--trace=cuda,nvtx --sample=none"], "backtrace"),
+    ] {
+        let shown = bench.printed(&[option, &["python", "train.py"]].concat());
+        assert!(present.iter().all(|part| shown.contains(part)), "{shown}");
+        assert!(!shown.contains(absent), "{shown}");
+    }
+    assert_eq!(bench.recorded("arguments"), "");
+}
+
+#[test]
+fn printed_commands_are_complete_and_show_no_values() {
+    let bench = Bench::new(None);
+    let shown = bench.printed(&[
+        "--range",
+        "nvtx:epoch 1",
+        "--withhold",
+        "WANDB_*",
+        "-o",
+        "out_%q{RANK}",
+        "python",
+        "train.py",
+        "--n",
+        "a b",
+        "--key=0123456789abcdef0123",
+        "--key=sk-anargumentofthecommand",
+    ]);
+    for part in [
+        "# The environment has secrets, which capture.sh removes from the export: CLOUD, FORGE, INFERENCE, LLM",
+        "env -u WANDB_API_KEY NSYS_CONFIG_DIRECTIVES=",
+        "--capture-range=nvtx --nvtx-capture=epoch\\ 1 --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+        "python train.py --n a\\ b",
+        "--include-json=true --output=out_3.sqlite out_3.nsys-rep",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert!(!SECRETS.iter().any(|secret| shown.contains(secret)), "{shown}");
+}
+
+#[test]
+fn without_the_right_to_unwind_python_is_sampled() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("status", "Linux Kernel Paranoid Level = 4\nCPU Profiling Environment (process-tree): Fail\n");
+    let said = bench.captured(&["python", "train.py"]);
+    assert!(
+        said.contains("kernel.perf_event_paranoid is 4") && said.contains("--cap-add=SYS_ADMIN"),
+        "{said}"
+    );
+    let arguments = bench.recorded("arguments");
+    assert!(arguments.contains("--python-sampling=true --sample=none --cpuctxsw=none"), "{arguments}");
+    assert!(!arguments.contains("backtrace"), "{arguments}");
+    // Nothing is asked for a light capture, and an answer of another form is no refusal.
+    let said = bench.captured(&["--light", "-o", "light", "python", "train.py"]);
+    assert!(!said.contains("paranoid"), "{said}");
+    bench.fake("status", "unknown command\n");
+    bench.captured(&["-o", "other", "python", "train.py"]);
+    assert!(bench.recorded("arguments").contains("--cudabacktrace=sync:0"));
+}
+
+#[test]
+fn the_program_gets_the_whole_environment() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.captured(&["python", "train.py"]);
+    for (name, value) in ENVIRONMENT {
+        assert!(bench.passed(name, value), "{name}: {}", bench.recorded("environment"));
+    }
+    assert!(bench.passed("NSYS_CONFIG_DIRECTIVES", "UseLZ4HighCompression=false"));
+    bench.captured(&["--force", "--withhold", "secrets", "--withhold", "MASTER_*", "python", "train.py"]);
+    let kept_back = ["WANDB_API_KEY", "SHORT_TOKEN", "INFERENCE", "SIGNING", "http_proxy", "MASTER_ADDR"];
+    for (name, value) in ENVIRONMENT {
+        let other = ["LLM", "FORGE", "CLOUD", "SESSION"].contains(&name);
+        assert_eq!(bench.passed(name, value), !other && !kept_back.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn the_export_holds_no_secret() {
+    let bench = Bench::new(Some("nsys-rep"));
+    let said = bench.captured(&["-o", "run", "python", "train.py"]);
+    let bytes = fs::read(bench.path("run.sqlite")).expect("the export");
+    let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
+    for secret in [&SECRETS[..], &["of-another-process"]].concat() {
+        assert!(!holds(secret.as_bytes()), "{secret}");
+    }
+    for kept in [
+        &b"http://jane:***@proxy:3128"[..],
+        b"INFERENCE=Bearer ***",
+        b"MASTER_ADDR=10.0.0.1",
+        b"TOKENIZERS_PARALLELISM=false",
+        b"step \xff",
+        b"/work/train.py",
+    ] {
+        assert!(holds(kept), "{}", text(kept));
+    }
+    let texts = "SELECT count(*) FROM StringIds WHERE typeof(value) = 'text'";
+    assert_eq!(count(&bench.path("run.sqlite"), texts), 5);
+    let names = "CLOUD, DAEMON_TOKEN, FORGE, INFERENCE, LLM, SESSION, SHORT_TOKEN, SIGNING, WANDB_API_KEY, \
+                 an argument of the program, http_proxy";
+    assert!(said.contains(&format!("removed from run.sqlite: {names}. run.nsys-rep still holds")), "{said}");
+    assert!(SECRETS.iter().all(|secret| !said.contains(secret)), "{said}");
+    assert_eq!(bench.files(), ["run.nsys-rep", "run.sqlite"]);
+}
+
+#[test]
+fn an_export_whose_secrets_stay_has_another_name() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("broken", "");
+    let done = bench.capture(&["-o", "run", "python", "train.py"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("run.unscrubbed.sqlite hold them: CLOUD, FORGE"), "{said}");
+    assert_eq!(bench.files(), ["run.unscrubbed.nsys-rep", "run.unscrubbed.sqlite"]);
+}
+
+#[test]
+fn every_rank_has_a_file_of_its_own() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.captured(&["-o", "rank_%q{RANK}_%%.sqlite", "python", "train.py"]);
+    assert_eq!(bench.files(), ["rank_3_%.nsys-rep", "rank_3_%.sqlite"]);
+}
+
+#[test]
+fn old_files_stay_until_the_new_ones_are_whole() {
+    let bench = Bench::new(None);
+    let files = ["sync-report.nsys-rep", "sync-report.sqlite"];
+    files.iter().for_each(|file| fs::write(bench.path(file), "old").expect("a file"));
+    let old = || files.iter().all(|file| fs::read(bench.path(file)).is_ok_and(|bytes| bytes == b"old"));
+    let refused = bench.capture(&["python", "train.py"]);
+    let said = text(&refused.stderr);
+    assert!(said.contains("sync-report.nsys-rep exists") && bench.recorded("arguments").is_empty(), "{said}");
+    let failed = bench.capture(&["--force", "python", "train.py"]);
+    assert!(!failed.status.success() && old() && bench.files().len() == 2, "{:?}", bench.files());
+    // A recording that cannot be converted stays beside them.
+    bench.fake("records", "qdstrm");
+    let failed = bench.capture(&["--force", "python", "train.py"]);
+    let said = text(&failed.stderr);
+    assert!(said.contains(".qdstrm holds what was recorded") && old(), "{said}");
+    bench.fake("records", "nsys-rep");
+    bench.captured(&["--force", "python", "train.py"]);
+    assert!(!old());
+}
+
+#[test]
+fn the_end_is_told_and_the_exit_status_is_that_of_the_program() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("runs", "");
+    bench.fake("exit", "7");
+    let done = bench.capture(&["sleep", "1"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(7), "{said}");
+    assert!(said.contains("libraries into its report: 10 to 60 s"), "{said}");
+    assert!(said.contains(" s after the end of the program"), "{said}");
+}
+
+#[test]
+fn a_recording_of_nsight_compute_is_converted() {
+    let bench = Bench::new(Some("qdstrm"));
+    let alone = bench.capture(&["python", "train.py"]);
+    assert!(text(&alone.stderr).contains("QdstrmImporter"), "{}", text(&alone.stderr));
+    bench.program("host/linux-desktop-glibc_2_11_3-x64/QdstrmImporter", FAKE_IMPORTER);
+    bench.captured(&["-o", "run", "python", "train.py"]);
+    assert!(bench.path("run.nsys-rep").exists() && !bench.path("run.qdstrm").exists());
+    let shown = bench.printed(&["-o", "run", "python", "train.py"]);
+    assert!(shown.contains("QdstrmImporter --input-file run.qdstrm --output-file run.nsys-rep"), "{shown}");
+}
+
+#[test]
+fn mistakes_are_told() {
+    let bench = Bench::new(None);
+    for (arguments, message) in [
+        (&[][..], "which program?"),
+        (&["--fast", "python"], "unknown option --fast"),
+        (&["--range", "nvtx:", "python"], "--range is none, cudaProfilerApi or nvtx:NAME"),
+        (&["-o"], "-o needs a value"),
+        (&["-o", "%q{NONE_SUCH}", "python"], "NONE_SUCH is not set"),
+        (&["-o", "run_%p", "python"], "-o takes %q{VAR}, %h and %%, not %p"),
+        (&["-o", "none/run", "python"], "cannot write to the folder none"),
+        (&["--range", "cudaProfilerApi", "python"], "torch.cuda.profiler.start()"),
+    ] {
+        let refused = bench.capture(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&refused.stderr).contains(message), "{arguments:?}: {}", text(&refused.stderr));
+    }
+    let help = bench.capture(&["--help"]);
+    assert!(help.status.success());
+    for option in ["--range", "--full", "--light", "--withhold", "%q{RANK}"] {
+        assert!(text(&help.stdout).contains(option), "{option}");
+    }
+}
