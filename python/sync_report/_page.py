@@ -65,7 +65,7 @@ def open_html(
     try:
         before = _state(path)
         ran = run(["--format", "html", "-o", path, *arguments])
-        # Of a damaged export there is a page all the same. An older page at this path is none of it.
+        # The program writes a page of a damaged export too, and then ends with 2. A page that was there before shows another run.
         if ran.returncode < 0 or (ran.returncode > 0 and _state(path) == before):
             raise SyncReportError(sentence(ran), ran.returncode)
     except BaseException:

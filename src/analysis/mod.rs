@@ -18,7 +18,7 @@ use crate::model::timeline::Budget;
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
-use crate::profile::parallel::beside;
+use crate::profile::parallel::both;
 use crate::profile::wanted::Wanted;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
@@ -197,7 +197,7 @@ impl CaptureAnalysis {
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let draft = || Draft::new(profile, &devices, &found, &options.assumed);
-            let (draft, (drains, (next, most))) = beside(draft, || {
+            let (draft, (drains, (next, most))) = both(draft, || {
                 kernels = collectives::kernel_names(profile);
                 (drain::drains(profile, &devices, &found), bounds::following(profile, &devices, &found))
             });

@@ -8,7 +8,7 @@ use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
 use crate::profile::ids::CallId;
-use crate::profile::parallel::beside;
+use crate::profile::parallel::both;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, Made, ProfileIx, SiteId, SiteIx};
 use crate::waits::Wait;
@@ -81,7 +81,7 @@ impl CaptureAnalysis {
             program.mark_beside(profile, &kernels, taking.map(|(site, found)| (site, calls(found))));
             self.narrow(&mut program, number, scenario);
         };
-        let (costs, ()) = beside(|| Costs::new(profile, pace), mark);
+        let (costs, ()) = both(|| Costs::new(profile, pace), mark);
         costs.mark(profile, &mut program);
         // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
         for found in sites {

@@ -231,7 +231,7 @@ impl SourceArgs {
         self.source_root.iter().cloned().chain(here).collect()
     }
 
-    /// What is read where it was recorded.
+    /// Which recorded paths are read as they stand.
     pub fn recorded(&self) -> Recorded {
         match (self.no_source, self.recorded_sources) {
             (true, _) => Recorded::None,

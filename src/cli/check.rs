@@ -76,16 +76,16 @@ fn ranges(budget: Option<&Budget>) -> Vec<String> {
 /// Writes a budget that the profile keeps. An existing file stays unless `--force` is given.
 fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let path = args.budget.clone().unwrap_or_else(|| PathBuf::from(BUDGET));
+    if !args.force && path.exists() {
+        bail!("{}: is there already; --force replaces it", path.display());
+    }
     let exports = input::exports(&args.profiles, &args.shared)?;
     let options = exports.named(options::selected(&args.select, &args.shared));
     let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found)?;
-    if !args.force && path.exists() {
-        bail!("{}: is there already; --force replaces it", path.display());
-    }
     let mut file = Whole::begin(&path)?;
     file.write_all(text.as_bytes()).with_context(|| format!("{}: cannot be written", path.display()))?;
-    // What appears meanwhile is not overwritten either.
+    // A budget that another process wrote meanwhile stays, too.
     if args.force {
         file.finish()?
     } else {

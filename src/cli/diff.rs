@@ -14,7 +14,7 @@ use sync_report::report as reports;
 /// Compares two captures.
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, after) = (ranks(&args.before)?, ranks(&args.after)?);
-    output::refuse_input(&args.output, &[before.clone(), after.clone()].concat())?;
+    output::refuse_input(&args.output, &[&before[..], &after].concat())?;
     let mut options = options::selected(&args.select, &args.shared);
     options.timelines = args.format.timelines.then(|| WHOLE.share(2));
     // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.

@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 use sync_report::error::InputError;
@@ -96,8 +96,10 @@ fn is_own_file(path: &Path) -> bool {
 fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     // A file that was just made tells who this user is.
-    let own = tempfile::tempfile().and_then(|file| file.metadata());
-    own.and_then(|own| Ok(own.uid() == fs::symlink_metadata(path)?.uid())).unwrap_or(false)
+    static USER: LazyLock<Option<u32>> =
+        LazyLock::new(|| Some(tempfile::tempfile().ok()?.metadata().ok()?.uid()));
+    let owner = fs::symlink_metadata(path).map(|meta| meta.uid());
+    owner.is_ok_and(|owner| *USER == Some(owner))
 }
 
 #[cfg(not(unix))]

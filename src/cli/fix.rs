@@ -20,8 +20,11 @@ use sync_report::whole::{self, Whole};
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
-    let checkout = SourceRoot { old: None, new: args.repository.repository.clone() };
-    let source_roots = args.code.sources.roots().into_iter().chain([checkout]);
+    let checkout = args.repository.repository.clone();
+    let roots = args.code.sources.roots();
+    let repository = Repository::new(checkout.clone(), roots.clone());
+    let editable = roots.iter().map(|root| root.new.clone()).chain([checkout.clone()]).collect();
+    let source_roots = roots.into_iter().chain([SourceRoot { old: None, new: checkout }]);
     let options = Options {
         without_spread: true,
         source_roots: source_roots.filter(|_| !args.code.sources.no_source).collect(),
@@ -37,9 +40,7 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     if let Some(id) = args.site.iter().find(|id| report.site(id).is_none()) {
         return Err(no_site(&report, id).into());
     }
-    let roots = args.code.sources.roots().into_iter().map(|root| root.new);
-    let roots = roots.chain([args.repository.repository.clone()]).collect();
-    let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
+    let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots: editable };
     let patch = patch::plan(&report, &options.sources(), &wanted);
     let unread = |answer: &patch::Answer| answer.reason == Some(Refusal::NoSource);
     if !patch.sites.is_empty() && patch.sites.iter().all(unread) {
@@ -48,7 +49,6 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
             "no source of this program is at hand: run it in the program's checkout, or say where that is with --source-root DIR"
         );
     }
-    let repository = Repository::new(args.repository.repository.clone(), args.code.sources.roots());
     if args.apply {
         apply(&patch.files)?;
     } else {

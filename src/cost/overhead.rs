@@ -55,7 +55,7 @@ use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// What it costs the host to record one event of a kind, in ns, on the host and in the loops that the figures are from.
+/// The host time that recording one event of a kind takes, in ns, on the host and in the loops that the figures are from.
 /// Recorders other than nsys have tables of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCosts {
@@ -106,8 +106,8 @@ const UNWOUND: f64 = 0.65;
 /// Share of the gaps behind waits that are unwinding and little else: in the two programs of [`NSYS`] the twentieth part is 16
 /// and 19 µs long, and 4 and 12 µs without backtraces.
 const SHORTEST: f64 = 0.05;
-/// Unwinding on the slowest host seen took half as long again as in [`NSYS`], on the fastest four fifths of it. Gaps that
-/// say otherwise hold work of the program.
+/// Bounds of a host's unwinding, by that of [`NSYS`]: the slowest host seen took 1.5 times as long, the fastest 0.8 times, and either
+/// bound leaves some room. Gaps that say otherwise hold work of the program.
 const UNWINDING: [f64; 2] = [0.6, 1.6];
 /// What a program does between two calls at least: the 5th percentile of gaps after launches in the light captures of
 /// vae and imagenet is 0.3 to 2.4 µs.
@@ -150,15 +150,27 @@ pub struct Costs {
     backtrace: TiVec<ThreadIx, Unwinding>,
 }
 
-/// What the backtraces of a thread's calls cost, in ns.
+/// The cost of the backtraces of a thread's calls, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unwinding {
-    /// No call has one, or too few have to learn from.
+    /// No call has one; or all have, and too few to learn from.
     None,
     /// All calls have one: what two thirds of the gaps after them do not exceed.
     EveryCall(i64),
     /// Waits have one: of the same line again, of another line.
     Waits { again: i64, anew: i64 },
+}
+
+impl Unwinding {
+    /// Of a call with a backtrace; `again`: the thread's last backtrace was of the same line.
+    fn after(self, again: bool) -> i64 {
+        match self {
+            Self::None => 0,
+            Self::EveryCall(ns) => ns,
+            Self::Waits { again: ns, .. } if again => ns,
+            Self::Waits { anew, .. } => anew,
+        }
+    }
 }
 
 impl Costs {
@@ -198,22 +210,11 @@ impl Costs {
     /// between two calls lies inside them. `again`: the thread's last backtrace was of the same line.
     pub fn after(&self, calls: &Calls, call: CallId, again: bool, gap: i64, launch: i64) -> i64 {
         let (name, thread) = (calls.name(call), calls.thread(call));
-        let traced = scaled(IN_PROGRAMS * self.traced(name), self.tracing) + self.beside[thread];
-        let unwinding = match self.backtrace[thread] {
-            _ if !calls.backtraced[name] => 0,
-            Unwinding::None => 0,
-            Unwinding::EveryCall(ns) => ns,
-            Unwinding::Waits { again: ns, .. } if again => ns,
-            Unwinding::Waits { anew, .. } => anew,
-        };
+        let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.tracing) + self.beside[thread];
+        let unwinding = if calls.backtraced[name] { self.backtrace[thread].after(again) } else { 0 };
         let unwound = unwinding.min(gap - LEAST_GAP_NS).max(0);
         let between = ((gap - unwound).max(0) as f64 * OF_GAP) as i64;
         unwound + traced.clamp(0, between.saturating_add(most_of(launch)))
-    }
-
-    /// What tracing a call costs on the host that the figures are from.
-    fn traced(&self, name: NameIx) -> i64 {
-        traced(self.kinds[name])
     }
 
     /// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
@@ -247,7 +248,7 @@ impl Costs {
             }
             last[step.thread] = Some(Before { step: at, site: step.site, call, again });
             if let Some(Before { step: previous, site: Some(_), call, .. }) = before {
-                let traced = scaled(WITH_CALL * self.traced(calls.name(call)), self.pace);
+                let traced = scaled(WITH_CALL * traced(self.kinds[calls.name(call)]), self.pace);
                 program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
             }
         }
@@ -256,7 +257,7 @@ impl Costs {
     }
 }
 
-/// What a thread did last.
+/// The last step of a thread.
 #[derive(Clone, Copy)]
 struct Before {
     step: StepIx,
@@ -266,7 +267,7 @@ struct Before {
     again: bool,
 }
 
-/// What unwinding takes after a thread's calls with a backtrace.
+/// Learns from a thread's gaps how long unwinding takes there.
 fn unwinding(calls: &Calls, thread: ThreadIx, every_call: bool, tracing: f64) -> Unwinding {
     let share = if every_call { UNWOUND } else { SHORTEST };
     let gap = gap_after_backtrace(calls, thread, share);
@@ -283,7 +284,7 @@ fn unwinding(calls: &Calls, thread: ThreadIx, every_call: bool, tracing: f64) ->
     }
 }
 
-/// What this share of a thread's gaps after calls with a backtrace do not exceed; `None` of few.
+/// The length that this share of a thread's gaps after calls with a backtrace do not exceed; `None` of few.
 fn gap_after_backtrace(calls: &Calls, thread: ThreadIx, share: f64) -> Option<i64> {
     let list = &calls.by_thread[thread];
     let (mut gaps, mut last) = (Vec::new(), None::<CallId>);
@@ -311,6 +312,7 @@ fn scaled(ns: i64, pace: f64) -> i64 {
     (ns as f64 * pace) as i64
 }
 
+/// The time that tracing a call takes on the host that the figures are from.
 fn traced(kind: Option<Blocking>) -> i64 {
     match kind {
         Some(Blocking::CopyAsync | Blocking::Copy) => NSYS.copy,

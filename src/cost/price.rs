@@ -36,7 +36,7 @@ use super::simulate::{Outcome, Program, run, run_all};
 use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
-use crate::profile::parallel::{beside, divided};
+use crate::profile::parallel::{both, divided};
 use crate::vocabulary::{Change, SiteIx};
 use crate::waits::WaitId;
 use typed_index_collections::{TiSlice, TiVec};
@@ -53,7 +53,7 @@ pub fn price(
         let clock = overhead::clock(capture.profile, capture.devices);
         (clock, Margin::new(capture.profile, iterations, clock.limited.is_some()))
     };
-    let ((clock, margin), (all, whole)) = beside(margin, || bounds_of(capture, subjects, terms.threads));
+    let ((clock, margin), (all, whole)) = both(margin, || bounds_of(capture, subjects, terms.threads));
     let recorded = program.recorded.max(1);
     let fixes = TiVec::from(vec![Change::Keep; subjects.len()]);
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });

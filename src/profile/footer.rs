@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Levels of columns inside columns. Nobody's tables have more than a few.
 const MAX_DEPTH: usize = 64;
-/// What rows are taken for damage: so many, and more to a byte of the file than times that differ can be packed into. A report keeps
-/// some 26 bytes of a row, so that a file of a few megabytes could take all memory.
+/// A file is taken for damaged if it promises more rows than this, and more to a byte than times that differ can be packed into. A
+/// report keeps some 26 bytes of a row, so that a file of a few megabytes could take all memory.
 const MANY_ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 2;
-/// What a file ends with: the length of the footer, and `PAR1`.
+/// Bytes at the end of a file: the length of the footer, and `PAR1`.
 const END: u64 = 8;
 
 /// Opens a parquet file whose footer keeps what it promises, so far as the footer itself tells.

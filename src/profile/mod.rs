@@ -42,7 +42,7 @@ use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
-use parallel::beside;
+use parallel::both;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,7 +105,7 @@ impl Profile {
         let calls = calls::Rows::read(&db, &Interest { names: &names, issued })?;
         let ops = Mutex::new(ops);
         let order = || std::mem::take(&mut *ops.lock().unwrap_or_else(PoisonError::into_inner)).order();
-        let (mut ops, calls) = beside(order, || Calls::new(calls, &db, &mut strings));
+        let (mut ops, calls) = both(order, || Calls::new(calls, &db, &mut strings));
         let calls = calls?;
         lacks.extend(lacks::absent(&db, &target, &calls, &ops));
         if let Some(pid) = only_process(&calls) {
@@ -136,7 +136,7 @@ impl Profile {
         let (db, calls, registered) =
             (self.db.clone(), self.calls.clone(), std::mem::take(&mut self.registered));
         let read = || Nvtx::read(&db, &calls, wanted, &registered);
-        let (nvtx, done) = beside(read, || {
+        let (nvtx, done) = both(read, || {
             self.join();
             work(self)
         });

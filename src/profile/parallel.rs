@@ -13,7 +13,7 @@ pub fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + 
 }
 
 /// Does one thing on a thread of its own, and the other here. Where the system has no thread to give (`ulimit -u`), both here.
-pub fn beside<A: Send, B>(one: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
+pub fn both<A: Send, B>(one: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     std::thread::scope(|scope| {
         let thread = start(scope, &one);
         let here = here();

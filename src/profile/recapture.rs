@@ -5,16 +5,16 @@
 
 use crate::profile::target::Target;
 
-/// What a capture that gives exact Python lines has to ask for: a backtrace of each synchronising call. Without the threshold of
-/// 0 short waits get none. Of several kinds nsys 2025.3.1 keeps one or none.
-pub const BACKTRACES: &str = "--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree";
+/// Flags of a capture that gives exact Python lines: a backtrace of each synchronising call. Without the threshold of 0 short waits
+/// get none. Of several kinds nsys 2025.3.1 keeps one or none.
+const BACKTRACES: &str = "--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree";
+
+/// The same of a program without Python: C++ functions.
+const NATIVE_BACKTRACES: &str = "--cudabacktrace=sync:0 --sample=process-tree";
 
 /// With backtraces nsys copies every mapped library into its report. Its default compression takes 95 s more for those of PyTorch
 /// (2025.3.1); versions that do not know the key ignore it.
 const QUICK: &str = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
-
-/// The same of a program without Python: C++ functions.
-const NATIVE_BACKTRACES: &str = "--cudabacktrace=sync:0 --sample=process-tree";
 
 /// APIs that are always traced.
 const TRACED: &[&str] = &["cuda", "nvtx"];

@@ -18,8 +18,8 @@ pub struct Wanted<'a> {
     pub is_named: fn(&[u8], &str) -> bool,
 }
 
-/// What says that the host may see what kernels write without a copy: managed and mapped memory, MPI, which reads device buffers
-/// by itself.
+/// Names tell by these beginnings that the host may see what kernels write without a copy: managed and mapped memory, MPI, which
+/// reads device buffers by itself.
 const SHARES: &[&str] = &[
     "cudaMallocManaged",
     "cuMemAllocManaged",
@@ -35,7 +35,7 @@ pub struct Names {
     pub waiting: FxHashSet<i64>,
     /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
-    /// What says that the host may see what kernels write without a copy: managed and mapped memory, MPI.
+    /// Names by which the host may see what kernels write without a copy.
     pub sharing: FxHashSet<i64>,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,

@@ -214,9 +214,12 @@ pub(super) fn numbers_of(table: &DataFrame, name: &str) -> Result<Vec<i64>> {
 fn read(folder: &Path) -> Result<DataFrame> {
     let table = |name: &str| {
         let path = folder.join(name);
-        let whole =
-            || footer::open(&path).and_then(|(mut file, footer)| footer::check_pages(&mut file, &footer));
-        whole().and_then(|()| open(&path)).map_err(|error| {
+        let whole = || {
+            let (mut file, footer) = footer::open(&path)?;
+            footer::check_pages(&mut file, &footer)?;
+            reader(file)
+        };
+        whole().map_err(|error| {
             let what =
                 if error.is::<std::io::Error>() { "cannot be read" } else { "is no table of sync-report" };
             let command = format!("sync-report PROFILE --format parquet -o {}", folder.display());
@@ -235,8 +238,8 @@ fn read(folder: &Path) -> Result<DataFrame> {
 ///
 /// # Errors
 /// Why not, as the end of a sentence.
-fn open(path: &Path) -> Result<ParquetReader<File>> {
-    let mut reader = ParquetReader::new(footer::open(path)?.0);
+fn reader(file: File) -> Result<ParquetReader<File>> {
+    let mut reader = ParquetReader::new(file);
     let schema = guarded(|| Ok(reader.schema()?))?;
     match schema.iter_values().find(|field| !is_known(&field.dtype)) {
         Some(field) => {
@@ -356,7 +359,8 @@ impl Scan {
 
     /// Runs what reads one of the files.
     fn of<T>(path: &Path, read: impl FnOnce(ParquetReader<File>) -> PolarsResult<T>) -> PolarsResult<T> {
-        let read = open(path).and_then(|reader| guarded(|| Ok(read(reader)?)));
+        let whole = footer::open(path).and_then(|(file, _)| reader(file));
+        let read = whole.and_then(|reader| guarded(|| Ok(read(reader)?)));
         read.map_err(|error| PolarsError::ComputeError(format!("{}: {error:#}", path.display()).into()))
     }
 }

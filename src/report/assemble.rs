@@ -10,7 +10,7 @@ use crate::frame::Waits;
 use crate::frame::sites::Sites as SiteRows;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
-use crate::profile::parallel::beside;
+use crate::profile::parallel::both;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
@@ -48,7 +48,7 @@ impl<'a> Assembler<'a> {
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
         let (limits, (profile, listed)) =
-            beside(|| doctor::warnings(found), || beside(|| sites.profile(), || sites.all()));
+            both(|| doctor::warnings(found), || both(|| sites.profile(), || sites.all()));
         let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);

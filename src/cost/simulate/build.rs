@@ -12,7 +12,7 @@ use super::step::{GroupIx, Op, Rank, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, GlobalPid, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
-use crate::profile::parallel::beside;
+use crate::profile::parallel::both;
 use crate::profile::seek::seek;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
@@ -53,7 +53,7 @@ impl Draft {
     /// Of a capture; `waits`: all of them.
     pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
         let origin = profile.bounds().map_or(0, |(origin, _)| origin);
-        // What a process does after its last wait and operation (unloading, exit handlers) is in no simulation.
+        // The simulation ends with the last wait and operation: unloading and exit handlers come after it.
         let ends = profile.calls.times.iter().chain(profile.ops.times.iter()).map(|(_, end)| end);
         let recorded = ends.max().unwrap_or(origin).saturating_sub(origin);
         let issue = if holds(profile, recorded) { Issue::new(profile) } else { Issue::default() };
@@ -70,7 +70,7 @@ impl Draft {
             Self { issue, learned, origin, recorded, ends, follows, handed, late, enqueues, groups };
         let builder = Builder { profile, devices, draft: &draft };
         let mut learned = Learned::new(profile, waits, builder.sample(), assumed);
-        let (depth, handed) = beside(
+        let (depth, handed) = both(
             || builder.depth(&learned),
             || follow::hand_over(profile, &draft.issue, &follow::side_by_side(profile, &draft.issue)),
         );

@@ -97,7 +97,7 @@ enum Store {
 
 /// An SQLite file.
 struct SqliteFile {
-    /// What the path leads to, behind links.
+    /// The file that the path leads to, behind links.
     file: PathBuf,
     /// Read without locks and -wal: only when the directory forbids anything else.
     immutable: bool,

@@ -92,7 +92,7 @@ impl Folder {
         for entry in path.read_dir().map_err(|e| io_error(path, &e))? {
             let entry = entry.map_err(|e| io_error(path, &e))?;
             let file = entry.path();
-            // What begins with a dot is no table: macOS puts `._NAME.parquet` beside each file that it copies to other disks.
+            // A hidden file is no table: macOS puts `._NAME.parquet` beside each file that it copies to other disks.
             let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             if !hidden && file.extension().is_some_and(|e| e == "parquet") {
                 files.push(file);

@@ -44,8 +44,8 @@ pub(super) fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connecti
     } else {
         Connection::open_with_flags(path, flags)?
     };
-    // What the file's schema says (views, defaults) is not trusted to call functions. A damaged page is an error wherever its cells
-    // point: without the check, what SQLite reads beyond them depends on what lies in memory.
+    // Views and defaults of the file's schema may call no functions. A cell that points outside its page is an error: without the
+    // check, the report would depend on what lies in memory there.
     // One read transaction: without it each of many thousand look-ups would lock and check for journals anew.
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON; BEGIN;",
