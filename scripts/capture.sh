@@ -17,7 +17,7 @@ needs 10 to 60 seconds after their end.
 
   --full             Backtraces of all CUDA calls, launches and allocations too: iterations take 2 to 3 times as long
   --light            No backtraces: times closest to the bare run, but no lines
-  --range RANGE      What to record:
+  --range RANGE      What to record. nsys ends the program at the end of the range:
                        none              the whole run (default)
                        cudaProfilerApi   from torch.cuda.profiler.start() to .stop(); this leaves the warm-up out
                        nvtx:NAME         the first NVTX range of that name
@@ -510,6 +510,8 @@ if [ ! -e "$part.nsys-rep" ] && [ -e "$part.qdstrm" ]; then
 fi
 [ -e "$part.nsys-rep" ] || fail "nsys recorded nothing (exit status $ended). With --range the program must reach" \
   "the range: torch.cuda.profiler.start(), or an NVTX range of that name"
+# SIGTERM: nsys ended the program at the end of the range.
+[ "$range" = none ] || [ "$ended" -ne 143 ] || { ended=0; status=2; }
 # The help goes through a variable: under pipefail, grep -q ending early would make nsys fail.
 help=$("$nsys" export --help 2>&1 || true)
 export_sqlite "$part" true "$help"

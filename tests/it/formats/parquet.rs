@@ -83,7 +83,8 @@ fn compare(profiles: &[&str], more: &[&str]) -> Tables {
         }
         if let Some(each) = s["per_iteration"].as_f64() {
             let inside = count(&rows, &|r| !iteration[r].is_null()) as f64;
-            let all = report["iterations"]["count"].as_f64().expect("a count");
+            let profile = s["process"]["profile"].as_u64().expect("an index") as usize;
+            let all = report["profiles"][profile]["iterations"].as_f64().expect("a count");
             // JSON's own numbers are read to 15 places.
             assert!((each * all - inside).abs() < 1e-9, "{each} {inside}");
         }

@@ -315,6 +315,14 @@ fn the_end_is_told_and_the_exit_status_is_that_of_the_program() {
 }
 
 #[test]
+fn a_program_that_nsys_ends_with_its_range_has_succeeded() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("exit", "143");
+    bench.captured(&["--range", "cudaProfilerApi", "python", "train.py"]);
+    assert_eq!(bench.capture(&["--force", "python", "train.py"]).status.code(), Some(143), "somebody else ended it");
+}
+
+#[test]
 fn a_recording_of_nsight_compute_is_converted() {
     let bench = Bench::new(Some("qdstrm"));
     let alone = bench.capture(&["python", "train.py"]);
