@@ -319,7 +319,11 @@ fn a_program_that_nsys_ends_with_its_range_has_succeeded() {
     let bench = Bench::new(Some("nsys-rep"));
     bench.fake("exit", "143");
     bench.captured(&["--range", "cudaProfilerApi", "python", "train.py"]);
-    assert_eq!(bench.capture(&["--force", "python", "train.py"]).status.code(), Some(143), "somebody else ended it");
+    assert_eq!(
+        bench.capture(&["--force", "python", "train.py"]).status.code(),
+        Some(143),
+        "somebody else ended it"
+    );
 }
 
 #[test]
