@@ -138,7 +138,10 @@ fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
     let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
     let message =
         format!("no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}");
-    found.profile.ops.is_empty().then(|| recapture(found, "", Code::NoGpuWork, message))
+    found.profile.ops.is_empty().then(|| match recapture::cuda_failed(&found.profile.target) {
+        Some(advice) => stays(Code::NoGpuWork, format!("{message}; {advice}")),
+        None => recapture(found, "", Code::NoGpuWork, message),
+    })
 }
 
 /// Processes that are not PyTorch's, said once.

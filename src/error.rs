@@ -77,14 +77,14 @@ pub enum InputError {
     #[error("{}: readable, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {}", .0.display(), .1)]
     NotNsys(PathBuf, String),
     /// An export without CUDA API calls.
-    #[error("{path}: holds no CUDA API calls{why}; capture again with: {command}", path = .path.display())]
+    #[error("{path}: holds no CUDA API calls{why}; {remedy}", path = .path.display())]
     NoCuda {
         /// The export.
         path: PathBuf,
         /// What the capture tells about the reason; may be empty.
         why: String,
-        /// A command that mends it.
-        command: String,
+        /// What mends it.
+        remedy: String,
     },
     /// An export whose CUDA API calls cannot be read: a column is missing, or the table is none.
     #[error("{path}: its CUDA API calls cannot be read: {what}, so {loss}; export the report again with: {command}", path = .path.display())]

@@ -142,7 +142,7 @@ impl Judge<'_> {
         Subject {
             bundle,
             sources: &self.sources,
-            foreign: self.programs.toolkit(bundle.pid).is_some(),
+            toolkit: self.programs.toolkit(bundle.pid),
             shared: self.programs.shared(bundle.pid),
             other_device: of(&|w| w.not_for.is_some() || beside(w)),
             device_unknown: of(&|w| w.covers == Covers::AnyDevice) > 0,

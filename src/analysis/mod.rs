@@ -325,6 +325,9 @@ pub fn no_calls(profile: &Profile) -> Option<InputError> {
     Some(InputError::NoCuda {
         path,
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
-        command: recapture::capture(&profile.target, ""),
+        remedy: recapture::cuda_failed(&profile.target).map_or_else(
+            || format!("capture again with: {}", recapture::capture(&profile.target, "")),
+            str::to_owned,
+        ),
     })
 }

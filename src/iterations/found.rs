@@ -58,8 +58,10 @@ pub(super) const SAMPLE: usize = 255;
 /// What a symbol stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A kernel or a graph of them.
+    /// A kernel.
     Launch,
+    /// A graph of kernels.
+    Graph,
     /// A copy from the host.
     Upload,
     /// A copy to the host.
@@ -334,15 +336,16 @@ impl<'a> Finder<'a> {
         Typical { numbers, len }
     }
 
-    /// Whether turns are a loop: they launch something, mostly follow one another, and have to do with the host where the
-    /// program does.
+    /// Whether turns are a loop: they launch something, and not one kernel alone, mostly follow one another, and have to do with
+    /// the host where the program does.
     fn is_loop(&self, found: &Loop) -> bool {
         let turns = &found.turns;
         let holds = |is: fn(Kind) -> bool| found.typical.numbers.iter().any(|n| is(self.kinds[n.0 as usize]));
         let following = turns.windows(2).filter(|pair| pair[0].to == pair[1].from).count();
         turns.len() >= FEWEST
             && 2 * following >= turns.len() - 1
-            && holds(|kind| kind == Kind::Launch)
+            && (holds(|kind| kind == Kind::Graph)
+                || found.typical.len > 1 && holds(|kind| kind == Kind::Launch))
             && (!self.has_host || holds(Kind::is_of_host) || found.explains >= WITHOUT_HOST)
     }
 

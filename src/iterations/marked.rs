@@ -31,11 +31,12 @@ const BEFORE_THE_LOOP: Names = Names("warmup warm init initialization initialisa
 const FORWARD: Names = Names("forward fwd");
 const AFTER_FORWARD: Names = Names("backward bwd optimizer optim");
 
-/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time.
+/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time. `contacts`: when
+/// the program waits for the GPU or copies from or to the host, in order.
 ///
 /// # Errors
 /// Texts of ranges cannot be read.
-pub fn detect(profile: &mut Profile) -> Result<Option<(Fit, Iterations)>, InputError> {
+pub fn detect(profile: &mut Profile, contacts: &[i64]) -> Result<Option<(Fit, Iterations)>, InputError> {
     let mut best: Option<(Fit, Iterations)> = None;
     for level in 0..LEVELS {
         let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).take(MAX_RANGES + 1).collect();
@@ -43,7 +44,7 @@ pub fn detect(profile: &mut Profile) -> Result<Option<(Fit, Iterations)>, InputE
             continue;
         }
         let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &here)?;
-        if let Some((fit, found)) = best_family(profile, &here, &texts)
+        if let Some((fit, found)) = best_family(profile, &here, &texts, contacts)
             && best.as_ref().is_none_or(|b| fit < b.0)
         {
             best = Some((fit, found));
@@ -55,8 +56,8 @@ pub fn detect(profile: &mut Profile) -> Result<Option<(Fit, Iterations)>, InputE
     Ok(best)
 }
 
-/// What ranges that repeat are, best first: waits per epoch say less than waits per step, and those of a warm-up nothing
-/// about the run.
+/// What ranges that repeat are, best first: waits per epoch say less than waits per step, those of a warm-up nothing
+/// about the run, and layers are no turns at all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// Turns of the loop.
@@ -67,6 +68,8 @@ pub enum Fit {
     Epochs,
     /// Warming up.
     BeforeTheLoop,
+    /// Parts of one pass.
+    Layers,
 }
 
 impl Fit {
@@ -95,6 +98,7 @@ fn best_family(
     profile: &Profile,
     ranges: &[RangeId],
     texts: &[Option<Arc<str>>],
+    contacts: &[i64],
 ) -> Option<(Fit, Iterations)> {
     let table = &profile.nvtx.ranges;
     let mut families: FxHashMap<Key, Family> = FxHashMap::default();
@@ -114,8 +118,8 @@ fn best_family(
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
     let mut loops: Vec<(Fit, Key, Family)> = families
         .into_iter()
-        .filter(|(key, family)| family.is_loop(key.2) && (key.2 || fills(profile, key.0, &family.spans)))
-        .map(|(key, family)| (Fit::of(&key.1), key, family))
+        .filter_map(|(key, family)| Some((family.fit(key.2, contacts)?, key, family)))
+        .filter(|(_, key, family)| key.2 || fills(profile, key.0, &family.spans))
         .collect();
     loops.extend(phases(profile, ranges, texts).map(|(key, family)| (Fit::Phases, key, family)));
     loops.sort_by(|a, b| {
@@ -231,18 +235,26 @@ pub fn is_of_torch(text: &str) -> bool {
 
 impl Family {
     /// Several ranges one after another that count up, or repeat a name that says what it is. Where the name does not say so,
-    /// numbers that start again in each pass, or leave some out, are of its layers:
+    /// numbers that start again in each pass, or leave some out, are of its layers; so are ranges of which most neither wait nor
+    /// copy from or to the host:
     ///
     /// ```text
     ///  [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] … [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] …
     /// ```
-    fn is_loop(&self, numbered: bool) -> bool {
+    fn fit(&self, numbered: bool, contacts: &[i64]) -> Option<Fit> {
         let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
         let steps: Vec<Option<u64>> = self.numbers.windows(2).map(|w| w[1].checked_sub(w[0])).collect();
         let evenly = || steps.len() >= 4 && steps[0] > Some(0) && steps.iter().all(|step| *step == steps[0]);
         let several = steps.iter().any(|step| *step != Some(0));
-        let counts = numbered && several && (says_iteration(&self.name) || evenly());
-        apart && (counts || (!numbered && self.spans.len() >= MIN_UNNUMBERED))
+        let meets = |span: &&(i64, i64)| {
+            contacts.get(contacts.partition_point(|&at| at < span.0)).is_some_and(|&at| at <= span.1)
+        };
+        let meet_host = || 2 * self.spans.iter().filter(meets).count() >= self.spans.len();
+        let counts = numbered && several && (says_iteration(&self.name) || evenly() && meet_host());
+        if apart && (counts || (!numbered && self.spans.len() >= MIN_UNNUMBERED)) {
+            return Some(Fit::of(&self.name));
+        }
+        (numbered && !says_iteration(&self.name) && !meet_host()).then_some(Fit::Layers)
     }
 }
 

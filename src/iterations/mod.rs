@@ -7,8 +7,9 @@ mod starts;
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{CallId, GlobalPid, GlobalTid};
+use crate::profile::ids::{CallId, GlobalPid, GlobalTid, OpId};
 use crate::profile::seek::seek;
+use crate::vocabulary::Direction;
 use marked::Fit;
 
 /// Of so many iterations one may be start-up: one of ten, two of twenty.
@@ -156,8 +157,8 @@ pub struct IterationCounts {
     pub each: Option<usize>,
 }
 
-/// The loop: the ranges named `marker`, else those that say that they are its turns, else what repeats. Ranges of a
-/// warm-up say nothing about the run: they count where nothing else does. `waiting`: the calls that waited.
+/// The loop: the ranges named `marker`, else those that say that they are its turns, else what repeats, unless that is no longer
+/// than a layer or two. Ranges of a warm-up say nothing about the run: they count where nothing else does. `waiting`: the calls that waited.
 ///
 /// # Errors
 /// [`InputError::NoRange`] where no range is named `marker`; others where the export cannot be read.
@@ -168,15 +169,34 @@ pub fn detect(
 ) -> Result<Option<Iterations>, InputError> {
     let found = match marker {
         Some(marker) => Some(marked::named(profile, marker)?),
-        None => match marked::detect(profile)? {
+        None => match marked::detect(profile, &contacts(profile, waiting))? {
             Some((Fit::BeforeTheLoop, marked)) => {
                 sequence::find(profile, waiting, marked.whole())?.or(Some(marked))
+            }
+            Some((Fit::Layers, layers)) => {
+                let as_layers = |found: &Iterations| {
+                    found.median_ns() <= 2 * layers.median_ns() && found.spans.len() <= 2 * layers.spans.len()
+                };
+                sequence::find(profile, waiting, None)?.filter(|found| !as_layers(found))
             }
             Some((_, marked)) => Some(marked),
             None => sequence::find(profile, waiting, None)?,
         },
     };
     Ok(found.map(Iterations::settled))
+}
+
+/// When calls wait for the GPU or copy from or to the host, in order.
+fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
+    let with_host = |op: &OpId| {
+        let direction = profile.ops.copy(*op).map(|copy| copy.direction);
+        matches!(direction, Some(Direction::HostToDevice | Direction::DeviceToHost))
+    };
+    let copies = profile.ops.ids().filter(with_host).filter_map(|op| profile.issuer(op));
+    let mut times: Vec<i64> =
+        waiting.iter().copied().chain(copies).map(|call| profile.calls.start(call)).collect();
+    times.sort_unstable();
+    times
 }
 
 #[cfg(test)]

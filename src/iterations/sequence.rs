@@ -158,7 +158,8 @@ fn of_process(
         let number = *numbers.entry(key).or_insert(next);
         if number == next {
             kinds.push(match key >> 32 << 32 {
-                KERNEL | GRAPH => Kind::Launch,
+                KERNEL => Kind::Launch,
+                GRAPH => Kind::Graph,
                 UPLOAD => Kind::Upload,
                 DOWNLOAD => Kind::Download,
                 WAIT => Kind::Wait,

@@ -74,6 +74,8 @@ pub struct Profile {
     issuer: TiVec<OpId, Option<CallId>>,
     /// Ids of names that say that the host may see what kernels write without a copy.
     pub sharing: Vec<i64>,
+    /// Whether any string names PyTorch.
+    pub names_pytorch: bool,
     /// Texts of wanted ranges, until [`Profile::with_nvtx`].
     registered: Vec<FxHashSet<i64>>,
     /// What the export should hold and does not.
@@ -124,6 +126,7 @@ impl Profile {
             lacks,
             issuer: TiVec::new(),
             sharing: names.sharing.into_iter().collect(),
+            names_pytorch: names.pytorch,
             registered: names.ranges,
         })
     }

@@ -35,6 +35,17 @@ pub fn capture_again(target: &Target) -> String {
 /// Compares a capture with one of the program with a fix.
 pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
 
+/// What helps where CUDA was traced and nothing of it is recorded: not the same capture again. `None` where it was not traced, or
+/// the export does not say.
+pub fn cuda_failed(target: &Target) -> Option<&'static str> {
+    const DRIVER: &str =
+        "CUDA was traced, but this nsys does not support the installed driver: capture with a newer nsys";
+    const ANY: &str = "CUDA was traced, so the same capture again would not record it either: see that the program uses the GPU while nsys records, that no other profiler runs beside nsys, and that nsys is no older than the driver";
+    let of_driver = |text: &str| text.contains("driver version") && text.contains("not supported");
+    let unsupported = target.diagnostics.iter().any(|d| of_driver(&d.text));
+    target.capture.cuda.then_some(if unsupported { DRIVER } else { ANY })
+}
+
 fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
     let capture = &target.capture;
     let extra = capture.traced.iter().map(String::as_str).filter(|api| !TRACED.contains(api));

@@ -57,6 +57,8 @@ pub struct Capture {
     pub graph_level: bool,
     /// What `-t` was given, as it is typed; empty where nsys's own choice was taken, or the export does not say.
     pub traced: Vec<String>,
+    /// Whether `-t cuda` was on, as far as the export says.
+    pub cuda: bool,
     /// Further options that the next capture is to have too. Neither a range of NVTX nor what ends a range is recorded.
     pub kept: Vec<&'static str>,
     /// Only a range of the program was captured, that it or the user marked.
@@ -265,6 +267,7 @@ impl Target {
             }
         })?;
         self.capture.traced = traced(&types);
+        self.capture.cuda = types.iter().any(|t| t == "Cuda");
         words.sort();
         words.dedup_by_key(|w| w.0);
         if words.first().is_some_and(|w| w.0 == 0) {

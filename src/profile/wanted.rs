@@ -4,7 +4,9 @@ use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::getters::GETTER;
 use crate::profile::strings::{Test, base_name, ids_of};
+use memchr::memmem;
 use rustc_hash::FxHashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is wanted of an export.
 pub struct Wanted<'a> {
@@ -37,6 +39,8 @@ pub struct Names {
     pub getters: FxHashSet<i64>,
     /// Names by which the host may see what kernels write without a copy.
     pub sharing: FxHashSet<i64>,
+    /// Whether any string names PyTorch: its libraries, its files, its C++ functions.
+    pub pytorch: bool,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
 }
@@ -50,13 +54,18 @@ impl Names {
         let waits = |text: &[u8]| api(text).is_some_and(wanted.may_wait);
         let is_getter = |text: &[u8]| api(text) == Some(GETTER);
         let shares = |text: &[u8]| SHARES.iter().any(|begin| text.starts_with(begin.as_bytes()));
+        let named = AtomicBool::new(false);
+        let of_pytorch = |text: &[u8]| {
+            !named.load(Relaxed) && memmem::find(text, b"torch").is_some() && !named.swap(true, Relaxed)
+        };
         let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
         let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
-        let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares];
+        let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares, &of_pytorch];
         tests.extend(ranges.iter().map(|range| range as Test));
         let mut ids = ids_of(db, &tests)?.into_iter();
         let mut next = || ids.next().unwrap_or_default();
-        Ok(Self { waiting: next(), getters: next(), sharing: next(), ranges: ids.collect() })
+        let (waiting, getters, sharing, pytorch) = (next(), next(), next(), !next().is_empty());
+        Ok(Self { waiting, getters, sharing, pytorch, ranges: ids.collect() })
     }
 }
 

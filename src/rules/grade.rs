@@ -40,6 +40,7 @@ grades! {
     R01_LINE: R01 0.9 "under a call whose argument is uploaded" by line;
     R02: R02 0.9 "in a program of PyTorch";
     R02_COMPILED: R02 0.75 "in another, whose source is not read";
+    R02_LIBRARY: R02 0.5 "in another of Python, whose library may wait by itself";
     R02_SHARED: R02 0.5 "in another, whose host may see what kernels write without a copy";
     R03: R03 0.5 "";
     R04: R04 0.97 "";

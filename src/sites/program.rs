@@ -1,13 +1,15 @@
 //! What the program of a process is made with, by the names that it left in the capture.
 //!
 //! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
-//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that; it is C++ where neither
-//! its frames and names nor the command have anything of Python and its kernels have names. Where nothing is known (trimmed
+//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that. Where its kernels have names,
+//! it is C++ if neither its frames and names nor the command have anything of Python, and Python without PyTorch if nothing in
+//! the export names PyTorch and not all kernels are of libraries that PyTorch calls too. Where nothing is known (trimmed
 //! exports), it counts as PyTorch's, for which the report is made.
 
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId, ThreadIx};
+use crate::profile::ops::{is_collective, multiplies_matrices};
 use crate::text::Names;
 use crate::vocabulary::HostMemory;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,10 +41,21 @@ fn of_pytorch(kernel: &str) -> bool {
     ["at::native", "at::cuda", "at_cuda_detail", "c10::", "torch::"].iter().any(|part| kernel.contains(part))
 }
 
+/// Kernels of libraries and compilers that PyTorch calls too: they tell nothing.
+fn of_shared_library(kernel: &str) -> bool {
+    multiplies_matrices(kernel)
+        || is_collective(kernel)
+        || ["cudnn", "triton_"].iter().any(|part| kernel.contains(part))
+}
+
 /// Sources: names of kernels and threads in public captures and in the toolkits' code generators.
 const TOOLKITS: &[Toolkit] = &[
     of_python("TensorFlow", &["tf_"], |k| k.contains("tensorflow::") || k.contains("EigenMetaKernel")),
     of_python("JAX or XLA", &["jax"], of_xla),
+    of_python("CuPy", &[], |k| k.starts_with("cupy_")),
+    of_python("Numba", &[], |k| k.contains("cudapy")),
+    of_python("PaddlePaddle", &[], |k| k.contains("phi::") || k.contains("paddle::")),
+    of_python("RAPIDS", &[], |k| ["cudf::", "raft::", "cuml::"].iter().any(|part| k.contains(part))),
     compiled("Julia", &["julia"], |k| k.contains("julia_") || k.starts_with("gpu_broadcast_kernel")),
     compiled("OpenMP", &[], |k| {
         k.starts_with("nvkernel_") || k.contains("__omp_offloading_") || k.contains("_omp_fn")
@@ -52,6 +65,7 @@ const TOOLKITS: &[Toolkit] = &[
 
 /// Where nothing but the absence of the others tells.
 const COMPILED: Toolkit = compiled("C++ or another compiled language", &[], |_| false);
+const PYTHON: Toolkit = of_python("Python without PyTorch", &[], |_| false);
 
 /// `loop_add_fusion_3`, `wrapped_transpose`: plain names that end with a number where there are several.
 fn of_xla(kernel: &str) -> bool {
@@ -105,7 +119,11 @@ impl Programs {
             };
             let of_python = python.contains(&pid) || command_is_python || names.iter().any(|n| is_python(n));
             let known = !names.is_empty() && !kernels.is_empty();
-            let other = (known && !of_python).then_some(&COMPILED);
+            let without = !profile.names_pytorch && !kernels.iter().all(|k| of_shared_library(k));
+            let other = match of_python {
+                false => known.then_some(&COMPILED),
+                true => without.then_some(&PYTHON),
+            };
             if let Some(toolkit) = TOOLKITS.iter().find(made_with).or(other) {
                 programs.toolkits.insert(pid, *toolkit);
                 if let Some(name) = &named {

@@ -3,6 +3,7 @@
 use super::operators;
 use super::source::SourceTree;
 use crate::sites::Bundle;
+use crate::sites::program::Toolkit;
 use crate::vocabulary::{Direction, NUMBER_BYTES, PatternId, PatternId::*};
 use crate::waits::api::Blocking;
 
@@ -11,8 +12,8 @@ pub struct Subject<'a> {
     pub bundle: &'a Bundle,
     /// Where the lines of library code may be read.
     pub sources: &'a SourceTree,
-    /// The process is not PyTorch's: what no source tells.
-    pub foreign: bool,
+    /// What the process is made with, if that is not PyTorch.
+    pub toolkit: Option<Toolkit>,
     /// What shows that its host may see what kernels write without a copy.
     pub shared: Option<&'a str>,
     /// Waits that returned while a device still worked: it was not that device they waited for.

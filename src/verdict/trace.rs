@@ -232,7 +232,10 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     };
     let grade = match s.shared {
         Some(_) => grade::R02_SHARED,
-        None if s.foreign => grade::R02_COMPILED,
+        None if s.toolkit.is_some_and(|t| t.python) && b.chain.is_empty() && b.frames.is_empty() => {
+            grade::R02_LIBRARY
+        }
+        None if s.toolkit.is_some() => grade::R02_COMPILED,
         None => grade::R02,
     };
     let text = s.shared.map_or_else(|| nothing.to_owned(), shared);

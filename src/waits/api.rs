@@ -50,8 +50,10 @@ pub fn classify(name: &str) -> Option<Blocking> {
 }
 
 fn is_copy(name: &str) -> bool {
-    // Batched copies take attributes and a stream: they never block by themselves.
-    copies(name) && !name.contains("Batch")
+    // Batched copies take attributes and a stream: they never block by themselves. Nor does the host wait where the name says
+    // that both sides are memory of devices.
+    const NEVER: [&str; 6] = ["Batch", "DtoD", "DtoA", "AtoD", "AtoA", "Peer"];
+    copies(name) && !NEVER.iter().any(|part| name.contains(part))
 }
 
 fn is_memset(name: &str) -> bool {
@@ -93,7 +95,7 @@ mod tests {
             ("cudaMemcpy cudaMemcpy2D cudaMemcpyToSymbol cuMemcpyDtoH_v2", Some(Copy)),
             ("cuMemcpyHtoDAsync_v2 cudaMemcpyAsync", Some(CopyAsync)),
             (
-                "cudaMemcpyBatchAsync cudaMemsetAsync cudaFreeAsync cudaMalloc cudaEventQuery cudaStreamQuery cudaStreamWaitEvent cudaEventRecord cudaLaunchKernel cudaGraphLaunch",
+                "cudaMemcpyBatchAsync cuMemcpyDtoD_v2 cudaMemcpyPeer cudaMemsetAsync cudaFreeAsync cudaMalloc cudaEventQuery cudaStreamQuery cudaStreamWaitEvent cudaEventRecord cudaLaunchKernel cudaGraphLaunch",
                 None,
             ),
             ("", None),

@@ -138,8 +138,15 @@ impl Export {
             nullable: HashSet::new(),
             sql: Vec::new(),
         };
+        export.string("/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so");
         export.version_rows();
         export
+    }
+
+    /// No string names PyTorch's library, which one does unless told.
+    pub fn without_pytorch(&mut self) -> &mut Self {
+        self.strings[0] = "/usr/lib/libm.so.6".to_owned();
+        self
     }
 
     /// A thread of a process. A process met for the first time is called `python3`.

@@ -143,6 +143,41 @@ fn a_first_iteration_that_starts_the_process_up_is_left_out() {
     assert!(count < 10 && start_up == 0, "{count}, {start_up}");
 }
 
+/// Ranges that count up under one range are layers, unless most meet the host; the launches that repeat with them are layers too,
+/// and so is one kernel that repeats.
+///
+/// ```text
+///  NVTX   [forward                                               ]
+///          [layer_0        ][layer_1        ][layer_2        ] …
+///  host     gemm gelu norm   gemm gelu norm   gemm gelu norm  …   item
+/// ```
+#[test]
+fn layers_of_one_pass_are_no_iterations() {
+    let count = |kernels: &[&str], named: &str, overlap: i64, reads: bool| {
+        let mut p = Program::new();
+        let began = p.now;
+        for i in 0..24 {
+            let from = p.now;
+            p.launch(kernels);
+            if reads {
+                p.item();
+            }
+            let main = p.main;
+            p.e.nvtx(main, from..p.now - 100 + overlap, &format!("{named}{i}"));
+        }
+        p.item();
+        p.mark(began, "forward");
+        p.found().map(|found| found.count)
+    };
+    let layer = ["gemm", "gelu", "norm"];
+    for (named, overlap) in [("layer_", 0), ("DecoderLayer[", 0), ("h.", 0), ("layer_", 300)] {
+        assert_eq!(count(&layer, named, overlap, false), None, "{named} {overlap}");
+        assert_eq!(count(&["gelu"], named, overlap, false), None, "one kernel, {named} {overlap}");
+    }
+    assert_eq!(count(&layer, "sample ", 0, true), Some(24));
+    assert_eq!(count(&layer, "step ", 0, false), Some(24), "the name says it");
+}
+
 /// ```text
 ///  NVTX   [forward][backward][optimizer]  [forward][backward][optimizer]
 ///  found  [0----------------------------][1----------------------------]

@@ -158,7 +158,20 @@ fn a_capture_of_calls_alone_proves_nothing() {
     let report = look::report(&e);
     assert_eq!(super::words(only(&report)), "unknown unattributed - R21");
     assert!(told(only(&report)).contains("records no GPU work"));
-    assert!(report.warnings.iter().any(|w| w.code == "no-gpu-work"));
+    let said = |e: &Export| {
+        let report = look::report(e);
+        let said = report.warnings.iter().find(|w| w.code == "no-gpu-work").expect("a warning");
+        (said.message.clone(), said.fix.clone())
+    };
+    let (_, fix) = said(&e);
+    assert!(fix.contains("nsys profile -t cuda"), "{fix}");
+    // It was traced already.
+    e.capture_meta("CAPTURE_EVENT_TYPE", "Cuda");
+    let (message, fix) = said(&e);
+    assert!(message.contains("the same capture again would not") && fix.is_empty(), "{message} {fix}");
+    e.diagnostic(2, "Installed CUDA driver version (12.6) is not supported by this build of Nsight Systems.");
+    let (message, fix) = said(&e);
+    assert!(message.contains("with a newer nsys") && fix.is_empty(), "{message} {fix}");
 }
 
 /// R03 is a read: even where the copy had long ended when the wait came.

@@ -52,6 +52,44 @@ fn a_program_is_known_by_what_it_leaves_in_the_capture() {
     }
 }
 
+/// Python programs whose kernels are not ATen's, where nothing names PyTorch: advice is in CUDA's terms, and a wait without a
+/// place is left open, because their libraries wait too.
+#[test]
+fn python_is_not_pytorch() {
+    let of = |kernel: &str, pytorch: bool, place: bool| {
+        let (mut e, _, wait) = program("python3", kernel);
+        if !pytorch {
+            e.without_pytorch();
+        }
+        if place {
+            e.python(wait, &[("solve", "/w/solve.py", 12)]);
+        }
+        let report = look::report(&e);
+        let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the wait");
+        let advised = format!("{:?}", report.sites.iter().map(|s| &s.fix).collect::<Vec<_>>());
+        let of_torch = ["torch", "non_blocking", "pin_memory"].iter().any(|word| advised.contains(word));
+        let name = said(&report).unwrap_or_default();
+        let name = name.split_once('(').map(|(_, rest)| rest.split(')').next().unwrap_or("").to_owned());
+        (name.unwrap_or_default(), super::words(sync), of_torch)
+    };
+    let open = "unknown value-read K01 R02".to_owned();
+    for (kernel, toolkit) in [
+        ("cupy_copy__float32_float32", "CuPy"),
+        ("cudapy::__main__::step[abi:v1]", "Numba"),
+        ("void phi::funcs::Fill<float>()", "PaddlePaddle"),
+        ("void raft::linalg::mapKernel<float>()", "RAPIDS"),
+        ("updateNeuronsKernel(float)", "Python without PyTorch"),
+    ] {
+        assert_eq!(of(kernel, false, false), (toolkit.to_owned(), open.clone(), false), "{kernel}");
+    }
+    let placed = "false explicit K01 R02".to_owned();
+    assert_eq!(of("cupy_copy__float32_float32", false, true), ("CuPy".to_owned(), placed, false));
+    // Libraries that PyTorch calls too tell nothing, and a name of PyTorch's anywhere tells enough.
+    for (kernel, pytorch) in [("sm80_xmma_gemm_f32f32", false), ("updateNeuronsKernel(float)", true)] {
+        assert_eq!(of(kernel, pytorch, false).0, "", "{kernel}");
+    }
+}
+
 /// Of a command line that runs Python, no process is taken for C++, whatever it calls itself.
 #[test]
 fn a_renamed_python_process_stays_pythons() {
