@@ -444,8 +444,10 @@ class IterationSaving:
     """Lower end of the range of the saving."""
     high_ns: int
     """Upper end."""
+    rewritable_ns: int
+    """Saved on top of that by rewriting needed sites, as `Totals::rewritable_ns`."""
     undecided_ns: int
-    """Saved on top of that by what is undecided or can be rewritten, as `Totals::undecided_ns`."""
+    """Saved on top of both by what is undecided, as `Totals::undecided_ns`."""
     captured_ns: int
     """Its length as captured."""
     captured_saved_ns: int
@@ -1117,10 +1119,12 @@ class Totals:
     """The captured run, which the profiler slows."""
     iteration: Optional[IterationSaving]
     """One iteration; `None` where no loop is known or nothing was simulated."""
-    undecided_ns: Optional[int]
-    """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too, and
-    needed ones rewritten that have a form that does not wait.
+    rewritable_ns: Optional[int]
+    """What the run saves on top of `recoverable_false_joint_ns` if needed sites are rewritten that have a form
+    that does not wait.
     """
+    undecided_ns: Optional[int]
+    """What the run saves on top of both if all undecided sites are avoidable too."""
     rewritable_sites: int
     """Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an
     assignment through a mask, a guard that looks every N steps.

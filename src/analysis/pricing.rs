@@ -98,7 +98,12 @@ impl CaptureAnalysis {
             .map(|(site, found)| {
                 let subject = self.subject(found, SiteId { profile: number, site }, scenario);
                 let once = self.is_once(found);
-                Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
+                Subject {
+                    counted: subject.counted && !once,
+                    open: subject.open && !once,
+                    rewritable: subject.rewritable && !once,
+                    ..subject
+                }
             })
             .collect();
         let launched = &Launched::new(profile, devices);
@@ -209,7 +214,8 @@ impl CaptureAnalysis {
         // A needed wait may still be moved or merged.
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed, kept, works }
+        let rewritable = open && site.verdict.class == Class::True;
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, rewritable, assumed, kept, works }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.

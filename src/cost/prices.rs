@@ -22,6 +22,8 @@ pub struct Subject {
     pub counted: bool,
     /// Would count if it were avoidable, which is not decided, or rewritten.
     pub open: bool,
+    /// Is needed, and would count if it were rewritten.
+    pub rewritable: bool,
     /// Fixed already in what everything is compared with.
     pub assumed: bool,
     /// Whoever asks wants it to stay as it is: it saves nothing.
@@ -117,7 +119,9 @@ pub struct Saving {
     pub low: i64,
     /// Upper end of the range of the saving.
     pub high: i64,
-    /// Saved on top of that if all that is undecided can go too, and what can be rewritten is.
+    /// Saved on top of that if all that can be rewritten is.
+    pub rewritten: i64,
+    /// Saved on top of both if all that is undecided can go too.
     pub open: i64,
 }
 

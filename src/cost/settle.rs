@@ -2,7 +2,7 @@
 
 use super::host_work::HostWork;
 use super::overhead::Clock;
-use super::plan::{OPEN, PAIRS, Plan};
+use super::plan::{OPEN, PAIRS, Plan, REWRITTEN};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::{Margin, UNSEEN_EACH_NS};
 use super::simulate::{Outcome, Program};
@@ -78,9 +78,19 @@ impl Settling<'_> {
         let (saved, short) = within(saved, best, i64::MAX);
         prices.cut = prices.cut.max(above).max(short);
         let high = margin.above(reach, run.high).max(saved);
-        let open = self.subjects.keys().filter(|&i| self.subjects[i].open);
-        let open = open.map(|i| self.most(i)).fold(0i64, i64::saturating_add);
-        prices.run = Saving { saved, low: run.low.min(saved), high, open: run.open.min(open), ..run };
+        let most_of = |is: fn(&Subject) -> bool| {
+            let keys = self.subjects.keys().filter(|&i| is(&self.subjects[i]));
+            keys.map(|i| self.most(i)).fold(0i64, i64::saturating_add)
+        };
+        let (rewritten, open) = (most_of(|s| s.rewritable), most_of(|s| s.open && !s.rewritable));
+        prices.run = Saving {
+            saved,
+            low: run.low.min(saved),
+            high,
+            rewritten: run.rewritten.min(rewritten),
+            open: run.open.min(open),
+            ..run
+        };
         for price in &mut prices.sites {
             price.joint = price.joint.min(prices.run.saved);
         }
@@ -90,12 +100,13 @@ impl Settling<'_> {
             let margin = margin.of(length, along / count, work.each(count), bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
             let high = margin.above(reach / count, lap.high).max(lap.saved);
-            Some(Saving { high, open: lap.open.min(open / count), ..lap })
+            let (rewritten, open) = (lap.rewritten.min(rewritten / count), lap.open.min(open / count));
+            Some(Saving { high, rewritten, open, ..lap })
         });
         let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
             let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
             let saved = self.clock.keeps((length - fixed).max(0));
-            Some(Saving { length, saved, low: saved, high: saved, open: 0 })
+            Some(Saving { length, saved, low: saved, high: saved, ..Saving::default() })
         };
         prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
         prices.captured_iteration = captured(&|o| self.lap(o));
@@ -132,8 +143,10 @@ impl Settling<'_> {
         let (least, most) = ends.fold((whole, whole), |(least, most), ns| (ns.min(least), ns.max(most)));
         let saved = self.clock.keeps(whole);
         let (low, high) = margin.around(saved, least.min(saved), most);
-        let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
-        Some(Saving { length, saved, low, high: high.min(length), open })
+        let with_rewritten = of(&self.outcomes[REWRITTEN])?.min(fixed);
+        let rewritten = self.clock.keeps(fixed - with_rewritten);
+        let open = self.clock.keeps((with_rewritten - of(&self.outcomes[OPEN])?).max(0));
+        Some(Saving { length, saved, low, high: high.min(length), rewritten, open })
     }
 
     /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.

@@ -142,6 +142,12 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
         let margin = Margin { scatter: margin.scatter / laps, ..*margin };
         let (low, high) = margin.around(saved, saved, whole);
         let low = if margin.limited { 0 } else { low };
-        Saving { length: self.length(&outcomes[0]), saved, low, high: high.min(most).max(saved), open: 0 }
+        Saving {
+            length: self.length(&outcomes[0]),
+            saved,
+            low,
+            high: high.min(most).max(saved),
+            ..Saving::default()
+        }
     }
 }

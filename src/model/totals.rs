@@ -53,8 +53,10 @@ pub struct Totals {
     /// One iteration; `None` where no loop is known or nothing was simulated.
     #[serde(default)]
     pub iteration: Option<IterationSaving>,
-    /// What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too, and needed ones rewritten
-    /// that have a form that does not wait.
+    /// What the run saves on top of `recoverable_false_joint_ns` if needed sites are rewritten that have a form that does not wait.
+    #[serde(default)]
+    pub rewritable_ns: Option<i64>,
+    /// What the run saves on top of both if all undecided sites are avoidable too.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
     /// Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an assignment through a
@@ -96,15 +98,23 @@ impl Totals {
     /// `None` where nothing was simulated.
     pub fn headline(&self) -> Option<Headline> {
         let WithoutProfiler { run_ns: length_ns, saved_ns, low_ns, high_ns } = self.without_profiler?;
-        let (captured, undecided_ns) = (self.captured, self.undecided_ns.unwrap_or(0));
-        let of_run =
-            Headline { of_iteration: false, length_ns, saved_ns, low_ns, high_ns, undecided_ns, captured };
+        let of_run = Headline {
+            of_iteration: false,
+            length_ns,
+            saved_ns,
+            low_ns,
+            high_ns,
+            rewritable_ns: self.rewritable_ns.unwrap_or(0),
+            undecided_ns: self.undecided_ns.unwrap_or(0),
+            captured: self.captured,
+        };
         let of_iteration = self.iteration.map(|one| Headline {
             of_iteration: true,
             length_ns: one.ns,
             saved_ns: one.saved_ns,
             low_ns: one.low_ns,
             high_ns: one.high_ns,
+            rewritable_ns: one.rewritable_ns,
             undecided_ns: one.undecided_ns,
             captured: Some(CapturedRun { run_ns: one.captured_ns, saved_ns: one.captured_saved_ns }),
         });
@@ -158,7 +168,10 @@ pub struct IterationSaving {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// Saved on top of that by what is undecided or can be rewritten, as [`Totals::undecided_ns`].
+    /// Saved on top of that by rewriting needed sites, as [`Totals::rewritable_ns`].
+    #[serde(default)]
+    pub rewritable_ns: i64,
+    /// Saved on top of both by what is undecided, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
     /// Its length as captured.
     pub captured_ns: i64,
@@ -179,7 +192,9 @@ pub struct Headline {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// Saved on top of that by what is undecided or can be rewritten, as [`Totals::undecided_ns`].
+    /// Saved on top of that by rewriting needed sites, as [`Totals::rewritable_ns`].
+    pub rewritable_ns: i64,
+    /// Saved on top of both by what is undecided, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
     /// The same under the profiler.
     pub captured: Option<CapturedRun>,

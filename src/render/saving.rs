@@ -133,6 +133,8 @@ pub struct Finding {
     pub lead: String,
     /// Its range, and what the captured run would save.
     pub rest: String,
+    /// What rewriting needed waits could add.
+    pub rewriting: Option<String>,
     /// What the undecided sites could add.
     pub undecided: Option<String>,
     /// What limits the program then.
@@ -144,7 +146,8 @@ pub struct Finding {
 impl Finding {
     /// All of it as one text.
     pub fn words(self) -> (String, String) {
-        let more = [self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
+        let more = [self.rewriting, self.undecided, self.limit.map(str::to_owned), self.once];
+        let more = more.into_iter().flatten();
         (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
     }
 }
@@ -176,21 +179,26 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let any = totals.recoverable_high_ns > Some(0);
         return any.then_some(Finding { lead, rest, once, ..Finding::default() });
     };
+    // The length stands once, in the first of the three sentences.
+    let adds = |ns: i64, first: bool| {
+        let of_what = match (first, of.of_iteration) {
+            (true, _) => whole(of),
+            (false, true) => "an iteration".to_owned(),
+            (false, false) => unit(of).to_owned(),
+        };
+        let share = text::share(ns, of.length_ns.max(1));
+        format!("about {} of {of_what}, {share}", text::duration(ns))
+    };
+    let rewriting = (of.rewritable_ns > 0).then(|| {
+        let adds = adds(of.rewritable_ns, sites.is_none());
+        match totals.rewritable_sites {
+            1 => format!("One needed wait has a form that does not wait: rewriting it may add {adds}."),
+            all => format!("{all} needed waits have forms that do not wait: rewriting them may add {adds}."),
+        }
+    });
     let undecided = (of.undecided_ns > 0).then(|| {
-        let of_what = match &sites {
-            None => whole(of),
-            Some(_) if of.of_iteration => "an iteration".to_owned(),
-            Some(_) => unit(of).to_owned(),
-        };
-        let (ns, unread) = (text::duration(of.undecided_ns), unread(totals.unread_sites));
-        let rest = if totals.by_class.unknown.sites > 0 { ", and what is undecided," } else { "" };
-        let what = match totals.rewritable_sites {
-            0 => "What is undecided".to_owned(),
-            1 => format!("One needed site has a form without the wait; that{rest}"),
-            all => format!("{all} needed sites have a form without the wait; that{rest}"),
-        };
-        let share = text::share(of.undecided_ns, of.length_ns.max(1));
-        format!("{what} may add about {ns} of {of_what}, {share}.{unread}")
+        let adds = adds(of.undecided_ns, sites.is_none() && rewriting.is_none());
+        format!("Undecided waits may add {adds}.{}", unread(totals.unread_sites))
     });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
         BoundBy::Gpu => "The GPU then limits the program.",
@@ -200,7 +208,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };
-    Some(Finding { lead, rest, undecided, limit, once })
+    Some(Finding { lead, rest, rewriting, undecided, limit, once })
 }
 
 /// What savings are of.

@@ -82,11 +82,12 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
 
 /// The answer, in a few short lines.
 fn findings(totals: &Totals) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(totals) else {
+    let Some(Finding { lead, rest, rewriting, undecided, limit, once }) = saving::finding(totals) else {
         return Vec::new();
     };
     let lines = [
         ("saves", Some(lead + &rest)),
+        ("rewriting", rewriting),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
         ("once", once),

@@ -106,8 +106,9 @@ pub fn of_run(
         totals.by_class.false_.recoverable_ns = Some(run.saved).filter(|_| totals.chosen_sites == 0);
         totals.sampled_iterations = prices.sampled;
         totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
-        let Saving { length: run_ns, saved: saved_ns, low: low_ns, high: high_ns, open } = prices.run;
-        totals.undecided_ns = Some(open);
+        let Saving { length: run_ns, saved: saved_ns, low: low_ns, high: high_ns, rewritten, open } =
+            prices.run;
+        (totals.rewritable_ns, totals.undecided_ns) = (Some(rewritten), Some(open));
         let open = found.sites.iter().zip(&prices.sites).filter(|(_, price)| price.open);
         totals.rewritable_sites = open.filter(|(site, _)| site.verdict.class == Class::True).count() as u64;
         totals.without_profiler = Some(WithoutProfiler { run_ns, saved_ns, low_ns, high_ns });
@@ -120,6 +121,7 @@ pub fn of_run(
                 saved_ns: alone.saved,
                 low_ns: alone.low,
                 high_ns: alone.high,
+                rewritable_ns: alone.rewritten,
                 undecided_ns: alone.open,
                 // A host that runs ahead of its GPU starts iterations faster than they are done.
                 captured_ns: found.start_to_start_ns().max(alone.length),
