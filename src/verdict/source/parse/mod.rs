@@ -1,5 +1,6 @@
 //! Python files: found safely, parsed within bounds, and questions that the syntax alone answers.
 
+mod blocks;
 mod file;
 mod imports;
 pub mod nodes;

@@ -249,7 +249,13 @@ pub fn statement(path: &[Node<'_>]) -> Option<usize> {
 /// The statements of the block that holds `path[at]`, a statement.
 pub fn block<'a>(path: &[Node<'a>], at: usize) -> &'a [Stmt] {
     let stmt = path[at].range();
-    let holds = |body: &&'a [Stmt]| body.iter().any(|s| s.range() == stmt);
+    // Of what a node holds, what lies in the span of a block is its statements.
+    let holds = |body: &&'a [Stmt]| match body {
+        [] => false,
+        [first, ..] => {
+            first.start() <= stmt.start() && body.last().is_some_and(|last| stmt.end() <= last.end())
+        }
+    };
     at.checked_sub(1).and_then(|above| bodies(path[above]).into_iter().find(holds)).unwrap_or_default()
 }
 
