@@ -3,8 +3,8 @@
 use ruff_python_ast::helpers::is_const_true;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
 use ruff_python_ast::{
-    AnyNodeRef, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword, Number, Stmt,
-    StmtClassDef, StmtFunctionDef,
+    Alias, AnyNodeRef, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword, Number,
+    Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -300,6 +300,16 @@ pub fn dotted(expr: &Expr) -> String {
 /// Splits a dotted callee into what stands before the last name, and the last name.
 pub fn split_callee(dotted: &str) -> (&str, &str) {
     dotted.rsplit_once('.').unwrap_or(("", dotted))
+}
+
+/// Two dotted names as one; either may be empty.
+pub fn joined([before, name]: [&str; 2]) -> String {
+    if before.is_empty() || name.is_empty() { [before, name].concat() } else { format!("{before}.{name}") }
+}
+
+/// The name that an import gives to what it takes.
+pub fn called(alias: &Alias) -> &str {
+    alias.asname.as_ref().unwrap_or(&alias.name).as_str()
 }
 
 /// What a dotted callee begins with: `np` of `np.array().sum`.
