@@ -27,6 +27,14 @@ fn main() -> ExitCode {
 
 fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     use cli::args::Command;
+    if matches!(
+        cli.command,
+        None | Some(
+            Command::Check(_) | Command::Diff(_) | Command::Merge(_) | Command::Fix(_) | Command::Replay(_)
+        )
+    ) {
+        cli::threads::reserve()?;
+    }
     match cli.command {
         None => cli::report::run(cli.report),
         Some(Command::Check(args)) => cli::check::run(args),

@@ -17,3 +17,4 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod report;
+pub mod threads;

@@ -20,6 +20,12 @@ const MAX_DEPTH: usize = 64;
 /// report keeps some 26 bytes of a row, so that a file of a few megabytes could take all memory.
 const MANY_ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 2;
+/// So is one with a column that unpacks to more than this in a row group, and more of a byte than texts that tell anything: a slice of
+/// the rows is held unpacked by each thread.
+const MUCH: usize = 64 << 20;
+const UNPACKED_PER_BYTE: usize = 256;
+/// An encoding of texts by what each shares with the one before, in which a few bytes make any number of long ones. No export has it.
+const DELTA_BYTE_ARRAY: i32 = 7;
 /// Bytes at the end of a file: the length of the footer, and `PAR1`.
 const END: u64 = 8;
 
@@ -71,12 +77,20 @@ pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
     Ok(())
 }
 
-/// Checks that pages hold no more than the `rows` of their column. polars takes memory for as many as a page promises.
+/// Checks that pages hold no more than the `rows` of their column, and no more than their bytes are likely to. polars takes memory
+/// for as much as a page promises.
 pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<()> {
-    let mut found: usize = 0;
+    let (mut found, mut unpacked, packed) = (0_usize, 0_usize, bytes.len());
     for page in PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX) {
         if let CompressedPage::Data(page) = page? {
             found = found.saturating_add(page.num_values());
+            unpacked = unpacked.saturating_add(page.uncompressed_size());
+            if page.header().encoding().0 == DELTA_BYTE_ARRAY {
+                bail!("a column is of an encoding, DELTA_BYTE_ARRAY, that no export has");
+            }
+        }
+        if unpacked > MUCH && unpacked / UNPACKED_PER_BYTE > packed {
+            bail!("a column unpacks to at least {unpacked} bytes from {packed}");
         }
         if found > rows {
             bail!("{found} rows where {rows} are promised");

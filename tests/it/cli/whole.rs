@@ -1,4 +1,4 @@
-//! What is written is whole or as it was, and a closed pipe changes no verdict.
+//! What is written is whole or as it was, a closed pipe changes no verdict, and few threads no report.
 
 use super::*;
 use crate::export::{GPU0, empty};
@@ -159,4 +159,32 @@ fn edits_of_several_files_are_written_all_or_none() {
     program(&arguments).good();
     assert!(fs::read_to_string(root.join("zz.py")).expect("the file") != long);
     assert!(fs::read_to_string(root.join("train_mlp.py")).expect("the file") != text);
+}
+
+/// A limit on processes: with three threads beside the first the report is the same, without it is one sentence.
+#[test]
+fn too_few_threads_are_a_sentence_and_few_make_the_same_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a folder for all");
+    let copy = |from: &str, name: &str| {
+        let path = folder.path().join(name);
+        fs::copy(from, &path).expect("a copy");
+        path
+    };
+    let (program, capture) = (copy(PROGRAM, "program"), copy(&sample("train_mlp"), "run.sqlite"));
+    // No limit holds for root. A user without other processes stands in for it.
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let run = |most: &str| {
+        let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+        if is_root {
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        command.args(["prlimit", most]).arg(&program).arg(&capture).args(["--format", "json"]);
+        ran(&mut command)
+    };
+    run("--nproc=1").refused("too few threads");
+    if is_root {
+        let (few, all) = (run("--nproc=4"), ran(command().arg(&capture).args(["--format", "json"])));
+        assert_eq!((few.code, &few.stdout, &few.stderr), (0, &all.stdout, &all.stderr));
+    }
 }

@@ -117,3 +117,14 @@ pub fn repeated(path: &Path, rows: usize) {
     let columns = ["start", "end", "correlationId"].map(column).into();
     write(&mut DataFrame::new(rows, columns).expect("columns of one length"), path, LARGE);
 }
+
+/// Replaces a table of texts by so many long ones, packed into few bytes.
+pub fn packed(path: &Path, rows: usize) {
+    let texts: Vec<String> = (0..rows).map(|i| format!("{i:01000}")).collect();
+    let ids: Vec<i64> = (0..rows as i64).collect();
+    let columns = vec![Series::new("id".into(), ids).into(), Series::new("value".into(), texts).into()];
+    ParquetWriter::new(File::create(path).expect("a file"))
+        .with_compression(ParquetCompression::Zstd(None))
+        .finish(&mut DataFrame::new(rows, columns).expect("columns of one length"))
+        .expect("a table");
+}

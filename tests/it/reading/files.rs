@@ -313,6 +313,25 @@ fn tangles_of_names_end_soon() {
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
+/// A body of thousands of statements costs in proportion to it, and is judged as one of a few: cubic work would not end.
+#[test]
+fn long_bodies_are_judged_as_short_ones() {
+    const USE: &str = "def f(x):\n    x = x.cuda()\n    y = x.item()\n    for i in data:\n        print(y)\n";
+    let judged = |statement: &str, indented: &str, count: usize| {
+        let body = format!("{indented}{statement}\n").repeat(count);
+        format!("{:?}", finding(format!("{USE}{body}").as_bytes(), 3))
+    };
+    for statement in ["x = x + 1", "y = 1", "y = 1 if y else 2", "open(x)"] {
+        for indented in ["    ", "        "] {
+            let [short, long] = [3, 2000].map(|count| judged(statement, indented, count));
+            assert_eq!(short, long, "{indented}{statement}");
+        }
+    }
+    // A value that is used in thousands of places is followed to some of them.
+    let said = judged("print(y)", "    ", 2000);
+    assert!(said.contains("too many places to follow"), "{said}");
+}
+
 #[test]
 fn tangles_of_objects_end_soon() {
     let started = Instant::now();

@@ -15,6 +15,8 @@ use std::collections::HashSet;
 
 /// Bindings followed per value before the rest counts as unknown.
 const BUDGET: usize = 60;
+/// Uses of a value: each costs a look through its function. Nobody writes as many.
+const MOST_USES: usize = 500;
 /// Names and calls between the read and the use.
 const MAX_HOPS: u8 = 12;
 
@@ -65,6 +67,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
     pub fn follow(&mut self, path: &[Node<'a>], mut value: Value) {
         if value.hops > MAX_HOPS || self.seen.len() > BUDGET {
             return self.sink(path, &value, Sink::Unknown, "a chain of names too long to follow");
+        }
+        if self.uses.len() > MOST_USES {
+            return self.sink(path, &value, Sink::Unknown, "used in too many places to follow");
         }
         let mut end = path.len();
         while end > 1 {

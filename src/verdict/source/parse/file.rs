@@ -6,6 +6,7 @@ use ruff_python_ast::{AnyNodeRef, ModModule, PySourceType};
 use ruff_python_parser::{Mode, Parsed, lexer, parse_unchecked_source};
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::{Ranged, TextRange, TextSize};
+use rustc_hash::FxHashMap;
 
 /// Brackets open at the same time. CPython itself stops at 200.
 const MAX_BRACKETS: usize = 200;
@@ -27,7 +28,12 @@ pub struct Source {
     lines: LineIndex,
     /// Whether `text` is what the file holds, byte for byte.
     exact: bool,
+    /// What imports call by which name; the first of several.
+    imports: FxHashMap<String, Imported>,
 }
+
+/// What an import calls by a name: the dots before its module, and the name in full.
+pub type Imported = (u32, String);
 
 impl Source {
     /// Decodes and parses. Text that is not UTF-8 is read as Latin-1, which keeps every ASCII byte and every line where it was.
@@ -54,7 +60,13 @@ impl Source {
             return Err(TOO_DEEP);
         }
         let lines = LineIndex::from_source_text(&text);
-        Ok(Self { text, parsed, lines, exact })
+        let imports = imports(parsed.syntax().into());
+        Ok(Self { text, parsed, lines, exact, imports })
+    }
+
+    /// What an import, at the top or inside a function, calls by that name.
+    pub fn imported(&self, name: &str) -> Option<&Imported> {
+        self.imports.get(name)
     }
 
     /// The module's syntax tree.
@@ -113,6 +125,33 @@ impl Source {
     pub fn text(&self, node: impl Ranged) -> String {
         self.slice(node.range()).split_whitespace().collect::<Vec<_>>().join(" ")
     }
+}
+
+/// What the imports of a module call by which name.
+fn imports(module: AnyNodeRef<'_>) -> FxHashMap<String, Imported> {
+    let mut all = FxHashMap::default();
+    nodes::walk(&[module], &mut |path| match nodes::last(path) {
+        Some(AnyNodeRef::StmtImport(ast)) => {
+            for alias in &ast.names {
+                // `import a.b` binds `a`, `import a.b as c` binds `c` to `a.b`.
+                let module = if alias.asname.is_some() { &*alias.name } else { nodes::root(&alias.name) };
+                let name = alias.asname.as_deref().unwrap_or(module);
+                all.entry(name.to_owned()).or_insert_with(|| (0, module.to_owned()));
+            }
+            false
+        }
+        Some(AnyNodeRef::StmtImportFrom(ast)) => {
+            let module = ast.module.as_deref().unwrap_or_default();
+            for alias in &ast.names {
+                let full = nodes::joined([module, &alias.name]);
+                all.entry(nodes::called(alias).to_owned()).or_insert((ast.level, full));
+            }
+            false
+        }
+        // Imports stand in statements only.
+        node => node.is_some_and(|node| !node.is_expression()),
+    });
+    all
 }
 
 /// Whether a tree is deeper than it may be. The parser itself grows its stack; where it recovers from an error, it builds other trees

@@ -1,8 +1,8 @@
 //! What the imports of a file call by which name, and in which files it is defined.
 
-use super::nodes::{self, dotted, last, split_callee, string};
+use super::nodes::{self, dotted, joined, split_callee, string};
 use super::{Node, Source};
-use ruff_python_ast::{Alias, ExprCall, Stmt, StmtImportFrom};
+use ruff_python_ast::{ExprCall, Stmt, StmtImportFrom};
 
 /// Folders above a file in which a module may be looked for: the program may run from any of them.
 const MAX_ANCESTORS: usize = 6;
@@ -22,30 +22,8 @@ impl Import {
     /// What an import in `file`, at its top or inside a function, makes of a dotted name.
     pub fn of(file: &Source, dotted: &str) -> Option<Self> {
         let (root, rest) = split_root(dotted);
-        let mut found = None;
-        nodes::walk(&[file.module()], &mut |path| {
-            found = match last(path) {
-                _ if found.is_some() => return false,
-                Some(Node::StmtImport(ast)) => {
-                    let module = ast.names.iter().find_map(|alias| imported(alias, root));
-                    module.map(|module| Self { level: 0, full: joined([module, "", rest]), starred: false })
-                }
-                Some(Node::StmtImportFrom(ast)) => {
-                    let alias = ast.names.iter().find(|alias| called(alias) == root);
-                    alias.map(|alias| Self::member(ast, &alias.name, rest))
-                }
-                // Imports stand in statements only.
-                node => return node.is_some_and(|node| !node.is_expression()),
-            };
-            found.is_none()
-        });
-        found
-    }
-
-    /// `member` of the module that an import names, and `rest` of that.
-    fn member(ast: &StmtImportFrom, member: &str, rest: &str) -> Self {
-        let module = ast.module.as_deref().unwrap_or_default();
-        Self { level: ast.level, full: joined([module, member, rest]), starred: false }
+        let (level, full) = file.imported(root)?;
+        Some(Self { level: *level, full: joined([full, rest]), starred: false })
     }
 
     /// The imports at the top of `file` that may bring `name` without naming it: `from a.b import *`.
@@ -53,7 +31,8 @@ impl Import {
         let Node::ModModule(module) = file.module() else { return Vec::new() };
         let imports = module.body.iter().filter_map(Stmt::as_import_from_stmt);
         let starred = imports.filter(|ast| ast.names.iter().any(|alias| &alias.name == "*"));
-        starred.map(|ast| Self { starred: true, ..Self::member(ast, name, "") }).collect()
+        let full = |ast: &StmtImportFrom| joined([ast.module.as_deref().unwrap_or_default(), name]);
+        starred.map(|ast| Self { level: ast.level, full: full(ast), starred: true }).collect()
     }
 
     /// Whether `file`, the module that it is from, gives the name to this import: what a star brings is what `__all__` lists,
@@ -108,21 +87,4 @@ pub fn full_callee(file: &Source, call: &ExprCall) -> String {
 /// The first name of a dotted one, and the rest.
 pub fn split_root(dotted: &str) -> (&str, &str) {
     dotted.split_once('.').unwrap_or((dotted, ""))
-}
-
-fn joined(parts: [&str; 3]) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
-}
-
-/// The name that an import gives to what it takes.
-pub fn called(alias: &Alias) -> &str {
-    alias.asname.as_ref().unwrap_or(&alias.name).as_str()
-}
-
-/// The module that a name means: `import a.b` binds `a`, `import a.b as c` binds `c` to `a.b`.
-fn imported<'a>(alias: &'a Alias, name: &str) -> Option<&'a str> {
-    match &alias.asname {
-        Some(renamed) => (renamed == name).then_some(&alias.name),
-        None => alias.name.split('.').next().filter(|root| *root == name),
-    }
 }

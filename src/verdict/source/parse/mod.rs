@@ -1,5 +1,6 @@
 //! Python files: found safely, parsed within bounds, and questions that the syntax alone answers.
 
+mod blocks;
 mod file;
 mod imports;
 pub mod nodes;
@@ -7,8 +8,8 @@ pub mod scope;
 mod tree;
 
 pub use file::Source;
-pub use imports::{Import, called, full_callee, full_name, split_root};
+pub use imports::{Import, full_callee, full_name, split_root};
 pub use nodes::function_scope;
-pub use nodes::{Node, Path, dotted, flag, last, range, split_callee, statement, string, within};
+pub use nodes::{Node, Path, called, dotted, flag, last, range, split_callee, statement, string, within};
 pub use scope::{Definition, Given, Occurrence, Valued, WRAPPERS, argument_for};
 pub use tree::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};

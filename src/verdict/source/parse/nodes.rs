@@ -3,8 +3,8 @@
 use ruff_python_ast::helpers::is_const_true;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
 use ruff_python_ast::{
-    AnyNodeRef, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword, Number, Stmt,
-    StmtClassDef, StmtFunctionDef,
+    Alias, AnyNodeRef, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword, Number,
+    Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -249,7 +249,13 @@ pub fn statement(path: &[Node<'_>]) -> Option<usize> {
 /// The statements of the block that holds `path[at]`, a statement.
 pub fn block<'a>(path: &[Node<'a>], at: usize) -> &'a [Stmt] {
     let stmt = path[at].range();
-    let holds = |body: &&'a [Stmt]| body.iter().any(|s| s.range() == stmt);
+    // Of what a node holds, what lies in the span of a block is its statements.
+    let holds = |body: &&'a [Stmt]| match body {
+        [] => false,
+        [first, ..] => {
+            first.start() <= stmt.start() && body.last().is_some_and(|last| stmt.end() <= last.end())
+        }
+    };
     at.checked_sub(1).and_then(|above| bodies(path[above]).into_iter().find(holds)).unwrap_or_default()
 }
 
@@ -294,6 +300,16 @@ pub fn dotted(expr: &Expr) -> String {
 /// Splits a dotted callee into what stands before the last name, and the last name.
 pub fn split_callee(dotted: &str) -> (&str, &str) {
     dotted.rsplit_once('.').unwrap_or(("", dotted))
+}
+
+/// Two dotted names as one; either may be empty.
+pub fn joined([before, name]: [&str; 2]) -> String {
+    if before.is_empty() || name.is_empty() { [before, name].concat() } else { format!("{before}.{name}") }
+}
+
+/// The name that an import gives to what it takes.
+pub fn called(alias: &Alias) -> &str {
+    alias.asname.as_ref().unwrap_or(&alias.name).as_str()
 }
 
 /// What a dotted callee begins with: `np` of `np.array().sum`.

@@ -1,9 +1,11 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
+use super::blocks::{Block, blocks, exclusive, leaves, loops};
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
 use crate::text::Names;
 use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
+use rustc_hash::FxHashMap;
 
 /// One occurrence of a name in a scope.
 pub struct Occurrence<'a> {
@@ -17,9 +19,6 @@ pub struct Occurrence<'a> {
     /// Where a binding takes effect, or where a read happens.
     at: TextSize,
 }
-
-/// A block that may run or not, and which arm of its statement it is: (range of the statement, arm).
-type Block = (TextRange, TextRange);
 
 /// Path of the scope that owns `name` as seen from the last node of `path`: the function (or comprehension) that binds it,
 /// else the module.
@@ -139,25 +138,6 @@ fn effective(path: &[Node<'_>]) -> TextSize {
     }
 }
 
-/// The blocks that may or may not run around the last node, outermost first, below `path[depth]`.
-fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
-    let block = |at: usize| {
-        let below = path[at + 1].range();
-        let statement = match path[at] {
-            // An `else` arm belongs to its `if`, a handler to its `try`, a case to its `match`.
-            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => at - 1,
-            Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => at,
-            _ => return None,
-        };
-        let arm = match path[at] {
-            Node::StmtFor(ast) if within(below, &*ast.target) => &ast.body,
-            _ => nodes::block(path, at + 1),
-        };
-        Some((path[statement].range(), arm.first()?.range()))
-    };
-    (depth + 1..path.len().saturating_sub(1)).filter_map(block).collect()
-}
-
 /// A place where a name gets its value.
 pub struct Definition<'a> {
     /// Path of the node that binds or changes it.
@@ -191,13 +171,13 @@ pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
 /// The assignments of a name that a read of it sees; the function, where its parameter is seen.
 pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
     let owner = owner(path, &name.id);
-    let sees = |definition: &Definition<'a>| {
-        let reads = reached(&owner, &name.id, None, definition);
-        reads.iter().any(|read| nodes::range(read) == name.range())
-    };
-    let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
-    let stores = stores(&owner, &name.id).filter(|store| sees(&Definition::new(store)));
-    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
+    let reach = Reach::new(&owner, &name.id, None);
+    let is_read = |one: &&Occurrence<'a>| one.load && nodes::range(&one.path) == name.range();
+    let Some(read) = reach.all.iter().find(is_read) else { return Vec::new() };
+    let parameter = parameter(&owner, &name.id).map(|_| (Definition::parameter(&owner), &owner));
+    let stores = reach.all.iter().filter(|one| one.store).map(|one| (Definition::new(&one.path), &one.path));
+    let all = parameter.into_iter().chain(stores);
+    all.filter(|(definition, _)| reach.sees(definition)(read)).map(|(_, path)| path.clone()).collect()
 }
 
 /// The reads of `name` that can see the value bound by `definition`, in source order; of what a dict of that name holds under
@@ -217,82 +197,112 @@ pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
 /// info["loss"] = v     # the binding, of `info` under "loss"
 /// info["loss"] = w     # hides it
 /// ```
-/// Cost: one walk over the scope, then reads × bindings.
+/// Cost: one walk over the scope, then the bindings between each read and what hides the value from it.
 pub fn reached<'a>(
     scope_path: &[Node<'a>],
     name: &str,
     key: Option<&str>,
     definition: &Definition<'a>,
 ) -> Vec<Path<'a>> {
-    let depth = scope_path.len() - 1;
-    let all = occurrences(scope_path, name);
-    let from = blocks(&definition.path, depth);
-    // A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
-    let comprehension = nodes::is_comprehension(scope_path[depth]);
-    let foreign = comprehension || function_scope(&definition.path) != depth;
-    let kills = kills(&all, key, depth, definition);
-    let sees = |read: &&Occurrence<'a>| {
-        if read.closure || foreign {
-            return true;
-        }
-        let to = blocks(&read.path, depth);
-        let after =
-            read.at >= definition.at && !exclusive(&from, &to) && !leaves(&definition.path, depth, &to);
-        let hidden = |low: TextSize, high: TextSize| {
-            kills.iter().any(|(at, k)| low < *at && *at <= high && to.starts_with(k))
-        };
-        if after && !hidden(definition.at, read.at) {
-            return true;
-        }
-        let again = read.at < definition.at || exclusive(&from, &to);
-        loops(&definition.path, depth).any(|(around, repeated)| {
-            let rebound = |(at, k): &(TextSize, Vec<Block>)| {
-                definition.at < *at && *at < around.end() && from.starts_with(k)
-            };
-            again
-                && repeated.contains_range(TextRange::empty(read.at))
-                && !hidden(around.start(), read.at)
-                && !kills.iter().any(rebound)
-        })
-    };
-    all.iter().filter(|one| one.load).filter(sees).map(|one| one.path.clone()).collect()
+    let reach = Reach::new(scope_path, name, key);
+    let sees = reach.sees(definition);
+    reach.all.iter().filter(|one| one.load && sees(one)).map(|one| one.path.clone()).collect()
 }
 
-/// The bindings that hide earlier ones: where, and in which blocks. An `if` all of whose arms bind counts as a binding at its end.
-fn kills(
-    all: &[Occurrence<'_>],
-    key: Option<&str>,
+/// What tells how far a binding of a name reaches.
+struct Reach<'a> {
+    all: Vec<Occurrence<'a>>,
+    /// In the order of the places where they take effect.
+    kills: Vec<Kill>,
     depth: usize,
-    definition: &Definition<'_>,
-) -> Vec<(TextSize, Vec<Block>)> {
-    let own = nodes::range(&definition.path);
-    let others = all.iter().filter(|one| !one.closure && nodes::range(&one.path) != own);
+    /// A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
+    comprehension: bool,
+}
+
+/// A binding that hides earlier ones. An `if` all of whose arms bind counts as a binding at its end.
+struct Kill {
+    at: TextSize,
+    blocks: Vec<Block>,
+    /// What binds: it hides none that it makes itself.
+    node: TextRange,
+    is_if: bool,
+}
+
+impl Kill {
+    fn hides(&self, definition: &Definition<'_>) -> bool {
+        match self.is_if {
+            true => !self.node.contains_inclusive(definition.at),
+            false => self.at != definition.at && self.node != nodes::range(&definition.path),
+        }
+    }
+}
+
+impl<'a> Reach<'a> {
+    fn new(scope_path: &[Node<'a>], name: &str, key: Option<&str>) -> Self {
+        let depth = scope_path.len() - 1;
+        let all = occurrences(scope_path, name);
+        let kills = kills(&all, key, depth);
+        Self { all, kills, depth, comprehension: nodes::is_comprehension(scope_path[depth]) }
+    }
+
+    /// Whether a read can see the value that a definition gives.
+    fn sees(&self, definition: &Definition<'a>) -> impl Fn(&Occurrence<'a>) -> bool {
+        let depth = self.depth;
+        let from = blocks(&definition.path, depth);
+        let foreign = self.comprehension || function_scope(&definition.path) != depth;
+        move |read| {
+            if read.closure || foreign {
+                return true;
+            }
+            let to = blocks(&read.path, depth);
+            let hidden = |low: TextSize, high: TextSize, place: &[Block]| {
+                let kills = &self.kills[self.kills.partition_point(|kill| kill.at <= low)..];
+                let mut between = kills.iter().take_while(|kill| kill.at <= high);
+                between.any(|kill| place.starts_with(&kill.blocks) && kill.hides(definition))
+            };
+            let again = read.at < definition.at || exclusive(&from, &to);
+            if !again && !leaves(&definition.path, depth, &to) && !hidden(definition.at, read.at, &to) {
+                return true;
+            }
+            again
+                && loops(&definition.path, depth).any(|(around, repeated)| {
+                    repeated.contains_range(TextRange::empty(read.at))
+                        && !hidden(around.start(), read.at, &to)
+                        && !hidden(definition.at, around.end() - TextSize::from(1), &from)
+                })
+        }
+    }
+}
+
+/// The bindings that hide earlier ones: where, and in which blocks.
+fn kills(all: &[Occurrence<'_>], key: Option<&str>, depth: usize) -> Vec<Kill> {
     let kill = |one: &Occurrence<'_>| {
         let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
-        (at != definition.at).then(|| (at, blocks(&one.path, depth)))
+        Some(Kill { at, blocks: blocks(&one.path, depth), node: nodes::range(&one.path), is_if: false })
     };
-    let mut kills: Vec<_> = others.filter_map(kill).collect();
+    let mut kills: Vec<_> = all.iter().filter(|one| !one.closure).filter_map(kill).collect();
     let around = all.iter().flat_map(|occurrence| &occurrence.path);
     let mut ifs: Vec<&StmtIf> = around.filter_map(|node| node.stmt_if()).collect();
     // Inner ones first, so that an outer `if` finds them.
     ifs.sort_by_key(|ast| (ast.range.len(), ast.range.start()));
     ifs.dedup_by_key(|ast| ast.range);
+    let arm_of = |kill: &Kill| kill.blocks.last().copied();
+    let mut bound: FxHashMap<Block, usize> =
+        kills.iter().enumerate().filter_map(|(at, kill)| Some((arm_of(kill)?, at))).collect();
     for ast in ifs {
-        let open = ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some());
-        if open || ast.range.contains(definition.at) {
+        let clauses = &ast.elif_else_clauses;
+        let open = clauses.last().is_none_or(|clause| clause.test.is_some());
+        let mut arms = std::iter::once(&*ast.body).chain(clauses.iter().map(|clause| &*clause.body));
+        let binds = |body: &[Stmt]| bound.get(&(ast.range, body.first()?.range())).copied();
+        let Some(first) = binds(&ast.body).filter(|_| !open && arms.all(|body| binds(body).is_some())) else {
             continue;
-        }
-        let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
-        let binds = |body: &[Stmt]| {
-            let arm = (ast.range, body.first()?.range());
-            let own = |(at, k): &&(TextSize, Vec<Block>)| *at != definition.at && k.last() == Some(&arm);
-            kills.iter().find(own).map(|(_, k)| k)
         };
-        let around = binds(&ast.body).map(|k| k[..k.len() - 1].to_vec());
-        if let Some(around) = around.filter(|_| arms.clone().all(|body| binds(body).is_some())) {
-            kills.push((ast.range.end(), around));
-        }
+        let around = kills[first].blocks.split_last().map(|(_, around)| around.to_vec()).unwrap_or_default();
+        let kill = Kill { at: ast.range.end(), blocks: around, node: ast.range, is_if: true };
+        bound.extend(arm_of(&kill).map(|arm| (arm, kills.len())));
+        kills.push(kill);
     }
+    kills.sort_by_key(|kill| kill.at);
     kills
 }
 
@@ -312,33 +322,6 @@ fn overwritten(path: &[Node<'_>], key: &str) -> Option<TextSize> {
         }
         _ => None,
     }
-}
-
-/// Whether two places stand in different arms of one `if` or `match`.
-fn exclusive(a: &[Block], b: &[Block]) -> bool {
-    a.iter().any(|(statement, arm)| b.iter().any(|(other, second)| statement == other && arm != second))
-}
-
-/// Whether the block of the definition ends the function before control can get to `to`: `if debug: v = …; return`.
-fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
-    let own = blocks(path, depth);
-    let among = |blocks: &[Block], first: TextRange| blocks.iter().any(|(_, arm)| *arm == first);
-    (depth + 2..path.len()).filter(|&at| path[at].is_statement()).any(|at| {
-        let body = nodes::block(path, at);
-        let ends = matches!(body.last(), Some(Stmt::Return(_) | Stmt::Raise(_)));
-        let first = body.first().map(Ranged::range).filter(|_| ends);
-        first.is_some_and(|first| among(&own, first) && !among(to, first))
-    })
-}
-
-/// Ranges of the loops around the last node, below `path[depth]`, and of what they repeat: what a `for` iterates over is asked
-/// for once.
-fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = (TextRange, TextRange)> + 'p {
-    path.iter().skip(depth + 1).filter_map(|node| match node {
-        Node::StmtFor(ast) => Some((ast.range, TextRange::new(ast.iter.end(), ast.range.end()))),
-        Node::StmtWhile(ast) => Some((ast.range, ast.range)),
-        _ => None,
-    })
 }
 
 /// The innermost loop of the function whose repeated part (the body, and the test of a `while`) holds both the last node of
