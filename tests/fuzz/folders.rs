@@ -92,7 +92,7 @@ fn changed(table: DataFrame, r: &Random) -> DataFrame {
     let mut columns: Vec<Column> = columns.to_vec();
     match r.below(8) {
         0 => drop(columns.remove(at)),
-        1 => drop(columns[at].rename("renamed".into())),
+        1 => drop(columns[at].rename(format!("renamed {}", r.next()).into())),
         2 => {
             let other = columns[r.below(columns.len())].name().clone();
             let values = columns[at].clone().with_name(other.clone());

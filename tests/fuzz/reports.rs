@@ -48,11 +48,13 @@ fn case(r: &Random) -> Result<(), String> {
 fn back(report: &Report) -> Result<(), String> {
     let text = printed(report);
     let read = Snapshot::from_json(&text).map_err(|error| error.to_string())?;
-    if printed(&read.report) == text {
-        Ok(())
-    } else {
-        Err("is another report when it is read back".to_owned())
-    }
+    let again = printed(&read.report);
+    let part =
+        text.split(|b| *b == b'\n').zip(again.split(|b| *b == b'\n')).find(|(one, other)| one != other);
+    part.map_or(Ok(()), |(one, other)| {
+        let [one, other] = [one, other].map(String::from_utf8_lossy);
+        Err(format!("is another report when it is read back: `{one}` / `{other}`"))
+    })
 }
 
 fn printed(report: &Report) -> Vec<u8> {

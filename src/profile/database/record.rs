@@ -52,8 +52,19 @@ struct Layout {
     /// The header's first bytes; 0 for a layout that is not known again.
     header: u128,
     fields: Vec<Field>,
-    /// Where the last of them ends.
+    /// Where the last of them ends, and whether the payload must end there: the header has no more columns.
     end: usize,
+    is_whole: bool,
+}
+
+impl Layout {
+    /// Whether all columns lie in the bytes at hand of a payload of that length.
+    fn fits(&self, at_hand: usize, length: usize) -> Result<Fits, Damaged> {
+        if self.end > length || (self.is_whole && self.end != length) {
+            return Err(Damaged);
+        }
+        Ok(if self.end <= at_hand { Fits::Yes } else { Fits::No })
+    }
 }
 
 /// Layouts kept. Headers differ in the lengths of numbers and texts: some dozens are in use at a time, and with ten times
@@ -77,6 +88,8 @@ pub(super) struct Record {
     /// The one of the row.
     layout: usize,
     rowid: i64,
+    /// Bytes of its payload.
+    length: usize,
     /// Type, place and length of the columns of a row whose layout is not known.
     columns: Vec<(u64, usize, usize)>,
     /// Texts of a database in UTF-16, as UTF-8: by where they begin in the payload.
@@ -99,13 +112,13 @@ impl Record {
         let layouts = vec![Layout::default(); LAYOUTS + 1];
         let (layout, columns, texts) = (LAYOUTS, Vec::new(), Vec::new());
         let masks = std::array::from_fn(|size| u128::MAX >> (128 - 8 * told_by(size, needed).max(1)));
-        Self { places, seldom, encoding, needed, masks, layouts, layout, rowid: 0, columns, texts }
+        Self { places, seldom, encoding, needed, masks, layouts, layout, rowid: 0, length: 0, columns, texts }
     }
 
-    /// Finds the columns of a row. `payload`: what of it is at hand; whether that holds all that is asked for.
+    /// Finds the columns of a row. `payload`: what is at hand of its `length` bytes; whether that holds all that is asked for.
     #[inline]
-    pub fn find(&mut self, rowid: i64, payload: &[u8]) -> Result<Fits, Damaged> {
-        self.rowid = rowid;
+    pub fn find(&mut self, rowid: i64, payload: &[u8], length: usize) -> Result<Fits, Damaged> {
+        (self.rowid, self.length) = (rowid, length);
         let header = payload.first_chunk().map_or(0, |head: &[u8; 16]| {
             u128::from_le_bytes(*head) & self.masks[usize::from(head[0]).min(16)]
         });
@@ -117,7 +130,7 @@ impl Record {
         if header == 0 || known.header != header {
             return self.lay_out(header, payload);
         }
-        Ok(if known.end <= payload.len() { Fits::Yes } else { Fits::No })
+        known.fits(payload.len(), length)
     }
 
     /// Reads a header that is not known. A layout is kept if the bytes that are compared tell all of it.
@@ -129,6 +142,7 @@ impl Record {
         let columns = &mut self.columns;
         columns.clear();
         let mut end = size;
+        let has_columns = at < size;
         while at < size && columns.len() < self.needed {
             let (kind, next) = varint(types, at)?;
             let length = length(kind)?;
@@ -143,6 +157,7 @@ impl Record {
         let layout = &mut self.layouts[self.layout];
         layout.header = if told { first_bytes } else { 0 };
         layout.end = end;
+        layout.is_whole = has_columns && at == size;
         layout.fields.clear();
         layout.fields.extend(self.places.iter().map(|place| match *place {
             Place::Rowid => Field::Rowid,
@@ -156,7 +171,7 @@ impl Record {
                 None => default.map_or(Field::Nothing, Field::Constant),
             },
         }));
-        Ok(if end <= payload.len() { Fits::Yes } else { Fits::No })
+        layout.fits(payload.len(), self.length)
     }
 
     /// The row that was found, of which `payload` holds all that is asked for.
@@ -234,7 +249,12 @@ impl<'r> Row<'r> {
             at = next;
         }
         match varint(types, at) {
-            Ok((kind @ 12.., _)) => self.payload.get(from..from.checked_add(length(kind).ok()?)?).map(Some),
+            Ok((kind @ 12.., next)) => {
+                let end = from.checked_add(length(kind).ok()?)?;
+                // The look-up says what is wrong with a payload that ends elsewhere than its last column.
+                let ends = next < types.len() || end == self.record.length;
+                self.payload.get(from..end).filter(|_| ends).map(Some)
+            }
             _ => Some(None),
         }
     }
