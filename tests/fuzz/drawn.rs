@@ -76,20 +76,16 @@ pub fn alter_rows(path: &Path, r: &Random) {
         names.collect::<Result<_, _>>().expect("names")
     };
     let tables = list("SELECT name FROM sqlite_master WHERE type = 'table'");
-    let large: Vec<&String> =
-        tables.iter().filter(|name| name.starts_with("CUPTI") || name.starts_with("NVTX_EV")).collect();
-    for _ in 0..1 + r.below(3) {
+    let is_large = |name: &&String| name.starts_with("CUPTI") || name.starts_with("NVTX_EV");
+    let large: Vec<&String> = tables.iter().filter(is_large).collect();
+    for _ in 0..1 + r.below(4) {
         let table = if r.one_in(3) { &tables[r.below(tables.len())] } else { r.pick(&large) };
         let columns = list(&format!("SELECT name FROM pragma_table_info('{table}')"));
-        let column = &columns[r.below(columns.len())];
-        let value = match r.below(8) {
-            0 => "NULL".to_owned(),
-            1 => r.pick(&["'soon'", "x'00ff'", "1.5", "9e999", "''", "char(27) || '[31m'"]).to_owned(),
-            2 => format!("\"{column}\" + {}", r.extreme()),
-            3 => format!("-\"{column}\""),
-            4 => format!("\"{}\"", columns[r.below(columns.len())]),
-            _ => r.extreme().to_string(),
-        };
+        let times: Vec<&String> =
+            columns.iter().filter(|name| ["start", "end"].contains(&name.as_str())).collect();
+        let is_time = r.one_in(2) && !times.is_empty();
+        let column = if is_time { r.pick(&times) } else { &columns[r.below(columns.len())] };
+        let value = if is_time { time(column, r) } else { value(column, &columns, r) };
         let rows = match r.below(3) {
             0 => "1".to_owned(),
             1 => format!("rowid % {} = 0", 1 + r.below(7)),
@@ -100,22 +96,49 @@ pub fn alter_rows(path: &Path, r: &Random) {
             .execute_batch(&format!("UPDATE OR IGNORE \"{table}\" SET \"{column}\" = {value} WHERE {rows}"));
     }
     if r.one_in(6) {
-        let added = r.pick(&[
+        let added = [
             "x",
             "x DEFAULT 5",
             "x TEXT DEFAULT 5",
             "x REAL DEFAULT 1",
             "x BLOB DEFAULT x'01'",
-            "returnValue TEXT DEFAULT 7",
-        ]);
-        let _ = db.execute_batch(&format!("ALTER TABLE \"{}\" ADD COLUMN {added}", r.pick(&large)));
+            "y INT DEFAULT 7",
+        ];
+        let _ =
+            db.execute_batch(&format!("ALTER TABLE \"{}\" ADD COLUMN {}", r.pick(&large), r.pick(&added)));
     }
     if r.one_in(6) {
         let table = r.pick(&large);
         let columns = list(&format!("SELECT name FROM pragma_table_info('{table}')"));
         let column = &columns[r.below(columns.len())];
-        let changed = r.pick(&["DROP COLUMN", "RENAME COLUMN"]);
-        let rest = if changed == "DROP COLUMN" { "" } else { " TO renamed" };
-        let _ = db.execute_batch(&format!("ALTER TABLE \"{table}\" {changed} \"{column}\"{rest}"));
+        let change = if r.one_in(2) {
+            format!("DROP COLUMN \"{column}\"")
+        } else {
+            format!("RENAME \"{column}\" TO x")
+        };
+        let _ = db.execute_batch(&format!("ALTER TABLE \"{table}\" {change}"));
+    }
+}
+
+/// A time at the edge of what a reader takes, the same for each row or as far from one another as before.
+fn time(column: &str, r: &Random) -> String {
+    const EDGE: i64 = i64::MAX / 4;
+    let far = r.pick(&[EDGE, EDGE, EDGE - 1, EDGE + 1, EDGE / 2, EDGE - 1_000_000, i64::MAX, 1 << 40, 0]);
+    let sign = if r.one_in(2) { "-" } else { "" };
+    match r.below(4) {
+        0 => format!("\"{column}\" + {sign}{far}"),
+        1 => format!("\"{column}\" * {}", r.pick(&[-1, 2, 1 << 20, 1_i64 << 46])),
+        _ => format!("{sign}{far}"),
+    }
+}
+
+fn value(column: &str, columns: &[String], r: &Random) -> String {
+    match r.below(8) {
+        0 => "NULL".to_owned(),
+        1 => r.pick(&["'soon'", "x'00ff'", "1.5", "9e999", "''", "char(27) || '[31m'"]).to_owned(),
+        2 => format!("\"{column}\" + {}", r.extreme()),
+        3 => format!("-\"{column}\""),
+        4 => format!("\"{}\"", columns[r.below(columns.len())]),
+        _ => r.extreme().to_string(),
     }
 }

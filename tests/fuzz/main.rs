@@ -22,3 +22,4 @@ mod random;
 mod reports;
 mod runner;
 mod sources;
+mod values;

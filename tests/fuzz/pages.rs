@@ -56,7 +56,7 @@ fn case(r: &Random) -> Result<(), String> {
         ));
     }
     let options = Options { threads: 2, ..Options::default() };
-    printed::in_some_format(&path, &options, r)
+    printed::in_some_format(&[path], &options, r)
 }
 
 /// The exit code and the JSON of a report, or the sentence that refuses it.

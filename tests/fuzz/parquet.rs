@@ -40,5 +40,5 @@ fn case(r: &Random) -> Result<(), String> {
     let large: Vec<_> = all.iter().filter(read).cloned().collect();
     folders::spoil(if r.one_in(3) { &all } else { &large }, r);
     let options = Options { threads: 1 + r.below(2), ..Options::default() };
-    printed::in_some_format(&folder, &options, r)
+    printed::in_some_format(&[folder], &options, r)
 }

@@ -1,7 +1,7 @@
 //! A report in every format.
 
 use crate::random::Random;
-use std::path::Path;
+use std::path::PathBuf;
 use sync_report::analysis::Options;
 use sync_report::render::style::Style;
 use sync_report::render::{DETAILS, Format, Found, REPORT, Setting};
@@ -9,20 +9,20 @@ use sync_report::report::run_keeping;
 use sync_report::vocabulary::Class;
 
 /// Reads exports and prints them in one format, or says why not.
-pub fn in_some_format(path: &Path, options: &Options, r: &Random) -> Result<(), String> {
+pub fn in_some_format(paths: &[PathBuf], options: &Options, r: &Random) -> Result<(), String> {
     let format = &REPORT[r.below(REPORT.len())];
     let options = Options {
         timelines: format.timelines.then_some(sync_report::model::timeline::WHOLE),
         awaited: format.awaited,
         as_captured: r.one_in(4),
-        step: r.one_in(4).then(|| r.extreme()),
+        step: r.one_in(4).then(|| r.extreme().saturating_abs()),
         iteration_marker: r.one_in(4).then(|| "step".to_owned()),
         classes: if r.one_in(4) { vec![Class::False] } else { Vec::new() },
         top: r.below(4),
         ..options.clone()
     };
     let (mut captures, mut waits) = (Vec::new(), Vec::new());
-    let kept = run_keeping(&[path.to_owned()], &options, |capture, of_it| {
+    let kept = run_keeping(paths, &options, |capture, of_it| {
         captures.push(capture);
         waits.push(of_it);
     });

@@ -66,7 +66,7 @@ fn case(r: &Random) -> Result<(), String> {
     for _ in 0..2 {
         edit(&export, &file, &options, r)?;
     }
-    printed::in_some_format(&export, &Options { source_files: Default::default(), ..options }, r)
+    printed::in_some_format(&[export], &Options { source_files: Default::default(), ..options }, r)
 }
 
 /// Makes the edits that a report proposes.
