@@ -48,6 +48,25 @@ pub fn damaged(folder: &Path) -> Vec<Case> {
     cut.chain(garbled).collect()
 }
 
+/// Copies of a good export in which the last row of one page begins on the last byte of the page: the rest of it would lie in
+/// whatever memory follows.
+pub fn past_the_page(folder: &Path) -> Vec<Case> {
+    const LEAF: u8 = 13;
+    let bytes = fs::read(good(folder)).expect("the good export");
+    let leaves = (1..bytes.len() / PAGE).filter(|&page| bytes[page * PAGE] == LEAF);
+    let point = |page: usize| {
+        let mut bytes = bytes.clone();
+        let start = page * PAGE;
+        let rows = usize::from(u16::from_be_bytes([bytes[start + 3], bytes[start + 4]]));
+        let slot = start + 8 + 2 * rows.checked_sub(1)?;
+        bytes[slot..slot + 2].copy_from_slice(&(PAGE as u16 - 1).to_be_bytes());
+        // The first byte of a length of two.
+        bytes[start + PAGE - 1] = 0x81;
+        Some(file(folder, &format!("past page {page}"), &bytes))
+    };
+    leaves.filter_map(point).collect()
+}
+
 /// Databases in perfect shape that contain nonsense.
 pub fn odd_exports(folder: &Path) -> Vec<Case> {
     let cases: [(&str, Spoil); 14] = [
