@@ -9,7 +9,7 @@ use sync_report::render::CHECK;
 
 #[test]
 fn budgets() {
-    runner::run("budgets", 0..500, &[], case);
+    runner::run("budgets", 0..200, &[], case);
 }
 
 const BUDGET: &str = r#"per = "iteration"

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 #[test]
 fn merge() {
-    runner::run("merge", 0..100, &[], case);
+    runner::run("merge", 0..35, &[], case);
 }
 
 /// What `--format parquet` writes of each of two ranks.

@@ -13,7 +13,7 @@ use sync_report::report;
 
 #[test]
 fn pages() {
-    runner::run("pages", 0..120, &[], case);
+    runner::run("pages", 0..45, &[], case);
 }
 
 /// Exports in pages of several sizes.

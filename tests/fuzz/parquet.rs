@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 #[test]
 fn parquet() {
-    runner::run("parquet", 0..100, &[], case);
+    runner::run("parquet", 0..35, &[], case);
 }
 
 /// An export as a folder of plain row groups, and of compressed ones.

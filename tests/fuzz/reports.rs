@@ -20,7 +20,7 @@ use sync_report::report;
 
 #[test]
 fn reports() {
-    runner::run("reports", 0..250, &[], case);
+    runner::run("reports", 0..150, &[], case);
 }
 
 /// Reports of a program and of a longer run of it.

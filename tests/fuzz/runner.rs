@@ -29,8 +29,7 @@ pub fn run(target: &str, corpus: Range<u64>, found: &[u64], case: impl Fn(&Rando
             break;
         }
         if fresh.is_some() {
-            // Not by `println`, whose output the harness keeps: an abort would lose it.
-            let _ = writeln!(std::io::stderr(), "{target} {seed}");
+            say(&format!("{target} {seed}"));
         }
         cases += 1;
         let start = Instant::now();
@@ -38,16 +37,18 @@ pub fn run(target: &str, corpus: Range<u64>, found: &[u64], case: impl Fn(&Rando
         let done = done.unwrap_or_else(|panic| Err(format!("panics: {}", words(&*panic))));
         let slow = || format!("takes {:.0?}", start.elapsed());
         if let Err(why) = done.and_then(|()| (start.elapsed() < SLOW).then_some(()).ok_or_else(slow)) {
-            failures.push(format!("FUZZ_SEED={seed} cargo test --test fuzz {target}: {why}"));
+            let failure = format!("FUZZ_SEED={seed} cargo test --test fuzz {target}: {why}");
+            say(&failure);
+            failures.push(failure);
         }
     }
-    let _ = writeln!(
-        std::io::stderr(),
-        "{target}: {cases} cases, {} failed, {:.1?}",
-        failures.len(),
-        began.elapsed()
-    );
+    say(&format!("{target}: {cases} cases, {} failed, {:.1?}", failures.len(), began.elapsed()));
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+/// Prints a line past the harness, which keeps what `println` prints: an abort would lose it.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -15,7 +15,7 @@ use sync_report::verdict::source::{SourceRoot, parses};
 
 #[test]
 fn sources() {
-    runner::run("sources", 0..150, &[], case);
+    runner::run("sources", 0..60, &[], case);
 }
 
 /// The programs of the tests of the reader and of its edits.

@@ -19,7 +19,7 @@ use sync_report::{doctor, report};
 
 #[test]
 fn values() {
-    runner::run("values", 0..120, &[], case);
+    runner::run("values", 0..30, &[], case);
 }
 
 fn case(r: &Random) -> Result<(), String> {

@@ -69,7 +69,7 @@ pub fn past_the_page(folder: &Path) -> Vec<Case> {
 
 /// Databases in perfect shape that contain nonsense.
 pub fn odd_exports(folder: &Path) -> Vec<Case> {
-    let cases: [(&str, Spoil); 14] = [
+    let cases: [(&str, Spoil); 15] = [
         ("json cut short", json_cut_short),
         ("json is no object", |e| text(e, "NVTX_EVENTS", "jsonText", b"[[[[1e999", "eventType = 34")),
         ("blob claims too many frames", |e| frame_count(e, u32::MAX)),
@@ -79,6 +79,7 @@ pub fn odd_exports(folder: &Path) -> Vec<Case> {
         ("chain depths out of range", chain_depths),
         ("ids out of range", ids_out_of_range),
         ("times at the extremes", times_at_the_extremes),
+        ("lengths of decades", lengths_of_decades),
         ("calls that end before they start", |e| {
             e.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = end, end = start");
         }),
@@ -241,6 +242,18 @@ fn times_at_the_extremes(e: &mut Export) {
         i64::MAX,
         "eventType = 59",
     );
+}
+
+/// Times that are taken, of which two lengths have no sum.
+fn lengths_of_decades(e: &mut Export) {
+    const EDGE: i64 = i64::MAX / 4;
+    for table in ["RUNTIME", "KERNEL", "MEMCPY", "SYNCHRONIZATION"] {
+        let table = format!("CUPTI_ACTIVITY_KIND_{table}");
+        e.sql(format!(
+            "INSERT INTO {table} SELECT * FROM {table}; INSERT INTO {table} SELECT * FROM {table}"
+        ));
+        e.set(&table, "start", -EDGE, "rowid > 1").set(&table, "end", EDGE, "1");
+    }
 }
 
 /// Overwrites bytes with a reproducible sequence (xorshift).

@@ -15,7 +15,7 @@
 //! file, 0.55 s for windows of it).
 
 use super::btree::{Branch, MAX_DEPTH, Page, Row, be32};
-use super::record::{Damaged, Encoding, Fits, Place, Record};
+use super::record::{Damaged, Fits, Place, Record};
 use super::{Cells, Parts, ReadPart, Source, quote};
 use crate::profile::header::beside;
 use rusqlite::Connection;
@@ -36,7 +36,6 @@ pub(super) struct Pages {
     usable: usize,
     /// How many there are.
     count: u32,
-    encoding: Encoding,
     /// Bytes read.
     read: AtomicU64,
 }
@@ -56,26 +55,15 @@ impl Pages {
             size => usize::from(size),
         };
         let usable = size.checked_sub(usize::from(header[20])).filter(|usable| *usable >= 480)?;
-        let encoding = match header[56..60] {
-            [0, 0, 0, 0 | 1] => Encoding::Utf8,
-            [0, 0, 0, 2] => Encoding::Utf16Le,
-            [0, 0, 0, 3] => Encoding::Utf16Be,
-            _ => return None,
-        };
         let be32 = |at| be32(&header, at).ok();
+        // nsys writes UTF-8. What UTF-16 that is none comes to, SQLite knows.
+        be32(56).filter(|encoding| matches!(encoding, 0 | 1))?;
         // As SQLite counts them: by the header, where that is of this version of the file.
         let count = match be32(28)? {
             count if count > 0 && be32(24) == be32(92) => count,
             _ => u32::try_from(length / size as u64).ok()?,
         };
-        size.is_power_of_two().then_some(Self {
-            file,
-            size,
-            usable,
-            count,
-            encoding,
-            read: AtomicU64::new(0),
-        })
+        size.is_power_of_two().then_some(Self { file, size, usable, count, read: AtomicU64::new(0) })
     }
 
     /// A table of which `columns` are asked for, and `seldom` of few rows; `None` where SQLite has to read it.
@@ -209,7 +197,7 @@ impl<'a> Table<'a> {
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             table: self,
-            record: Record::new(self.places.clone(), self.seldom.clone(), self.pages.encoding),
+            record: Record::new(self.places.clone(), self.seldom.clone()),
             buffers: Vec::new(),
             whole: Vec::new(),
             way: Vec::new(),
