@@ -20,7 +20,7 @@ use sync_report::report;
 
 #[test]
 fn reports() {
-    runner::run("reports", 0..150, &[], case);
+    runner::run("reports", 0..60, &[], case);
 }
 
 /// Reports of a program and of a longer run of it.
@@ -135,15 +135,16 @@ fn with_file(text: &[u8], read: impl FnOnce(&Path) -> Result<(), String>) -> Res
     read(&path)
 }
 
-/// A tree with some values replaced, doubled or dropped; now and then its text too.
+/// A tree with some values replaced, doubled or dropped, mostly by others of their type; now and then its text too.
 fn spoiled(tree: &Value, r: &Random) -> Vec<u8> {
     let mut tree = tree.clone();
+    let by = if r.one_in(3) { spoil } else { vary };
     for _ in 0..r.pick(&[1, 1, 2, 5, 20]) {
         let other = random_node(&mut tree, r).clone();
-        spoil(random_node(&mut tree, r), other, r);
+        by(random_node(&mut tree, r), other, r);
     }
     let mut text = serde_json::to_vec(&tree).expect("JSON");
-    if r.one_in(6) {
+    if r.one_in(12) {
         let at = r.below(text.len());
         match r.below(3) {
             0 => text.truncate(at),
@@ -174,9 +175,37 @@ fn random_node<'a>(mut node: &'a mut Value, r: &Random) -> &'a mut Value {
     }
 }
 
+/// Another value that a field of the same type may have.
+fn vary(node: &mut Value, other: Value, r: &Random) {
+    match node {
+        Value::Number(number) if number.is_f64() => {
+            *node = r.pick(&[0.0, -1.0, 0.5, 100.0, 1e300, 1e-300]).into()
+        }
+        Value::Number(number) if number.as_u64().is_some_and(|n| n < 1000) => *node = r.below(1000).into(),
+        Value::Number(_) => *node = r.extreme().saturating_abs().into(),
+        Value::Bool(flag) => *flag = !*flag,
+        // Words of a list stay words; names, keys and paths are longer.
+        Value::String(text) if text.len() > 12 => match other {
+            Value::String(other) => *text = other,
+            _ => text.push_str(r.pick(&TEXTS)),
+        },
+        Value::Array(list) if !list.is_empty() => {
+            let at = r.below(list.len());
+            match r.below(3) {
+                0 => drop(list.remove(at)),
+                1 => list.push(list[at].clone()),
+                _ => list.reverse(),
+            }
+        }
+        _ => {}
+    }
+}
+
+const TEXTS: [&str; 8] =
+    ["", "S1", "\u{1b}[31m", "false", "</script><b>", "é\u{202e}\n|", "/w/train.py", "-1"];
+
+/// Any other value.
 fn spoil(node: &mut Value, other: Value, r: &Random) {
-    const TEXTS: [&str; 8] =
-        ["", "S1", "\u{1b}[31m", "false", "</script><b>", "é\u{202e}\n|", "/w/train.py", "-1"];
     match (r.below(12), &mut *node) {
         (0, Value::Object(fields)) => {
             drop(fields.keys().nth(r.below(fields.len())).cloned().map(|key| fields.remove(&key)))

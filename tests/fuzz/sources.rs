@@ -15,44 +15,38 @@ use sync_report::verdict::source::{SourceRoot, parses};
 
 #[test]
 fn sources() {
-    runner::run("sources", 0..60, &[], case);
+    runner::run("sources", 0..45, &[], case);
 }
 
-/// The programs of the tests of the reader and of its edits.
-fn programs() -> &'static [String] {
-    static PROGRAMS: OnceLock<Vec<String>> = OnceLock::new();
-    PROGRAMS.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folders = [
-            "tests/it/reading",
-            "tests/it/snippets",
-            "tests/it/mending",
-            "tests/it/cli/fixes",
-            "sample-profiles/programs",
-        ];
-        let mut paths: Vec<_> = folders
-            .iter()
-            .flat_map(|folder| fs::read_dir(root.join(folder)).expect("the programs"))
-            .map(|entry| entry.expect("a program").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "py"))
-            .collect();
-        paths.sort();
-        let texts = paths.iter().map(|path| fs::read_to_string(path).expect("a program"));
-        let snippets = |text: String| -> Vec<String> {
-            let own = |part: &str| part.split("\n# file:").next().unwrap_or_default().to_owned() + "\n";
-            text.split("\n# ---").map(own).collect()
-        };
-        texts.flat_map(snippets).collect()
-    })
+/// The programs of the tests of the reader, and of its edits.
+fn programs() -> &'static [Vec<String>; 2] {
+    static PROGRAMS: OnceLock<[Vec<String>; 2]> = OnceLock::new();
+    let all = || [&["tests/it/reading", "tests/it/snippets"], &["tests/it/mending", "tests/it/cli/fixes"]];
+    PROGRAMS.get_or_init(|| all().map(|folders| folders.iter().flat_map(|folder| snippets(folder)).collect()))
+}
+
+/// The programs of a folder, of which a file holds many.
+fn snippets(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = fs::read_dir(folder).expect("the programs");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a program").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    paths.sort();
+    let before = |part: &str| format!("#{}\n", part.split("\n# file:").next().unwrap_or_default());
+    let programs = |path| -> Vec<String> {
+        fs::read_to_string(path).expect("a program").split("\n# ---").map(before).collect()
+    };
+    paths.iter().flat_map(programs).collect()
 }
 
 fn case(r: &Random) -> Result<(), String> {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join("checkout");
     fs::create_dir(&folder).expect("a folder");
-    let programs = programs();
+    let [all, edited] = programs();
+    let programs = if r.one_in(3) { all } else { edited };
     let mut text = programs[r.below(programs.len())].clone();
-    for _ in 0..r.pick(&[0, 1, 1, 2, 3, 6]) {
+    for _ in 0..r.pick(&[0, 1, 1, 2, 4]) {
         text = mutated(&text, r);
     }
     let bytes = encoded(&text, r);
@@ -105,15 +99,18 @@ fn capture(text: &str, r: &Random) -> Export {
     let mut e = Export::new(Schema::V2025_3);
     let t = e.thread(100, 100);
     e.launch(t, 10..20, GPU0, 30..100, "gemm");
+    // One line that is not what ran, and the file is not edited.
+    let exact = !marked.is_empty() && !r.one_in(3);
     for n in 0..1 + r.below(5) {
-        let line = if marked.is_empty() || r.one_in(4) { r.below(lines.len()) } else { r.pick(&marked) };
-        let operation = r.below(5);
-        let frames = [
-            (function(&lines, line), "/w/train.py", line as i64 + 1),
-            ("<module>", "/w/train.py", lines.len() as i64),
-        ];
+        let line = if exact { r.pick(&marked) } else { r.below(lines.len()) };
+        // The operation that the marker tells of, as a rule.
+        let marker = lines[line].split("#! ").nth(1).unwrap_or_default();
+        let said = WORDS.iter().copied().find(|word| marker.contains(word));
+        let word = said.unwrap_or(if marker.is_empty() { r.pick(&WORDS) } else { "read" });
+        let module = ("<module>", "/w/train.py", lines.len() as i64);
+        let frames = [(function(&lines, line), "/w/train.py", line as i64 + 1), module];
         for turn in 0..3 {
-            wait(&mut e, t, operation, 1000 + 10_000 * (3 * n as i64 + turn), &frames);
+            wait(&mut e, t, word, 1000 + 10_000 * (3 * n as i64 + turn), &frames);
         }
     }
     e
@@ -129,32 +126,29 @@ fn function<'a>(lines: &[&'a str], line: usize) -> &'a str {
     name.filter(|name| !name.is_empty()).unwrap_or("<module>")
 }
 
-fn wait(e: &mut Export, t: Thread, operation: usize, at: i64, frames: &[(&str, &str, i64)]) {
+/// Words of markers.
+const WORDS: [&str; 6] = ["upload", "pinned", "copy", "cpu", "sync", "read"];
+
+/// What a marker's word says that the trace saw.
+fn wait(e: &mut Export, t: Thread, word: &str, at: i64, frames: &[(&str, &str, i64)]) {
     e.launch(t, at..at + 20, GPU0, at + 30..at + 600, "gemm");
-    let call = match operation {
-        0 => {
-            let (copy, wait) = e.item(t, at + 100..at + 1000, GPU0, at + 605..at + 610);
-            e.python(copy, frames);
-            wait
+    let copy = match word {
+        "upload" => Copy::h2d(512, Memory::Pageable),
+        "pinned" => Copy::h2d(4096, Memory::Pinned),
+        "copy" | "cpu" => Copy::d2h(4096, Memory::Pageable),
+        "sync" => {
+            let wait = e.device_sync(t, at + 100..at + 700, 0);
+            e.python(wait, frames);
+            return;
         }
-        1 => e.memcpy_blocking(
-            t,
-            at + 100..at + 900,
-            Copy::h2d(4096, Memory::Pageable),
-            GPU0,
-            at + 650..at + 800,
-        ),
-        2 => e.memcpy_blocking(
-            t,
-            at + 100..at + 900,
-            Copy::d2h(1 << 20, Memory::Pageable),
-            GPU0,
-            at + 650..at + 800,
-        ),
-        3 => e.device_sync(t, at + 100..at + 700, 0),
-        _ => e.sync(t, "cudaStreamSynchronize", at + 100..at + 700, GPU0),
+        _ => Copy::d2h(4, Memory::Pinned),
     };
-    e.python(call, frames);
+    for call in [
+        e.memcpy(t, at + 100..at + 150, copy, GPU0, at + 605..at + 610),
+        e.sync(t, "cudaStreamSynchronize", at + 160..at + 700, GPU0),
+    ] {
+        e.python(call, frames);
+    }
 }
 
 /// A text as a file may hold it.
@@ -250,7 +244,7 @@ fn mutated(text: &str, r: &Random) -> String {
             lines.swap(line, other);
         }
         11 => lines[line].insert_str(0, r.pick(&["\t", " ", "        ", "\u{c}", "if x: "])),
-        12 => lines[line] += &format!("; {}", "x = 1; ".repeat(r.pick(&[1, 10, 2000]))),
+        12 => lines[line] += &format!("; {}", "x = 1; ".repeat(r.pick(&[1, 10, 200]))),
         13 => {
             let piece = r.pick(&PIECES).repeat(r.pick(&[2, 50, 300]));
             lines[line] += &piece;
