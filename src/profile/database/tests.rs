@@ -202,3 +202,36 @@ fn a_file_that_shrinks_is_named() {
     let said = read.expect_err("most rows are gone").to_string();
     assert!(said.contains("t.sqlite") && said.contains("nsys export"), "{said}");
 }
+
+/// Rows of a page that say what no sound page does: one answer, SQLite's.
+#[test]
+fn both_readers_agree_on_odd_rows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("t.sqlite");
+    let c = Connection::open(&path).expect("a file");
+    c.execute_batch(
+        "PRAGMA page_size=512; CREATE TABLE t (c0 TEXT); INSERT INTO t VALUES ('one'), ('two'), ('six')",
+    )
+    .expect("rows");
+    drop(c);
+    let sound = std::fs::read(&path).expect("its bytes");
+    // The second page: a header of 8 bytes, a slot of two bytes each row; a cell is length, rowid, header size, type, text.
+    let slot = |n: usize| 512 + 8 + 2 * n;
+    let cell = 512 + usize::from(u16::from_be_bytes([sound[slot(1)], sound[slot(1) + 1]]));
+    assert_eq!(sound[cell..cell + 4], [5, 2, 2, 19]);
+    for (name, at, bytes) in [
+        ("a header without columns", cell + 2, &[1][..]),
+        ("a text that ends before its payload", cell + 3, &[17]),
+        ("a text that ends after it", cell + 3, &[21]),
+        ("rowids out of order", cell + 1, &[9]),
+        ("a cell among the slots", slot(1), &[0, 9]),
+        ("a cell on the last byte", slot(1), &[1, 255]),
+    ] {
+        let mut file = sound.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        std::fs::write(&path, &file).expect("written");
+        let asked = ["c0".into(), "rowid".into()];
+        let [pages, sqlite] = [Reader::Pages, Reader::Sqlite].map(|reader| read(&path, reader, &asked).ok());
+        assert_eq!(pages, sqlite, "{name}");
+    }
+}
