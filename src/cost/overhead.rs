@@ -374,7 +374,8 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     let mut busy = 0i64;
     for (op, key) in kernels() {
         busy = busy.saturating_add(ops.length(op));
-        *runs.entry(key).or_default() += ops.length(op);
+        let run = runs.entry(key).or_default();
+        *run = run.saturating_add(ops.length(op));
     }
     if (busy as f64) < LOADED * (to - from) as f64 {
         return Clock::default();
@@ -384,7 +385,7 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     };
     let main: Vec<OpId> = kernels().filter(|k| k.1 == main).map(|(op, _)| op).collect();
     let waits = || profile.kernel_name(main[0]).is_some_and(|name| is_collective(name));
-    if most * 2 < busy || slowed(profile, &main).is_none() || waits() {
+    if most < busy / 2 || slowed(profile, &main).is_none() || waits() {
         return Clock::default();
     }
     // The export's columns hold one side of a grid: the others are read only where it matters.

@@ -115,7 +115,7 @@ fn best_family(
         family.spans.push((table.start(r), table.end(r)));
         family.numbers.extend(number);
     }
-    let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
+    let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).fold(0, i64::saturating_add);
     let mut loops: Vec<(Fit, Key, Family)> = families
         .into_iter()
         .filter_map(|(key, family)| Some((family.fit(key.2, contacts)?, key, family)))
@@ -223,7 +223,8 @@ fn fills(profile: &Profile, tid: GlobalTid, spans: &[(i64, i64)]) -> bool {
     let calls = &profile.calls;
     let Ok(thread) = calls.threads.binary_search(&tid) else { return false };
     let all = calls.spans[thread];
-    let inside: i64 = spans.iter().map(|s| (s.1.min(all.end) - s.0.max(all.start)).max(0)).sum();
+    let inside = spans.iter().map(|s| (s.1.min(all.end) - s.0.max(all.start)).max(0));
+    let inside = inside.fold(0, i64::saturating_add);
     inside >= (all.end - all.start) / 2
 }
 

@@ -171,7 +171,8 @@ fn of_process(
     let loops = found::find(&symbols, &kinds, sure);
     let mut timed: Vec<(Vec<(i64, i64)>, &Loop)> =
         loops.iter().map(|found| (spans(profile, calls, &found.turns), found)).collect();
-    let total = |spans: &[(i64, i64)]| spans.iter().map(|s| s.1.saturating_sub(s.0)).sum::<i64>();
+    let total =
+        |spans: &[(i64, i64)]| spans.iter().map(|s| s.1.saturating_sub(s.0)).fold(0, i64::saturating_add);
     let warms_up = |spans: &[(i64, i64)]| {
         warm_up.is_some_and(|(from, to)| spans.iter().all(|span| from <= span.1 && span.0 <= to))
     };

@@ -129,7 +129,7 @@ impl Totals {
 
     /// Adds so many waits.
     pub fn add_waits(&mut self, waits: u64, blocked_ns: i64, drain_ns: i64) {
-        self.waits += waits;
+        self.waits = self.waits.saturating_add(waits);
         self.blocked_ns = self.blocked_ns.saturating_add(blocked_ns);
         self.drain_ns = self.drain_ns.saturating_add(drain_ns);
     }

@@ -97,7 +97,7 @@ pub fn align(rows: DataFrame, parties: &TiSlice<PartyIx, Party>) -> Aligned {
     });
     // All on the first rank's clock, whichever rank was the reference.
     let base = captures.of.first().and_then(|&of| known[of]).unwrap_or(0);
-    out.offsets = captures.of.iter().map(|&of| known[of].map(|offset| offset - base)).collect();
+    out.offsets = captures.of.iter().map(|&of| known[of].map(|offset| offset.saturating_sub(base))).collect();
     for by in out.kernels.values_mut() {
         for (kernels, offset) in by.iter_mut().zip(&out.offsets) {
             let Some(offset) = offset else {
@@ -172,7 +172,7 @@ fn by_collectives(
             let by = &found.kernels[group];
             let zero = known[group];
             let Some((base, strayed)) = set[captures.of[zero]] else { continue };
-            let rough = rough(of).map(|rough| rough - base);
+            let rough = rough(of).map(|rough| rough.saturating_sub(base));
             if let Some((offset, stray)) = offset(&ends(&by[zero]), &ends(&by[party]), rough) {
                 set[of] = Some((base.saturating_add(offset), strayed.saturating_add(stray)));
                 next.push(of);

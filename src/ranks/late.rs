@@ -77,7 +77,8 @@ pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
             let before = others.clone().map(begun).max().unwrap_or(begun(*last));
             let late = begun(*last).saturating_sub(before);
             if late > apart {
-                let cost = others.map(|rank| begun(*last) - begun(rank)).fold(0, i64::saturating_add);
+                let cost =
+                    others.map(|rank| begun(*last).saturating_sub(begun(rank))).fold(0, i64::saturating_add);
                 sums.entry(*last).or_default().add(&by_rank[*last][at[*last]], late, cost);
             }
         }
@@ -97,15 +98,16 @@ pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
 
 impl Sum {
     fn add(&mut self, kernel: &Kernel, late: i64, cost: i64) {
-        let (to, from) = (kernel.span.0, kernel.span.0 - late);
+        let (to, from) = (kernel.span.0, kernel.span.0.saturating_sub(late));
         self.late.push(late);
         self.cost = self.cost.saturating_add(cost);
         let launched = kernel.launched.map_or(from, |launched| launched.clamp(from, to));
-        self.spent.gpu_ns += to - launched;
         let wait = kernel.wait.filter(|&(_, _, end)| end > from && end <= launched);
         let (began, ended) = wait.map_or((from, from), |(_, start, end)| (start.max(from), end));
-        self.spent.waiting_ns += ended - began;
-        self.spent.host_ns += launched - from - (ended - began);
+        let (waiting, spent) = (ended - began, &mut self.spent);
+        spent.gpu_ns = spent.gpu_ns.saturating_add(to - launched);
+        spent.waiting_ns = spent.waiting_ns.saturating_add(waiting);
+        spent.host_ns = spent.host_ns.saturating_add(launched - from - waiting);
         wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
     }
 

@@ -186,8 +186,8 @@ impl<'a> Sites<'a> {
             let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
             let to = paths.entry(callers.collect()).or_default();
             to.waits += sums.waits;
-            to.blocked_ns += sums.blocked_ns;
-            to.drain_ns += sums.drain_ns;
+            to.blocked_ns = to.blocked_ns.saturating_add(sums.blocked_ns);
+            to.drain_ns = to.drain_ns.saturating_add(sums.drain_ns);
         }
         let path = |(callers, sums): (_, PathSums)| {
             let PathSums { waits, blocked_ns, drain_ns } = sums;

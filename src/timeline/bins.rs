@@ -39,13 +39,17 @@ impl Bins {
         // A span of no length still shows.
         let to = to.max(from + 1);
         if first == last {
-            self.part[first] += to - from;
+            self.busy(first, to - from);
             return;
         }
-        self.part[first] += self.edge(first + 1) - from;
-        self.part[last] += to - self.edge(last);
+        self.busy(first, self.edge(first + 1) - from);
+        self.busy(last, to - self.edge(last));
         self.whole[first + 1] += 1;
         self.whole[last] -= 1;
+    }
+
+    fn busy(&mut self, bin: usize, ns: i64) {
+        self.part[bin] = self.part[bin].saturating_add(ns);
     }
 
     /// Each slice's share in 255ths, rounded up: what was busy at all is never 0. Runs of 0 and of 255 are followed by

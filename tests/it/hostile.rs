@@ -48,9 +48,28 @@ pub fn damaged(folder: &Path) -> Vec<Case> {
     cut.chain(garbled).collect()
 }
 
+/// Copies of a good export in which the last row of one page begins on the last byte of the page: the rest of it would lie in
+/// whatever memory follows.
+pub fn past_the_page(folder: &Path) -> Vec<Case> {
+    const LEAF: u8 = 13;
+    let bytes = fs::read(good(folder)).expect("the good export");
+    let leaves = (1..bytes.len() / PAGE).filter(|&page| bytes[page * PAGE] == LEAF);
+    let point = |page: usize| {
+        let mut bytes = bytes.clone();
+        let start = page * PAGE;
+        let rows = usize::from(u16::from_be_bytes([bytes[start + 3], bytes[start + 4]]));
+        let slot = start + 8 + 2 * rows.checked_sub(1)?;
+        bytes[slot..slot + 2].copy_from_slice(&(PAGE as u16 - 1).to_be_bytes());
+        // The first byte of a length of two.
+        bytes[start + PAGE - 1] = 0x81;
+        Some(file(folder, &format!("past page {page}"), &bytes))
+    };
+    leaves.filter_map(point).collect()
+}
+
 /// Databases in perfect shape that contain nonsense.
 pub fn odd_exports(folder: &Path) -> Vec<Case> {
-    let cases: [(&str, Spoil); 14] = [
+    let cases: [(&str, Spoil); 15] = [
         ("json cut short", json_cut_short),
         ("json is no object", |e| text(e, "NVTX_EVENTS", "jsonText", b"[[[[1e999", "eventType = 34")),
         ("blob claims too many frames", |e| frame_count(e, u32::MAX)),
@@ -60,6 +79,7 @@ pub fn odd_exports(folder: &Path) -> Vec<Case> {
         ("chain depths out of range", chain_depths),
         ("ids out of range", ids_out_of_range),
         ("times at the extremes", times_at_the_extremes),
+        ("lengths of decades", lengths_of_decades),
         ("calls that end before they start", |e| {
             e.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = end, end = start");
         }),
@@ -222,6 +242,18 @@ fn times_at_the_extremes(e: &mut Export) {
         i64::MAX,
         "eventType = 59",
     );
+}
+
+/// Times that are taken, of which two lengths have no sum.
+fn lengths_of_decades(e: &mut Export) {
+    const EDGE: i64 = i64::MAX / 4;
+    for table in ["RUNTIME", "KERNEL", "MEMCPY", "SYNCHRONIZATION"] {
+        let table = format!("CUPTI_ACTIVITY_KIND_{table}");
+        e.sql(format!(
+            "INSERT INTO {table} SELECT * FROM {table}; INSERT INTO {table} SELECT * FROM {table}"
+        ));
+        e.set(&table, "start", -EDGE, "rowid > 1").set(&table, "end", EDGE, "1");
+    }
 }
 
 /// Overwrites bytes with a reproducible sequence (xorshift).

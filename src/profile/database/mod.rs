@@ -4,6 +4,7 @@
 //! sorted or grouped on the way. Large tables of an ordinary file are read from its `pages`; `sqlite` reads the others,
 //! whatever the pages do not explain, and single rows by key. Tables of a folder are read by `parquet`.
 
+mod btree;
 mod column;
 mod pages;
 mod parquet;

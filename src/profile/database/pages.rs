@@ -14,7 +14,8 @@
 //! faults of a map take longer than the copies (4.3 GB in the page cache: 0.32 s for reads, 0.36 s for a map of the whole
 //! file, 0.55 s for windows of it).
 
-use super::record::{Damaged, Encoding, Fits, Place, Record, varint};
+use super::btree::{Branch, MAX_DEPTH, Page, Row, be32};
+use super::record::{Damaged, Fits, Place, Record};
 use super::{Cells, Parts, ReadPart, Source, quote};
 use crate::profile::header::beside;
 use rusqlite::Connection;
@@ -26,14 +27,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Pages read at once, in bytes: they stay in a core's second cache until they are decoded.
 const READ: usize = 256 << 10;
-/// No b-tree is deeper: SQLite's own bound.
-const MAX_DEPTH: usize = 20;
-/// Sizes of the headers of pages of table b-trees.
-const LEAF_HEADER: usize = 8;
-const INTERIOR_HEADER: usize = 12;
-/// Their first bytes.
-const LEAF: u8 = 13;
-const INTERIOR: u8 = 5;
 
 /// The pages of a file that SQLite has opened, and so holds unchanged.
 pub(super) struct Pages {
@@ -43,7 +36,6 @@ pub(super) struct Pages {
     usable: usize,
     /// How many there are.
     count: u32,
-    encoding: Encoding,
     /// Bytes read.
     read: AtomicU64,
 }
@@ -63,21 +55,15 @@ impl Pages {
             size => usize::from(size),
         };
         let usable = size.checked_sub(usize::from(header[20])).filter(|usable| *usable >= 480)?;
-        let encoding = match header[56..60] {
-            [0, 0, 0, 0 | 1] => Encoding::Utf8,
-            [0, 0, 0, 2] => Encoding::Utf16Le,
-            [0, 0, 0, 3] => Encoding::Utf16Be,
-            _ => return None,
+        let be32 = |at| be32(&header, at).ok();
+        // nsys writes UTF-8. What UTF-16 that is none comes to, SQLite knows.
+        be32(56).filter(|encoding| matches!(encoding, 0 | 1))?;
+        // As SQLite counts them: by the header, where that is of this version of the file.
+        let count = match be32(28)? {
+            count if count > 0 && be32(24) == be32(92) => count,
+            _ => u32::try_from(length / size as u64).ok()?,
         };
-        let count = u32::try_from(length / size as u64).ok()?;
-        size.is_power_of_two().then_some(Self {
-            file,
-            size,
-            usable,
-            count,
-            encoding,
-            read: AtomicU64::new(0),
-        })
+        size.is_power_of_two().then_some(Self { file, size, usable, count, read: AtomicU64::new(0) })
     }
 
     /// A table of which `columns` are asked for, and `seldom` of few rows; `None` where SQLite has to read it.
@@ -122,35 +108,27 @@ impl Pages {
     }
 
     /// Subtrees of the table whose root that is, in key order: down to the pages just above the leaves.
-    fn parts(&self, root: u32) -> Result<Vec<u32>, Damaged> {
-        let mut parts = vec![root];
+    fn parts(&self, root: u32) -> Result<Vec<Branch>, Damaged> {
+        let mut parts = vec![Branch::root(root)];
         for _ in 0..MAX_DEPTH {
             let mut next = Vec::new();
             for &part in &parts {
-                let page = self.page(part)?;
-                match kind(&page, part)? {
-                    LEAF => return Ok(parts),
-                    _ => self.children(&page, part, &mut next)?,
+                let bytes = self.page(part.page)?;
+                let page = Page::of(&bytes, self.usable, part)?;
+                if page.is_leaf() {
+                    return Ok(parts);
                 }
+                page.children(self.count, &mut next)?;
                 if next.len() > self.count as usize {
                     return Err(Damaged);
                 }
             }
-            if kind(&self.page(next[0])?, next[0])? == LEAF {
+            if Page::of(&self.page(next[0].page)?, self.usable, next[0])?.is_leaf() {
                 return Ok(parts);
             }
             parts = next;
         }
         Err(Damaged)
-    }
-
-    /// The children of an interior page, in key order.
-    fn children(&self, page: &[u8], number: u32, out: &mut Vec<u32>) -> Result<(), Damaged> {
-        for cell in Slots::of(page, number, INTERIOR_HEADER)?.slots {
-            out.push(be32(page, place(cell))?);
-        }
-        out.push(be32(page, start(number) + 8)?);
-        Ok(())
     }
 }
 
@@ -219,7 +197,7 @@ impl<'a> Table<'a> {
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             table: self,
-            record: Record::new(self.places.clone(), self.seldom.clone(), self.pages.encoding),
+            record: Record::new(self.places.clone(), self.seldom.clone()),
             buffers: Vec::new(),
             whole: Vec::new(),
             way: Vec::new(),
@@ -231,7 +209,7 @@ impl<'a> Table<'a> {
 /// A table in parts, by the pages above them.
 pub(super) struct Subtrees<'a> {
     table: &'a Table<'a>,
-    roots: Vec<u32>,
+    roots: Vec<Branch>,
 }
 
 impl Parts for Subtrees<'_> {
@@ -255,12 +233,12 @@ pub(super) struct Reader<'a> {
     /// A payload with what lies on overflow pages.
     whole: Vec<u8>,
     /// The pages from the root to the row that was looked up last.
-    way: Vec<(u32, Vec<u8>)>,
+    way: Vec<(Branch, Vec<u8>)>,
     /// Pages read so far: more than the file has are in a ring.
     visited: u32,
 }
 
-impl ReadPart<Damaged> for (Reader<'_>, &[u32]) {
+impl ReadPart<Damaged> for (Reader<'_>, &[Branch]) {
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
         self.0.visit(&self.1[part..=part], 0, each)
     }
@@ -268,19 +246,25 @@ impl ReadPart<Damaged> for (Reader<'_>, &[u32]) {
 
 impl Reader<'_> {
     /// Reads pages in the order given, with all below them.
-    fn visit(&mut self, numbers: &[u32], depth: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
+    fn visit(
+        &mut self,
+        branches: &[Branch],
+        depth: usize,
+        each: &mut dyn FnMut(&Cells),
+    ) -> Result<u64, Damaged> {
         let pages = self.table.pages;
         let together = READ / pages.size;
         let mut rows = 0;
-        let mut left = numbers;
-        while let Some(&first) = left.first() {
+        let mut left = branches;
+        while let Some(&Branch { page: first, .. }) = left.first() {
             let run = left
                 .iter()
                 .zip(first..)
                 .take(together.max(1))
-                .take_while(|(number, next)| *number == next)
+                .take_while(|(branch, next)| branch.page == *next)
                 .count();
-            left = &left[run..];
+            let (together, rest) = left.split_at(run);
+            left = rest;
             self.visited = self.visited.saturating_add(run as u32);
             if depth > MAX_DEPTH || self.visited > pages.count {
                 return Err(Damaged);
@@ -293,47 +277,30 @@ impl Reader<'_> {
                 buffer.resize(length, 0);
             }
             pages.read(first, &mut buffer[..length])?;
-            for (page, number) in buffer[..length].chunks_exact(pages.size).zip(first..) {
-                rows += match kind(page, number)? {
-                    LEAF => self.leaf(page, number, each)?,
-                    _ => {
-                        let mut children = Vec::new();
-                        pages.children(page, number, &mut children)?;
-                        self.visit(&children, depth + 1, each)?
-                    }
-                };
+            for (bytes, &branch) in buffer[..length].chunks_exact(pages.size).zip(together) {
+                let page = Page::of(bytes, pages.usable, branch)?;
+                if page.is_leaf() {
+                    rows += page.rows(|row| self.row(&row, each))?;
+                } else {
+                    let mut children = Vec::new();
+                    page.children(pages.count, &mut children)?;
+                    rows += self.visit(&children, depth + 1, each)?;
+                }
             }
             self.buffers[depth] = buffer;
         }
         Ok(rows)
     }
 
-    fn leaf(&mut self, page: &[u8], number: u32, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
-        let cells = Slots::of(page, number, LEAF_HEADER)?;
-        for cell in cells.slots {
-            let (length, at) = varint(page, place(cell))?;
-            let (rowid, at) = varint(page, at)?;
-            self.row(page, (length, rowid as i64, at), each)?;
-        }
-        Ok(cells.slots.len() as u64)
-    }
-
-    /// Hands on the row of a cell: the length of its payload, its rowid, and where on the page the payload begins.
-    fn row(
-        &mut self,
-        page: &[u8],
-        (length, rowid, at): (u64, i64, usize),
-        each: &mut dyn FnMut(&Cells),
-    ) -> Result<(), Damaged> {
-        let length = usize::try_from(length).map_err(|_| Damaged)?;
-        let local = local(length, self.table.pages.usable);
-        let payload = page.get(at..at + local).ok_or(Damaged)?;
-        if self.record.find(rowid, payload)? == Fits::Yes {
+    /// Hands on a row.
+    fn row(&mut self, row: &Row, each: &mut dyn FnMut(&Cells)) -> Result<(), Damaged> {
+        let &Row { rowid, length, payload, overflow } = row;
+        if self.record.find(rowid, payload, length)? == Fits::Yes {
             each(&Cells(Source::Page(self.record.row(payload))));
             return Ok(());
         }
-        self.overflow(payload, length, be32(page, at + local)?)?;
-        if self.record.find(rowid, &self.whole)? == Fits::No {
+        self.overflow(payload, length, overflow.ok_or(Damaged)?)?;
+        if self.record.find(rowid, &self.whole, length)? == Fits::No {
             return Err(Damaged);
         }
         each(&Cells(Source::Page(self.record.row(&self.whole))));
@@ -343,38 +310,31 @@ impl Reader<'_> {
     /// Hands on the row of that number, where there is one. The way to the last one is kept: the next is mostly near.
     pub fn look_up(&mut self, rowid: i64, each: &mut dyn FnMut(&Cells)) -> Result<(), Damaged> {
         let pages = self.table.pages;
-        let mut number = self.table.root;
+        let mut branch = Branch::root(self.table.root);
         for level in 0..MAX_DEPTH {
             if self.way.len() == level {
-                self.way.push((0, Vec::new()));
+                self.way.push((Branch::root(0), Vec::new()));
             }
             let mut step = std::mem::take(&mut self.way[level]);
-            if step.0 != number {
+            let is_new = step.0 != branch;
+            if is_new {
                 step.1.resize(pages.size, 0);
-                pages.read(number, &mut step.1)?;
-                step.0 = number;
+                pages.read(branch.page, &mut step.1)?;
             }
-            let page = &step.1;
-            let next = if kind(page, number)? == INTERIOR {
-                let cells = Slots::of(page, number, INTERIOR_HEADER)?;
-                let at = cells.first(|cell| Ok(varint(page, cell + 4)?.0 as i64), rowid)?;
-                Some(be32(page, cells.slots.get(at).map_or(start(number) + 8, place))?)
-            } else {
-                let cells = Slots::of(page, number, LEAF_HEADER)?;
-                let id = |cell| Ok(varint(page, varint(page, cell)?.1)?.0 as i64);
-                let at = cells.first(id, rowid)?;
-                if let Some(cell) = cells.slots.get(at).map(place)
-                    && id(cell)? == rowid
-                {
-                    let (length, at) = varint(page, cell)?;
-                    let (_, at) = varint(page, at)?;
-                    self.row(page, (length, rowid, at), each)?;
-                }
-                None
-            };
+            let page = Page::of(&step.1, pages.usable, branch)?;
+            if is_new {
+                page.check(pages.count)?;
+                step.0 = branch;
+            }
+            let next = page.child(rowid)?;
+            if next.is_none()
+                && let Some(row) = page.row_of(rowid)?
+            {
+                self.row(&row, each)?;
+            }
             self.way[level] = step;
             match next {
-                Some(child) => number = child,
+                Some(child) => branch = child,
                 None => return Ok(()),
             }
         }
@@ -397,66 +357,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// Where the cells of a page are, in key order.
-struct Slots<'p> {
-    slots: &'p [[u8; 2]],
-}
-
-/// Where on its page a cell begins.
-fn place(slot: &[u8; 2]) -> usize {
-    usize::from(u16::from_be_bytes(*slot))
-}
-
-impl<'p> Slots<'p> {
-    /// Of a page whose header takes so many bytes.
-    fn of(page: &'p [u8], number: u32, header: usize) -> Result<Self, Damaged> {
-        let (count, from) = (be16(page, start(number) + 3)?, start(number) + header);
-        let slots = page.get(from..from + 2 * count).ok_or(Damaged)?;
-        Ok(Self { slots: slots.as_chunks().0 })
-    }
-
-    /// The first cell whose key is no less than `wanted`.
-    fn first(&self, key: impl Fn(usize) -> Result<i64, Damaged>, wanted: i64) -> Result<usize, Damaged> {
-        let (mut low, mut high) = (0, self.slots.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if key(place(&self.slots[middle]))? < wanted {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
-    }
-}
-
-/// How much of a payload lies on the leaf itself: all, or as much as makes the last overflow page full.
-fn local(length: usize, usable: usize) -> usize {
-    let (most, least) = (usable - 35, (usable - 12) * 32 / 255 - 23);
-    if length <= most {
-        return length;
-    }
-    let even = least + (length - least) % (usable - 4);
-    if even <= most { even } else { least }
-}
-
-/// Where the header of a page begins: the first page holds the file's.
-fn start(number: u32) -> usize {
-    if number == 1 { 100 } else { 0 }
-}
-
-fn kind(page: &[u8], number: u32) -> Result<u8, Damaged> {
-    page.get(start(number)).copied().filter(|kind| matches!(*kind, LEAF | INTERIOR)).ok_or(Damaged)
-}
-
-fn be16(page: &[u8], at: usize) -> Result<usize, Damaged> {
-    let bytes = page.get(at..at + 2).ok_or(Damaged)?;
-    Ok(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
-}
-
-fn be32(page: &[u8], at: usize) -> Result<u32, Damaged> {
-    let bytes = page.get(at..at + 4).ok_or(Damaged)?;
-    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }

@@ -24,21 +24,13 @@ pub(super) enum Place {
     Absent,
 }
 
-/// How texts are encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Utf8,
-    Utf16Le,
-    Utf16Be,
-}
-
 /// A column that was asked for, in rows of one layout.
 #[derive(Clone, Copy, Debug)]
 enum Field {
     /// A number that ends at this place of the payload, and how many bits of eight bytes are not its own.
     Number(usize, u32),
-    /// A text, or else a blob: where it is.
-    Bytes(bool, usize, usize),
+    /// A text or a blob: where it is, and its length.
+    Bytes(usize, usize),
     /// The same in each row.
     Constant(i64),
     Rowid,
@@ -52,8 +44,19 @@ struct Layout {
     /// The header's first bytes; 0 for a layout that is not known again.
     header: u128,
     fields: Vec<Field>,
-    /// Where the last of them ends.
+    /// Where the last of them ends, and whether the payload must end there: the header has no more columns.
     end: usize,
+    is_whole: bool,
+}
+
+impl Layout {
+    /// Whether all columns lie in the bytes at hand of a payload of that length.
+    fn fits(&self, at_hand: usize, length: usize) -> Result<Fits, Damaged> {
+        if self.end > length || (self.is_whole && self.end != length) {
+            return Err(Damaged);
+        }
+        Ok(if self.end <= at_hand { Fits::Yes } else { Fits::No })
+    }
 }
 
 /// Layouts kept. Headers differ in the lengths of numbers and texts: some dozens are in use at a time, and with ten times
@@ -67,7 +70,6 @@ pub(super) struct Record {
     places: Vec<Place>,
     /// Those that few rows are asked for: their header is gone through then.
     seldom: Vec<Place>,
-    encoding: Encoding,
     /// How many columns of a row matter.
     needed: usize,
     /// What is compared of the first bytes of a header, by its size.
@@ -77,10 +79,10 @@ pub(super) struct Record {
     /// The one of the row.
     layout: usize,
     rowid: i64,
+    /// Bytes of its payload.
+    length: usize,
     /// Type, place and length of the columns of a row whose layout is not known.
     columns: Vec<(u64, usize, usize)>,
-    /// Texts of a database in UTF-16, as UTF-8: by where they begin in the payload.
-    texts: Vec<(usize, Vec<u8>)>,
 }
 
 /// A row: its payload, and where in it the columns are.
@@ -93,19 +95,19 @@ pub(super) struct Row<'r> {
 
 impl Record {
     /// For rows of which these columns are asked for, and some of which also for others.
-    pub fn new(places: Vec<Place>, seldom: Vec<Place>, encoding: Encoding) -> Self {
+    pub fn new(places: Vec<Place>, seldom: Vec<Place>) -> Self {
         let past = |place: &Place| if let Place::Stored(at, _) = place { at + 1 } else { 0 };
         let needed = places.iter().map(past).max().unwrap_or(0);
         let layouts = vec![Layout::default(); LAYOUTS + 1];
-        let (layout, columns, texts) = (LAYOUTS, Vec::new(), Vec::new());
+        let (layout, columns) = (LAYOUTS, Vec::new());
         let masks = std::array::from_fn(|size| u128::MAX >> (128 - 8 * told_by(size, needed).max(1)));
-        Self { places, seldom, encoding, needed, masks, layouts, layout, rowid: 0, columns, texts }
+        Self { places, seldom, needed, masks, layouts, layout, rowid: 0, length: 0, columns }
     }
 
-    /// Finds the columns of a row. `payload`: what of it is at hand; whether that holds all that is asked for.
+    /// Finds the columns of a row. `payload`: what is at hand of its `length` bytes; whether that holds all that is asked for.
     #[inline]
-    pub fn find(&mut self, rowid: i64, payload: &[u8]) -> Result<Fits, Damaged> {
-        self.rowid = rowid;
+    pub fn find(&mut self, rowid: i64, payload: &[u8], length: usize) -> Result<Fits, Damaged> {
+        (self.rowid, self.length) = (rowid, length);
         let header = payload.first_chunk().map_or(0, |head: &[u8; 16]| {
             u128::from_le_bytes(*head) & self.masks[usize::from(head[0]).min(16)]
         });
@@ -117,7 +119,7 @@ impl Record {
         if header == 0 || known.header != header {
             return self.lay_out(header, payload);
         }
-        Ok(if known.end <= payload.len() { Fits::Yes } else { Fits::No })
+        known.fits(payload.len(), length)
     }
 
     /// Reads a header that is not known. A layout is kept if the bytes that are compared tell all of it.
@@ -136,6 +138,9 @@ impl Record {
             end = end.checked_add(length).ok_or(Damaged)?;
             at = next;
         }
+        if at > size && size > 0 {
+            return Err(Damaged);
+        }
         let told = first_bytes != 0 && at <= told_by;
         if !told {
             self.layout = LAYOUTS;
@@ -143,6 +148,7 @@ impl Record {
         let layout = &mut self.layouts[self.layout];
         layout.header = if told { first_bytes } else { 0 };
         layout.end = end;
+        layout.is_whole = at == size && size > 0;
         layout.fields.clear();
         layout.fields.extend(self.places.iter().map(|place| match *place {
             Place::Rowid => Field::Rowid,
@@ -151,39 +157,18 @@ impl Record {
                 Some(&(1..=6, from, length)) => Field::Number(from + length, 64 - 8 * length as u32),
                 Some((8, ..)) => Field::Constant(0),
                 Some((9, ..)) => Field::Constant(1),
-                Some(&(kind @ 12.., from, length)) => Field::Bytes(kind % 2 == 1, from, length),
+                Some(&(12.., from, length)) => Field::Bytes(from, length),
                 Some(_) => Field::Nothing,
                 None => default.map_or(Field::Nothing, Field::Constant),
             },
         }));
-        Ok(if end <= payload.len() { Fits::Yes } else { Fits::No })
+        layout.fits(payload.len(), self.length)
     }
 
     /// The row that was found, of which `payload` holds all that is asked for.
     #[inline]
-    pub fn row<'r>(&'r mut self, payload: &'r [u8]) -> Row<'r> {
-        if self.encoding != Encoding::Utf8 {
-            self.decode(payload);
-        }
+    pub fn row<'r>(&'r self, payload: &'r [u8]) -> Row<'r> {
         Row { record: self, fields: &self.layouts[self.layout].fields, payload }
-    }
-
-    #[cold]
-    fn decode(&mut self, payload: &[u8]) {
-        let texts = self.layouts[self.layout].fields.iter().filter_map(|field| match *field {
-            // One without a letter begins where the next column does.
-            Field::Bytes(true, from, length) if length > 0 => Some((from, payload.get(from..from + length)?)),
-            _ => None,
-        });
-        self.texts = texts.map(|(from, raw)| (from, self.encoding.decode(raw))).collect();
-    }
-}
-
-impl Encoding {
-    fn decode(self, raw: &[u8]) -> Vec<u8> {
-        let of = if self == Self::Utf16Le { u16::from_le_bytes } else { u16::from_be_bytes };
-        let units: Vec<u16> = raw.chunks_exact(2).map(|b| of([b[0], b[1]])).collect();
-        String::from_utf16_lossy(&units).into_bytes()
     }
 }
 
@@ -209,22 +194,16 @@ impl<'r> Row<'r> {
         Some(bytes << others >> others)
     }
 
-    /// The bytes of a text (as UTF-8) or blob in column `i` of those asked for.
+    /// The bytes of a text or blob in column `i` of those asked for.
     pub fn bytes(self, i: usize) -> Option<&'r [u8]> {
-        let Field::Bytes(_, from, length) = *self.fields.get(i)? else { return None };
-        match self.record.texts.iter().find(|text| text.0 == from && length > 0) {
-            Some((_, text)) => Some(text),
-            None => self.payload.get(from..from + length),
-        }
+        let Field::Bytes(from, length) = *self.fields.get(i)? else { return None };
+        self.payload.get(from..from + length)
     }
 
     /// The bytes of a text or blob in column `i` of those that are seldom asked for; `None` where they are not at hand: on
-    /// other pages, or in another encoding.
+    /// other pages.
     pub fn seldom(self, i: usize) -> Option<Option<&'r [u8]>> {
         let Place::Stored(column, _) = *self.record.seldom.get(i)? else { return Some(None) };
-        if self.record.encoding != Encoding::Utf8 {
-            return None;
-        }
         let (size, mut at) = varint(self.payload, 0).ok()?;
         let mut from = usize::try_from(size).ok()?;
         let types = self.payload.get(..from)?;
@@ -234,7 +213,12 @@ impl<'r> Row<'r> {
             at = next;
         }
         match varint(types, at) {
-            Ok((kind @ 12.., _)) => self.payload.get(from..from.checked_add(length(kind).ok()?)?).map(Some),
+            Ok((kind @ 12.., next)) => {
+                let end = from.checked_add(length(kind).ok()?)?;
+                // The look-up says what is wrong with a payload that ends elsewhere than its last column.
+                let ends = next < types.len() || end == self.record.length;
+                self.payload.get(from..end).filter(|_| ends).map(Some)
+            }
             _ => Some(None),
         }
     }

@@ -91,6 +91,25 @@ fn damaged_exports_are_reported_or_refused() {
     }
 }
 
+/// SQLite without its check of cells reads on past a page, and the length of the path moves what lies there.
+#[test]
+fn a_damaged_file_gets_one_answer_whatever_its_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = hostile::past_the_page(folder.path());
+    assert!(cases.len() > 20, "{} pages", cases.len());
+    for (name, path) in cases {
+        let answers = [20, 37, 150].map(|length| {
+            let called = "p".repeat(length);
+            let copy = folder.path().join(format!("{called}.sqlite"));
+            std::fs::copy(&path, &copy).expect("a copy");
+            let ran = ran(command().args(["--format", "json"]).arg(&copy));
+            (ran.code, ran.stdout.replace(&called, "NAME"), ran.stderr.replace(&called, "NAME"))
+        });
+        assert_eq!(answers[0], answers[1], "{name}");
+        assert_eq!(answers[1], answers[2], "{name}");
+    }
+}
+
 /// At ten places, as the issue asks.
 #[test]
 fn an_export_cut_anywhere_is_refused() {
