@@ -171,7 +171,7 @@ pub const HANDED_ON: f64 = 0.7;
 /// At most, where only a method that arrays have as well says that a number was combined with a tensor.
 pub const PERHAPS_TENSOR: f64 = 0.7;
 
-/// Distance from even odds that weak rules must add up to.
+/// Distance from even odds that weak rules must add up to before they call a kind probable.
 pub const WEAK_DECIDES: f64 = 0.15;
 /// Least weight of a weak rule that counts as one of the two witnesses.
 pub const WITNESS: f64 = 0.10;

@@ -169,7 +169,7 @@ host      [launch] [synchronize==]
 stream 7     [gemm~~~~~~~~~~~]                       <- no copy to the host"),
     rule(RuleId::R20, Yields::to(To::Anything))
         .looks_at("A copy to the host that the wait completes, and the Python method that made it, where one is named.")
-        .proves("The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source or weak rules decide.")
+        .proves("The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source decides.")
         .example("\
 host      [launch] [D2H 4 B] [synchronize==]
 stream 7     [gemm~~~~~~~~~~~~] [copy]               <- 4 B reach the CPU"),

@@ -105,7 +105,7 @@ impl Rule {
             Role::Source => before_source(),
             Role::Guard => "nothing".to_owned(),
             Role::Weak(_) | Role::Weighed => {
-                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They decide only about values that are read, in programs of PyTorch, and not about sizes".to_owned()
+                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They tell what is probable only of values that are read, in programs of PyTorch, and not of sizes".to_owned()
             }
             Role::Remark => String::new(),
         }

@@ -73,7 +73,7 @@ words! {
         X18: "it waits for a copy on a stream of its own",
         Undecided = "undecided": "what is missing",
         Unsure = "unsure": "not surely enough",
-        Weak = "weak": "weak rules decided",
+        Weak = "weak": "weak rules agree",
         Source = "source": "the source at hand is not what ran",
         Sampled = "sampled": "placed by sampling",
         Thread = "thread": "on autograd's thread",
