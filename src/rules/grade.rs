@@ -76,7 +76,11 @@ grades! {
     R22: R22 0.9 "";
     R23: R23 0.95 "";
     R24: R24 0.9 "";
-    R25: R25 0.75 "at least; as sure as R02, where that is surer";
+    R25: R25 0.75 "at least; a clock is read beside it, in code that measures by its name";
+    R25_NAMED: R25 0.7 "at least; by the name of the code or range around it alone";
+    R25_CLOSES: R25 0.7 "at least; it is the last call of most ranges of one name";
+    R26: R26 0.8 "its event was recorded right after the copy";
+    R26_PERHAPS: R26 0.5 "it covers the copy among other work";
     COLLECTIVE: Collective 0.7 "";
     S01: S01 0.95 "";
     S01_CHOICE: S01 0.85 "the branch only chooses between values, as `torch.where` can";

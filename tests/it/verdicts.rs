@@ -13,6 +13,7 @@ use sync_report::model::{Report, Site};
 use sync_report::vocabulary::PatternId;
 
 mod bare;
+mod guards;
 mod kernels;
 mod library;
 mod named;
