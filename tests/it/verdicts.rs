@@ -19,6 +19,7 @@ mod library;
 mod named;
 mod programs;
 mod sizes;
+mod timing;
 mod weak;
 
 /// What surrounds one wait with one copy.

@@ -20,6 +20,7 @@
 //! or less, so that two of those come to 0.77 at most. Of the 59, these rules call 21 probable: 14 of 14 right at 0.8 and
 //! above, 6 of 7 below.
 
+mod closing;
 pub mod observe;
 mod rules;
 pub mod sizes;
@@ -29,6 +30,7 @@ use crate::rules::{Lean, Role, grade, says};
 use crate::sites::Bundle;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Direction, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
+use crate::waits::Found;
 use observe::Observed;
 use rules::RULES;
 
@@ -99,12 +101,25 @@ impl Leaning {
     }
 }
 
-/// R25: what a bare synchronisation is for, where a clock is read beside it in code that says that it measures.
-pub fn timing(bundle: &Bundle, observed: &Observed) -> Option<Verdict> {
-    let name = rules::measuring(bundle, observed)?;
-    let text =
-        format!("the thread reads a clock right beside it, in {name}, by its name code that measures time");
-    Some(says(grade::R25, Kind::Timing, None, text))
+/// R25: what a bare synchronisation is for, where it ends what is measured. `read`: the source was, which knows its functions better.
+pub fn timing(bundle: &Bundle, observed: &Observed, read: bool) -> Option<Verdict> {
+    let (grade, text) = if let Some(name) = rules::measuring(bundle, read) {
+        match rules::clocked(observed) {
+            true => (
+                grade::R25,
+                format!(
+                    "the thread reads a clock right beside it, in {name}, by its name code that measures time"
+                ),
+            ),
+            false => (grade::R25_NAMED, format!("it is in {name}, by its name code that measures time")),
+        }
+    } else {
+        // A second wait at the end of a range adds nothing to it.
+        let name = observed.closes.as_ref().filter(|_| bundle.found != Found::Drained)?;
+        let text = format!("it is the last call of most ranges {name}: they measure what the GPU does");
+        (grade::R25_CLOSES, text)
+    };
+    Some(says(grade, Kind::Timing, None, text))
 }
 
 /// Whether the wait is for a value: only of those weak evidence tells.

@@ -393,7 +393,7 @@ fn reads_after_every_backward_operation_are_anomaly_detection() {
 /// R25: clocks read beside a synchronisation, in code that measures by its name.
 ///
 /// ```text
-///  host   [launch] [deviceSync===] clock_gettime
+///  host   [launch] [deviceSync===] clock_gettime [launch]
 /// ```
 #[test]
 fn clocks_beside_a_synchronisation_are_timing() {
@@ -406,11 +406,13 @@ fn clocks_beside_a_synchronisation_are_timing() {
             if clock {
                 l.e.osrt(t, "clock_gettime", at + 96_000..at + 96_100, &[]);
             }
+            // The iteration goes on.
+            l.launch(at + 100_000, RELU);
         });
         l.at(function)
     };
     assert_eq!(kind("timed", true), "false timing 0.90: R25");
-    assert_eq!(kind("timed", false), "false explicit 0.90: ");
+    assert_eq!(kind("timed", false), "false timing 0.90: R25", "by its name alone");
     assert_eq!(kind("step", true), "false explicit 0.90: ");
 }
 
@@ -430,7 +432,9 @@ fn copies_on_a_stream_of_their_own_are_meant_to_overlap() {
                 l.launch(at - 500_000 + n * 20_000, RELU);
             }
             let op: Range<i64> = at + 6_000..at + 106_000;
-            l.e.memcpy(t, at..at + 5_000, Copy::d2h(4096, Memory::Pinned), gpu, op);
+            l.e.memcpy(t, at..at + 5_000, Copy::d2h(4096, Memory::Pinned), gpu, op.clone());
+            // Right behind the copy, the event would be the copy's own (R26).
+            l.e.launch(t, at + 5_200..at + 5_800, gpu, op.end..op.end + 1_000, RELU);
             l.e.event_record(t, at + 6_000..at + 7_000, gpu, 39);
             let wait = l.e.event_sync(t, at + 60_000..at + 110_000, 39);
             l.e.python(wait, STEP);
