@@ -62,7 +62,8 @@ grades! {
     R17_UNREAD: R17 0.8 "the entry is that of a line, which is not at hand";
     R17_ALIKE: R17 0.7 "entries of one class fit alike, and the line is not at hand";
     R17_CALLED: R17 0.9 "the line calls the library" by line;
-    R18: R18 0.97 "the values decide the size; of counts and indices, it is seen to change";
+    R18: R18 0.97 "the values decide the size, or the operator checks them";
+    R18_COUNT: R18 0.88 "the values decide a count that is seen to change, or is of bins: the host may have read or bounded it before";
     R18_UNSEEN: R18 0.85 "the values decide a count; whether it changes is not seen";
     R18_SAME: R18 0.6 "the size was the same every time: the host may know it";
     R18_NUMBER: R18 0.6 "a number for an index, a bound or a size, and no size is seen to change";
