@@ -124,8 +124,7 @@ stream 7                [copy~~~~~~~~~~~~~~~]"),
     .example("\
 host      [sync e][write a][H2D a][record e] … [sync e][write a][H2D a][record e]
 stream 13                    [a~~~]                              [a~~~]"),
-    // What is measured stays measured when the wait before goes.
-    rule(RuleId::R04, Yields::unless(&[(Kind::Timing, &[Kind::Redundant])]))
+    rule(RuleId::R04, Yields::MEASURED)
         .looks_at("A synchronisation without a copy, and what its thread submitted since an earlier one of the same work.")
         .proves("Nothing was submitted in between: the second wait can find nothing.")
         .example("\
