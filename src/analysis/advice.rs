@@ -7,6 +7,7 @@ use crate::verdict::site::Site;
 use crate::vocabulary::{
     Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, Strategy, ThreadRole,
 };
+use crate::waits::api::Blocking;
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,9 @@ impl CaptureAnalysis {
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || self.waits_of(site).all(|wait| wait.found.is_nothing());
         let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
+        // Work that other streams are given next may rely on it, whatever it found.
+        let orders = matches!(site.bundle.blocking, Blocking::Stream | Blocking::Event)
+            && self.profile.ops.streams.iter().filter(|stream| stream.pid == site.bundle.pid).count() > 1;
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
         Some(match kind {
@@ -80,6 +84,9 @@ impl CaptureAnalysis {
             Kind::Redundant | Kind::Idle if !plain => {
                 (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
             }
+            Kind::Barrier if site.bundle.synchronises() && for_nothing() => {
+                (Strategy::Leave, "needed here: it never had to wait")
+            }
             Kind::Barrier if site.verdict.evidence.iter().any(guard) => {
                 (entry.fix.strategy, "two buffers in turn, each with an event: then it seldom waits")
             }
@@ -87,8 +94,8 @@ impl CaptureAnalysis {
                 (Strategy::Remove, "time with CUDA events, read after the loop")
             }
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
-            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
-            Kind::Explicit if plain && !entry.intended && for_nothing() => {
+            Kind::Idle if !orders => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            Kind::Explicit if plain && !entry.intended && !orders && for_nothing() => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             // A read whose value nothing is seen to take.

@@ -12,7 +12,7 @@ use crate::sites::{Bundle, native};
 use crate::verdict::combine;
 use crate::verdict::site::Site;
 use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
-use crate::verdict::subject::Subject;
+use crate::verdict::subject::{Subject, bare_pattern};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::weak::sizes::Sizes;
 use crate::verdict::{library, operators, recount, trace, weak};
@@ -65,13 +65,11 @@ impl Judge<'_> {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
         }
-        if combined.verdict.kind == Kind::Explicit
-            && combined.reading.is_none()
-            && observer.knows_clocks(profile)?
-        {
+        let bare = bundle.synchronises() && combined.verdict.pattern == Some(bare_pattern(bundle.blocking));
+        if bare && matches!(combined.verdict.kind, Kind::Explicit | Kind::Idle | Kind::Redundant) {
             let observed = observer.look(profile, &bundle)?;
-            if let Some(timing) = weak::timing(&bundle, &observed) {
-                combined.verdict = combine::merge(timing, combined.verdict);
+            if let Some(timing) = weak::timing(&bundle, &observed, combined.reading.is_some()) {
+                combined.measure(timing);
             }
         }
         library::advise(&bundle, &mut combined);

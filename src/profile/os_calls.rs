@@ -45,11 +45,6 @@ pub fn read(db: &Database) -> Result<OsCalls, InputError> {
 }
 
 impl OsCalls {
-    /// Whether there are calls of that kind at all.
-    pub fn have(&self, kind: Kind) -> bool {
-        self.0.iter().any(|call| call.0 == kind)
-    }
-
     /// Whether `tid` made such a call within `from..=to`.
     pub fn any(&self, kind: Kind, tid: GlobalTid, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|&call| call < (kind, tid, from));

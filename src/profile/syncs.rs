@@ -8,7 +8,7 @@ use crate::profile::correlation::Correlation;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId, GlobalPid};
 use crate::profile::seek::Place;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
 /// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`: the columns of an event record, of the event and the stream waited for, and
@@ -114,6 +114,13 @@ impl Syncs {
     /// Process and correlation id of each event record.
     pub fn records(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> + '_ {
         self.events.iter().map(|e| (e.pid, e.correlation))
+    }
+
+    /// The records of events that the host waits for or asks about, at whatever time.
+    pub fn asked(&self) -> impl Iterator<Item = &EventRow> {
+        let of_host = |row: &&SyncRow| row.stream.is_none() && !row.event.is_none();
+        let asked: FxHashSet<_> = self.rows.iter().filter(of_host).map(|row| (row.pid, row.event)).collect();
+        self.events.iter().filter(move |record| asked.contains(&(record.pid, record.event)))
     }
 
     /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a

@@ -78,7 +78,7 @@ fn list_rules(style: Style) -> String {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
         Role::Source | Role::Guard => "Rules of the Python source",
-        Role::Weak(_) | Role::Weighed => "Weak rules: two must agree",
+        Role::Weak(_) | Role::Weighed => "Weak rules: they say what is probable",
         Role::Remark => "Remarks: they decide nothing",
     };
     let mut page = Page::new(style);

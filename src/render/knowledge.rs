@@ -105,7 +105,7 @@ pub struct Rule {
     pub id: RuleId,
     /// Short name.
     pub title: &'static str,
-    /// "trace" and "source" make verdicts, "weak" leans one way, "weighed" makes a verdict of those, "remark" decides nothing.
+    /// "trace" and "source" make verdicts, "weak" leans one way, "weighed" says what those make probable, "remark" decides nothing.
     pub role: &'static str,
     /// What it looks at.
     pub looks_at: &'static str,

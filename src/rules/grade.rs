@@ -63,7 +63,8 @@ grades! {
     R17_UNREAD: R17 0.8 "the entry is that of a line, which is not at hand";
     R17_ALIKE: R17 0.7 "entries of one class fit alike, and the line is not at hand";
     R17_CALLED: R17 0.9 "the line calls the library" by line;
-    R18: R18 0.97 "the values decide the size; of counts and indices, it is seen to change";
+    R18: R18 0.97 "the values decide the size, or the operator checks them";
+    R18_COUNT: R18 0.88 "the values decide a count that is seen to change, or is of bins: the host may have read or bounded it before";
     R18_UNSEEN: R18 0.85 "the values decide a count; whether it changes is not seen";
     R18_SAME: R18 0.6 "the size was the same every time: the host may know it";
     R18_NUMBER: R18 0.6 "a number for an index, a bound or a size, and no size is seen to change";
@@ -77,7 +78,11 @@ grades! {
     R22: R22 0.9 "";
     R23: R23 0.95 "";
     R24: R24 0.9 "";
-    R25: R25 0.75 "at least; as sure as R02, where that is surer";
+    R25: R25 0.75 "at least; a clock is read beside it, in code that measures by its name";
+    R25_NAMED: R25 0.7 "at least; by the name of the code or range around it alone";
+    R25_CLOSES: R25 0.7 "at least; it is the last call of most ranges of one name";
+    R26: R26 0.8 "its event was recorded right after the copy";
+    R26_PERHAPS: R26 0.5 "it covers the copy among other work";
     COLLECTIVE: Collective 0.7 "";
     S01: S01 0.95 "";
     S01_CHOICE: S01 0.85 "the branch only chooses between values, as `torch.where` can";
@@ -172,7 +177,7 @@ pub const HANDED_ON: f64 = 0.7;
 /// At most, where only a method that arrays have as well says that a number was combined with a tensor.
 pub const PERHAPS_TENSOR: f64 = 0.7;
 
-/// Distance from even odds that weak rules must add up to.
+/// Distance from even odds that weak rules must add up to before they call a kind probable.
 pub const WEAK_DECIDES: f64 = 0.15;
 /// Least weight of a weak rule that counts as one of the two witnesses.
 pub const WITNESS: f64 = 0.10;

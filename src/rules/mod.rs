@@ -45,7 +45,7 @@ pub enum Role {
     Guard,
     /// It leans one way; see [`Lean`].
     Weak(Lean),
-    /// It makes the verdict from what weak rules add up to, where nothing else does.
+    /// It says which kind the weak rules make probable, where nothing decides.
     Weighed,
     /// It says something of a verdict, which stays as it is: rank, price and saving may follow what it says.
     Remark,

@@ -36,7 +36,7 @@ loop                   ├─ 1 ─┤├─ 2 ─┤├─ 3 ─┤ …
 waits     [==] [==] [==]                         <- start-up only"),
     remark(RuleId::Undecided)
         .looks_at("What the trace leaves open.")
-        .proves("The source or weak rules may decide; otherwise it stays unknown."),
+        .proves("The source may decide; otherwise it stays unknown."),
     remark(RuleId::Unsure)
         .looks_at("A verdict below 65 %.")
         .proves("Its class is printed as unknown: the share of right ones among such verdicts would be too low."),

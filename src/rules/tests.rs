@@ -48,5 +48,5 @@ fn figures_in_words_are_those_that_hold() {
     assert!(row(RuleId::Unsure).looks_at.contains(&crate::text::confidence(DECIDED)));
     let Rule { proves, example, .. } = row(RuleId::Weak);
     assert!(proves.contains(&format!("{:.0} points", WEAK_DECIDES * 100.0)));
-    assert!(example.contains(&format!("{:.2} ── unknown ── {:.2}", 0.5 - WEAK_DECIDES, 0.5 + WEAK_DECIDES)));
+    assert!(example.contains(&format!("{:.2} ── open ── {:.2}", 0.5 - WEAK_DECIDES, 0.5 + WEAK_DECIDES)));
 }

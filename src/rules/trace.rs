@@ -114,7 +114,17 @@ stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]"),
         .example("\
 host      [H2D 4 MiB pageable] [synchronize==]
 stream 7                [copy~~~~~~~~~~~~~~~]"),
-    rule(RuleId::R04, Yields::NOTHING)
+    rule(
+        RuleId::R26,
+        // The source looks for the buffer in one function: that it sees none there proves nothing.
+        Yields::except(To::Decided, Kind::Explicit),
+    )
+    .looks_at("Copies between pinned memory and the GPU: the event recorded next on the copy's stream, or else the thread's first wait that covers the copy.")
+    .proves("Only this wait tells the host that it may write, or read, that memory. That nothing was pending proves nothing: another time the GPU is late.")
+    .example("\
+host      [sync e][write a][H2D a][record e] … [sync e][write a][H2D a][record e]
+stream 13                    [a~~~]                              [a~~~]"),
+    rule(RuleId::R04, Yields::MEASURED)
         .looks_at("A synchronisation without a copy, and what its thread submitted since an earlier one of the same work.")
         .proves("Nothing was submitted in between: the second wait can find nothing.")
         .example("\
@@ -155,8 +165,8 @@ stream 7        [ncclDevKernel_AllReduce~~~~~~~~~~~~]
 peer            ………………………… late …………………………[ncclDevKernel~]"),
     rule(RuleId::R25, Yields::to(To::Anything))
         .strays()
-        .looks_at("As R02; with it clock_gettime within a millisecond, in captures with operating-system calls, and the names of the user's functions and NVTX ranges around: words such as timer, bench.")
-        .proves("The program measures time there: of what R02 calls explicit, what it is for.")
+        .looks_at("As R02, R04, R05 and R06; with it the names of the user's functions and NVTX ranges around: words such as timer, bench, warm-up; whether it is the last call of most ranges of one name, and no second wait there; clock_gettime within a millisecond, in captures with operating-system calls.")
+        .proves("The program measures time there: the range or the clock would miss what the GPU still does. As sure as the rule that it goes with, where that is surer.")
         .example("\
 NVTX      [benchmark                                   ]
 host      [launch] [synchronize==] [clock_gettime]
@@ -169,7 +179,7 @@ host      [launch] [synchronize==]
 stream 7     [gemm~~~~~~~~~~~]                       <- no copy to the host"),
     rule(RuleId::R20, Yields::to(To::Anything))
         .looks_at("A copy to the host that the wait completes, and the Python method that made it, where one is named.")
-        .proves("The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source or weak rules decide.")
+        .proves("The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source decides.")
         .example("\
 host      [launch] [D2H 4 B] [synchronize==]
 stream 7     [gemm~~~~~~~~~~~~] [copy]               <- 4 B reach the CPU"),

@@ -40,6 +40,9 @@ impl Yields {
     /// Of those that only say so of a size.
     pub(super) const SIZE: Self = Self::unless(&[(HostKnown, &[DynamicShape]), (RoundTrip, &[DynamicShape])]);
 
+    /// Of a wait that another one before it made needless: what is measured stays measured when that one goes.
+    pub(super) const MEASURED: Self = Self::unless(&[(Timing, &[Redundant])]);
+
     pub(super) const fn to(to: To) -> Self {
         Self { to, except: None, unless: &[], open: None }
     }
@@ -105,7 +108,7 @@ impl Rule {
             Role::Source => before_source(),
             Role::Guard => "nothing".to_owned(),
             Role::Weak(_) | Role::Weighed => {
-                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They decide only about values that are read, in programs of PyTorch, and not about sizes".to_owned()
+                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They tell what is probable only of values that are read, in programs of PyTorch, and not of sizes".to_owned()
             }
             Role::Remark => String::new(),
         }
@@ -129,7 +132,7 @@ fn before_source() -> String {
             to += &format!("; with a verdict of {kind}, {vain}");
         }
     }
-    for (source, over) in Yields::NEEDED.unless {
+    for (source, over) in Yields::NEEDED.unless.iter().chain(Yields::MEASURED.unless) {
         let first = those(&|yields| yields.unless.iter().any(|(kind, _)| kind == source));
         to +=
             &format!(". With a verdict of {source} it goes before {first}, where these say {}", kinds(over));

@@ -14,8 +14,8 @@ use crate::profile::payload::{PyFrame, StackIx};
 use crate::vocabulary::{Attribution, Direction, HostMemory, NUMBER_BYTES, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
-use crate::waits::{Found, Wait, WaitId, Waits};
-use rustc_hash::FxHashMap;
+use crate::waits::{Found, Guards, Wait, WaitId, Waits};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -43,6 +43,7 @@ struct Key {
     copy: Option<(Direction, HostMemory, SizeClass)>,
     found: Option<u8>,
     completes: bool,
+    guards: Guards,
     copy_lost: bool,
     taken_down: bool,
     /// Its native chain: one Python stack may do different things.
@@ -89,7 +90,24 @@ pub fn form(
         .collect();
     sampled::place(profile, waits, rules, &mut bundles)?;
     sampled::place_natively(profile, waits, &context.programs, &mut bundles)?;
+    guard_lines(&mut bundles);
     Ok(bundles)
+}
+
+/// A line that waits for an event of a copy guards memory each time, also before the event was first recorded: it cannot be deleted
+/// for some of its waits.
+fn guard_lines(bundles: &mut [Bundle]) {
+    let line = |b: &Bundle| {
+        let exact = b.attribution == Attribution::PythonBacktrace && b.copy.is_none();
+        exact.then(|| (b.pid, b.api.clone(), b.inside().to_vec(), b.user_frame().cloned()))
+    };
+    let own = bundles.iter().filter(|b| b.guards == Guards::Own).filter_map(line);
+    let own: FxHashSet<_> = own.collect();
+    for bundle in bundles.iter_mut().filter(|_| !own.is_empty()) {
+        if line(bundle).is_some_and(|line| own.contains(&line)) {
+            bundle.guards = Guards::Own;
+        }
+    }
 }
 
 /// The wait that speaks for a bundle: one with an awaited op where there is one, from the middle.
@@ -129,6 +147,7 @@ fn group(
             // With a copy, the copy is what was waited for; bare synchronisations differ by what they found.
             found: wait.copy.is_none().then_some(wait.found as u8),
             completes: wait.completes.is_some(),
+            guards: if wait.copy.is_none() { wait.guards } else { Guards::Nothing },
             copy_lost: wait.copy_lost(),
             taken_down: matches!(wait.blocking, Blocking::Free | Blocking::HostFree)
                 && devices.work.get(&wait.pid).is_some_and(|w| wait.start >= w.1),
@@ -279,6 +298,7 @@ impl Former<'_> {
                 Found::Pending
             },
             completes: key.completes,
+            guards: key.guards,
             copy_lost: key.copy_lost,
             taken_down: key.taken_down,
             neighbours,

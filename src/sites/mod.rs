@@ -21,7 +21,7 @@ use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
 use crate::vocabulary::{Attribution, Copy, Direction, ThreadRole};
 use crate::waits::api::Blocking;
-use crate::waits::{Found, WaitId};
+use crate::waits::{Found, Guards, WaitId};
 use neighbours::Neighbours;
 use std::sync::Arc;
 
@@ -63,6 +63,8 @@ pub struct Bundle {
     pub found: Found,
     /// Whether the waits complete an earlier copy to the host.
     pub completes: bool,
+    /// Whether the host relies on them for memory that copies read or write.
+    pub guards: Guards,
     /// Whether a copy came with the waits that the export does not hold.
     pub copy_lost: bool,
     /// Memory freed once the process' last kernel has run: what a program takes down when it ends.
@@ -75,6 +77,12 @@ impl Bundle {
     /// Whether a copy from the host comes with its waits.
     pub fn uploads(&self) -> bool {
         self.copy.is_some_and(|copy| copy.direction == Direction::HostToDevice)
+    }
+
+    /// Whether its waits are surely synchronisations, without copies of their own.
+    pub fn synchronises(&self) -> bool {
+        let bare = matches!(self.blocking, Blocking::Stream | Blocking::Event | Blocking::Context);
+        bare && self.copy.is_none() && !self.copy_lost
     }
 
     /// The frames from the user's line outwards: what bundles of one site share.

@@ -151,6 +151,7 @@ const OPERATIONS: &[Operation] = &[
         .kernels(&[REPEATED]),
     op("bincount", B12, "the number of bins is the largest value plus one")
         .called(By::Any, "bincount", 3)
+        .graded(grade::R18_COUNT, grade::S11)
         .kernels(&[COUNTED]),
     op("histc*", B13, "the range of the bins is read from the data")
         .called(By::Any, "histc", 3)

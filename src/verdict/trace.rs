@@ -10,8 +10,8 @@ use crate::sites::{Bundle, native, set_up};
 use crate::vocabulary::{
     Attribution, Direction, Evidence, HostMemory, Kind, PatternId, PatternId::*, RuleId, ThreadRole, Verdict,
 };
-use crate::waits::Found;
 use crate::waits::api::Blocking;
+use crate::waits::{Found, Guards};
 
 type Judgement = fn(&Subject) -> Option<Verdict>;
 
@@ -24,6 +24,7 @@ const RULES: &[(RuleId, Judgement)] = &[
     (RuleId::R18, operator),
     (RuleId::R12, around),
     (RuleId::R01, upload),
+    (RuleId::R26, guard),
     (RuleId::R04, redundant),
     (RuleId::R05, idle),
     (RuleId::R03, pending_copy),
@@ -149,13 +150,29 @@ fn upload(s: &Subject) -> Option<Verdict> {
     Some(says(grade::R01, Kind::Upload, pattern, format!("an upload from {from}{text}")))
 }
 
+/// R26: the host relies on it for the memory of a copy.
+fn guard(s: &Subject) -> Option<Verdict> {
+    let b = s.bundle;
+    let (grade, pattern, text) = match b.guards {
+        Guards::Own => (
+            grade::R26,
+            D05,
+            "its event was recorded right after a copy from or to pinned memory: it tells the host that the copy is done with that memory, also where it never had to wait",
+        ),
+        // R03 has what is copied to the host.
+        Guards::Perhaps if !b.completes => (
+            grade::R26_PERHAPS,
+            bare_pattern(b.blocking),
+            "a copy from or to pinned memory may rely on it: whether the host then writes or reads that memory, the trace does not tell",
+        ),
+        _ => return None,
+    };
+    b.synchronises().then(|| says(grade, Kind::Barrier, pattern, text))
+}
+
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
 fn is_bare(s: &Subject) -> bool {
-    let b = s.bundle;
-    b.copy.is_none()
-        && !b.completes
-        && !b.copy_lost
-        && matches!(b.blocking, Blocking::Stream | Blocking::Event | Blocking::Context)
+    s.bundle.synchronises() && !s.bundle.completes
 }
 
 /// R04: nothing submitted since an earlier wait drained the same streams.

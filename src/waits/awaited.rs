@@ -37,11 +37,11 @@ const LOOK_BACK: usize = 8;
 
 /// Ops by stream and by call.
 pub(super) struct Queues<'a> {
-    profile: &'a Profile,
+    pub(super) profile: &'a Profile,
     devices: &'a Devices,
     /// First op of each (process, correlation id).
     op_by_correlation: FxHashMap<(GlobalPid, ExportId), OpId>,
-    streams: Streams<'a>,
+    pub(super) streams: Streams<'a>,
     /// The device of each process that has used no other.
     only_device: FxHashMap<GlobalPid, DeviceIx>,
     /// For processes of many streams: the ops of a process and device in the order of their issue.
@@ -82,14 +82,14 @@ impl<'a> Queues<'a> {
         self.sync_row(wait).and_then(|row| self.stream_index(wait.pid, row.device, row.context, row.stream))
     }
 
-    fn sync_row(&self, wait: &Wait) -> Option<&SyncRow> {
+    pub(super) fn sync_row(&self, wait: &Wait) -> Option<&SyncRow> {
         let calls = &self.profile.calls;
         let call = wait.call;
         self.profile.syncs.of(wait.pid, calls.correlation[call], calls.start(call), calls.end(call))
     }
 
     /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
-    fn stream_index(
+    pub(super) fn stream_index(
         &self,
         pid: GlobalPid,
         device: ExportId,
@@ -311,7 +311,7 @@ impl<'a> Queues<'a> {
     }
 
     /// Whether a wait may have drained `stream`.
-    fn covers(&self, wait: &Wait, stream: StreamIx) -> bool {
+    pub(super) fn covers(&self, wait: &Wait, stream: StreamIx) -> bool {
         let device = self.devices.of_stream[stream];
         match wait.covers {
             Covers::Stream(s) => s == stream,
@@ -328,10 +328,7 @@ impl<'a> Queues<'a> {
         let mut own: Vec<OpId> =
             waits.iter().filter(|w| w.copy.is_some()).filter_map(|w| w.awaited).collect();
         own.sort_unstable();
-        let mut by_thread: FxHashMap<ThreadIx, Vec<usize>> = FxHashMap::default();
-        for (i, w) in waits.iter().enumerate() {
-            by_thread.entry(w.thread).or_default().push(i);
-        }
+        let by_thread = by_thread(waits);
         for op in ops.ids() {
             let to_host = ops.copy(op).is_some_and(|c| c.direction == Direction::DeviceToHost);
             if !to_host || own.binary_search(&op).is_ok() {
@@ -352,6 +349,15 @@ impl<'a> Queues<'a> {
             }
         }
     }
+}
+
+/// The waits of each thread, in order.
+pub(super) fn by_thread(waits: &[Wait]) -> FxHashMap<ThreadIx, Vec<usize>> {
+    let mut by_thread: FxHashMap<ThreadIx, Vec<usize>> = FxHashMap::default();
+    for (i, wait) in waits.iter().enumerate() {
+        by_thread.entry(wait.thread).or_default().push(i);
+    }
+    by_thread
 }
 
 /// Ops of processes with many streams; none of a process and device whose launches are not all recorded.

@@ -3,7 +3,7 @@
 use super::api::{Blocking, classify};
 use super::awaited::Queues;
 use super::device::Devices;
-use super::{Covers, Found, Wait, WaitId};
+use super::{Covers, Found, Guards, Wait, WaitId};
 use crate::profile::Profile;
 use crate::profile::database::MAX_TIME;
 use crate::profile::ids::{CallId, ExportId, NameIx, OpId, ThreadIx};
@@ -36,6 +36,7 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
         finder.of_thread(calls, &mut waits);
     }
     queues.complete_copies(&mut waits);
+    queues.guard_copies(&mut waits);
     waits.sort_unstable_by_key(|w| w.call);
     waits.shrink_to_fit();
     TiVec::from(waits)
@@ -127,6 +128,7 @@ impl Finder<'_> {
             reaches: None,
             not_for: None,
             completes: None,
+            guards: Guards::Nothing,
             covers: Covers::Nothing,
             covers_before: table.end(call),
         };

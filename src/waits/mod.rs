@@ -5,6 +5,7 @@ pub mod awaited;
 pub mod collectives;
 pub mod device;
 pub mod find;
+mod guards;
 pub mod held;
 mod overlap;
 pub mod streams;
@@ -46,6 +47,17 @@ impl Found {
     pub fn is_nothing(self) -> bool {
         matches!(self, Self::Nothing | Self::Drained)
     }
+}
+
+/// Whether a wait tells the host that a copy has left its memory free, or filled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Guards {
+    /// No copy that another wait does not cover.
+    Nothing,
+    /// It covers such a copy, among other work.
+    Perhaps,
+    /// Its event was recorded right after such a copy.
+    Own,
 }
 
 /// One blocking of one host thread: a synchronising call together with the copy it completes, or a blocking copy or
@@ -93,6 +105,8 @@ pub struct Wait {
     pub not_for: Option<DeviceIx>,
     /// Copy to the host, started earlier without waiting, that this wait completes; of several the one that ended last.
     pub completes: Option<OpId>,
+    /// Whether the host relies on it for memory that a copy reads or writes.
+    pub guards: Guards,
     /// Which streams its end proves drained.
     pub covers: Covers,
     /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was

@@ -32,7 +32,7 @@ fn ranges_never_popped_end_where_the_next_of_their_name_begins() {
     let report = look::report(&turns(|e, t, i, at| {
         e.nvtx_open(t, at, &format!("step {i}"));
     }));
-    assert_eq!(look::sites(&report), ["200 x cudaStreamSynchronize false explicit F02 by nvtx"]);
+    assert_eq!(look::sites(&report), ["200 x cudaStreamSynchronize false timing F02 by nvtx"]);
     assert_eq!(report.sites[0].nvtx.len(), 1, "{:?}", report.sites[0].nvtx);
     // The last one is open, as in a capture that stops within an iteration.
     assert_eq!(report.iterations.as_ref().map(|i| i.count), Some(199));

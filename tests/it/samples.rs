@@ -55,7 +55,7 @@ fn the_training_loop_has_its_waits_on_their_lines() {
             ("step 18 false upload", 30),
             ("step 19 false upload", 30),
             ("step 22 unknown value-read", 30),
-            ("step 30 false logging", 90),
+            ("step 30 unknown value-read", 90),
             ("step 31 false redundant", 30),
             ("main 38 false timing", 2),
         ])

@@ -13,11 +13,13 @@ use sync_report::model::{Report, Site};
 use sync_report::vocabulary::PatternId;
 
 mod bare;
+mod guards;
 mod kernels;
 mod library;
 mod named;
 mod programs;
 mod sizes;
+mod timing;
 mod weak;
 
 /// What surrounds one wait with one copy.

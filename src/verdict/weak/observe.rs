@@ -8,6 +8,7 @@
 //! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each; once a capture, one pass over the ops (what
 //! ends a step) and, where the export has it, one over the operating-system calls.
 
+use super::closing;
 use super::steps::Steps;
 use crate::error::InputError;
 use crate::iterations::{IterationCounts, Iterations};
@@ -20,6 +21,7 @@ use crate::sites::neighbours;
 use crate::vocabulary::{Copy, Direction};
 use crate::waits::device::Devices;
 use crate::waits::{Wait, WaitId, Waits};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Waits of a bundle that are looked at, spread evenly.
@@ -44,6 +46,8 @@ pub struct Observed {
     pub in_iterations: Option<IterationCounts>,
     /// Scalar reads in a row that hold a wait from the middle.
     pub run: usize,
+    /// The name of the ranges that most of its waits end: [`closing`].
+    pub closes: Option<Arc<str>>,
     /// Whether what it awaits runs on another stream than most of the process's work.
     pub beside: bool,
 }
@@ -74,19 +78,12 @@ pub struct Observer<'a> {
     pub iterations: Option<&'a Iterations>,
     steps: Option<Steps>,
     os_calls: Option<OsCalls>,
+    closing: Option<FxHashMap<WaitId, Arc<str>>>,
 }
 
 impl<'a> Observer<'a> {
     pub fn new(waits: &'a Waits, devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
-        Self { waits, devices, iterations, steps: None, os_calls: None }
-    }
-
-    /// Whether the export tells when clocks were read.
-    ///
-    /// # Errors
-    /// Operating-system calls could not be read.
-    pub fn knows_clocks(&mut self, profile: &Profile) -> Result<bool, InputError> {
-        Ok(self.os_calls(profile)?.have(os_calls::Kind::Clock))
+        Self { waits, devices, iterations, steps: None, os_calls: None, closing: None }
     }
 
     fn os_calls(&mut self, profile: &Profile) -> Result<&OsCalls, InputError> {
@@ -109,6 +106,7 @@ impl<'a> Observer<'a> {
             self.steps = Some(Steps::new(profile, self.iterations)?);
         }
         self.os_calls(profile)?;
+        let closes = self.closes(profile, &sample)?;
         let seen = sample.iter().zip(names).zip(&around).map(|((&w, n), around)| Seen {
             after: n.after,
             size_after: around.after.first().and_then(|&op| size(&profile.ops, op)),
@@ -118,8 +116,17 @@ impl<'a> Observer<'a> {
             seen: seen.collect(),
             in_iterations: iterations.map(|i| i.counts(bundle.waits.iter().map(|&w| self.waits[w].start))),
             run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2]),
+            closes,
             beside: self.beside(profile, sample[sample.len() / 2]),
         })
+    }
+
+    /// The name of the ranges that most of these waits end.
+    fn closes(&mut self, profile: &mut Profile, sample: &[WaitId]) -> Result<Option<Arc<str>>, InputError> {
+        let known = self.closing.take().map_or_else(|| closing::find(profile, self.waits), Ok)?;
+        let closing = self.closing.insert(known);
+        let names: Vec<&Arc<str>> = sample.iter().filter_map(|wait| closing.get(wait)).collect();
+        Ok(names.first().filter(|_| names.len() * 2 > sample.len()).map(|&name| name.clone()))
     }
 
     fn one(&self, profile: &Profile, at: WaitId, iterations: Option<&Iterations>) -> Seen {

@@ -135,14 +135,18 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
 }
 
 /// Words of code that measures time.
-const TIMING: Names = Names("timed timer timing elapsed latency bench benchmark throughput");
+const TIMING: Names = Names(
+    "timed timer timers timing timings timeit elapsed latency bench benchmark benchmarks benchmarking throughput measure measured measurement measuring warmup",
+);
 
-/// The name of the code around, where it says that it measures time and a clock is read.
-pub fn measuring<'a>(b: &'a Bundle, o: &Observed) -> Option<&'a str> {
-    code_names(b).find(|n| has_word(n, TIMING)).filter(|_| clocked(o))
+/// The name of the code around that says that it measures time: of functions, unless they were `read`, and of ranges.
+pub fn measuring(b: &Bundle, read: bool) -> Option<&str> {
+    let functions = if read { 0 } else { b.user_stack().len().min(HEARD) };
+    let says = |name: &&str| has_word(name, TIMING) || name.to_ascii_lowercase().contains("warm-up");
+    code_names(b).skip(b.user_stack().len().min(HEARD) - functions).find(says)
 }
 
-fn clocked(o: &Observed) -> bool {
+pub fn clocked(o: &Observed) -> bool {
     mostly(o, |s| s.clocked)
 }
 

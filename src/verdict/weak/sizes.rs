@@ -79,7 +79,11 @@ impl Sizes {
                 unseen,
                 "no size is seen to change with it: whether the host knows the number, the trace does not tell",
             ),
-            Self::Differ => return,
+            Self::Differ => {
+                // The host may have read the same count on another line.
+                verdict.confidence = verdict.confidence.min(grade::R18_COUNT.confidence);
+                return;
+            }
         };
         verdict.confidence = grade.confidence;
         if grade.confidence < DECIDED {

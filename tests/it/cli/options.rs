@@ -205,8 +205,8 @@ fn filters_leave_what_they_name() {
     let pid = json(&[])["profiles"][0]["processes"][0]["pid"].to_string();
     let tid = json(&[])["sites"][0]["thread"]["tid"].to_string();
     for (arguments, expected) in [
-        (&["--class", "false"][..], 182),
-        (&["--class", "unknown"], 30),
+        (&["--class", "false"][..], 92),
+        (&["--class", "unknown"], 120),
         (&["--class", "false,unknown"], 212),
         (&["--class", "true"], 0),
         (&["--nvtx", "iteration 3"], 7),

@@ -40,11 +40,11 @@ fn the_repository_that_one_is_in_has_the_sources() {
         [sites(&report, "true"), sites(&report, "unknown")]
     };
     assert_eq!(classes(&[]), [1, 0]);
-    assert_eq!(classes(&["--no-source"]), [0, 1]);
+    assert_eq!(classes(&["--no-source"]), [0, 2]);
     // Elsewhere there are none.
     let elsewhere = tempfile::tempdir().expect("a folder");
     let report = within(elsewhere.path(), &[&capture, "--format", "json"]).json();
-    assert_eq!(sites(&report, "unknown"), 1);
+    assert_eq!(sites(&report, "unknown"), 2);
     let fixed = within(&folder, &["fix", &capture]);
     assert!(fixed.good().stdout.contains("+    t = t.cuda(non_blocking=True)"), "{}", fixed.stdout);
     within(elsewhere.path(), &["fix", &capture]).refused("--source-root DIR");

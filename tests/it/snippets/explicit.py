@@ -19,7 +19,7 @@ def measure(fn):
     start.record()
     fn()
     end.record()
-    end.synchronize()  #! event-sync: false timing; nosrc: false explicit
+    end.synchronize()  #! event-sync: false timing; nosrc: false timing
     return start.elapsed_time(end)
 
 # --- needed_barrier (hard)
@@ -41,7 +41,7 @@ def fetch(x, stream):
 # --- upload_then_sync (hard)
 def stage(host_batch, gpu_buf, stream):
     gpu_buf.copy_(host_batch, non_blocking=True)  #! async-up
-    stream.synchronize()  #! stream-sync: false explicit; nosrc: false explicit
+    stream.synchronize()  #! stream-sync: unknown value-read; nosrc: unknown value-read
     return gpu_buf * 2
 
 # --- wrapper_timer (hard)

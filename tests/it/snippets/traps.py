@@ -130,7 +130,7 @@ def measure(fn, n):
     for _ in range(n):
         fn()
     end.record()
-    torch.cuda.synchronize()  #! sync: false timing; nosrc: false explicit
+    torch.cuda.synchronize()  #! sync: false timing; nosrc: false timing
     return start.elapsed_time(end) / n
 
 # --- nvtx_sync (hard)

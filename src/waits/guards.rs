@@ -1,0 +1,113 @@
+//! Waits that guard host memory: a copy reads or writes pinned memory by itself, and only a wait tells the host that it is done.
+//!
+//! ```text
+//!  host   [sync e][write a][copy a][record e]  [launch…]  [item===]   [sync e][write a][copy a][record e]
+//!  s7                                           [gemm~~~~~~~~][D2H]
+//!  s13                       [a~~~]                                                      [a~~~]
+//! ```
+//! The second `sync e` found nothing to wait for, and a wait had drained all streams before: without it the write would come too
+//! early as soon as the GPU is late.
+
+use super::api::{Blocking, classify};
+use super::awaited::{Queues, by_thread};
+use super::{Covers, Guards, Wait};
+use crate::profile::ids::{CallId, OpId, StreamIx};
+use crate::vocabulary::{Copy, Direction, HostMemory};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A wait for a copy's memory is among so many of the thread that follow the copy; further on it would only be chance.
+const REACH: usize = 64;
+
+/// What the host learns of copies by events.
+#[derive(Default)]
+struct Events {
+    /// Copies behind which one was recorded that the host waits for or asks about.
+    behind: FxHashSet<OpId>,
+    /// How many others were recorded on each stream that the host only asks about: PyTorch's host allocator records one for each
+    /// block that is given back to it, and asks before it gives that out again.
+    given_back: FxHashMap<StreamIx, usize>,
+}
+
+impl Queues<'_> {
+    /// Finds out which waits guard the memory of copies between pinned memory and the device.
+    ///
+    /// Definition: an event guards a copy if it was recorded next on the copy's stream, before any wait covered the copy. Of copies
+    /// without such an event, the thread's first wait that covers one may guard it, and waits for events recorded until then; where
+    /// the export does not hold which event was awaited, the next such wait. Not on streams where about as much memory was given
+    /// back to an allocator as was copied: it waits by itself.
+    /// Cost: as [`Self::complete_copies`], and a search an event record.
+    pub fn guard_copies(&self, waits: &mut [Wait]) {
+        let (ops, calls) = (&self.profile.ops, &self.profile.calls);
+        let by_thread = by_thread(waits);
+        let events = self.events(waits);
+        let mut of_event: FxHashMap<OpId, Vec<usize>> = FxHashMap::default();
+        for (i, wait) in waits.iter().enumerate().filter(|(_, wait)| wait.blocking == Blocking::Event) {
+            wait.reaches.into_iter().for_each(|op| of_event.entry(op).or_default().push(i));
+        }
+        let mut perhaps: FxHashMap<StreamIx, (usize, Vec<usize>)> = FxHashMap::default();
+        for op in ops.ids().filter(|&op| ops.copy(op).is_some_and(|copy| touches_host(&copy))) {
+            let asynchronous = |&call: &CallId| classify(calls.base_name(call)) == Some(Blocking::CopyAsync);
+            let Some(call) = self.profile.issuer(op).filter(asynchronous) else { continue };
+            let stream = ops.stream(op);
+            let list = by_thread.get(&calls.thread(call)).map_or(&[][..], Vec::as_slice);
+            let issued = calls.end(call);
+            let from = list.partition_point(|&i| calls.start(waits[i].call) < issued);
+            let covers = |&i: &usize| self.covers(&waits[i], stream) && issued <= waits[i].covers_before;
+            let mut near = list[from..].iter().take(REACH).copied().filter(covers);
+            let first = near.next();
+            let until = first.map_or(i64::MAX, |i| calls.start(waits[i].call));
+            let in_time = |&i: &usize| waits[i].covers_before <= until;
+            let own: Vec<usize> = of_event.get(&op).into_iter().flatten().copied().filter(in_time).collect();
+            if own.is_empty() && !events.behind.contains(&op) {
+                let (copies, guards) = perhaps.entry(stream).or_default();
+                guards.extend(first);
+                // What a copy's own synchronisation has completed needs no other.
+                if first.is_none_or(|i| waits[i].copy_call != Some(call)) {
+                    *copies += 1;
+                    guards.extend(near.filter(is_for(waits, until)));
+                }
+            }
+            own.into_iter().for_each(|i| waits[i].guards = Guards::Own);
+        }
+        for (stream, (copies, guards)) in perhaps {
+            let given_back = events.given_back.get(&stream).copied().unwrap_or_default();
+            // The last ones may be given back when the capture is over.
+            let left = copies.saturating_sub(given_back) * 10 > copies;
+            for i in guards.into_iter().filter(|_| left) {
+                waits[i].guards = waits[i].guards.max(Guards::Perhaps);
+            }
+        }
+    }
+
+    fn events(&self, waits: &[Wait]) -> Events {
+        let of_event = waits.iter().filter(|wait| wait.blocking == Blocking::Event);
+        let awaited = of_event.filter_map(|wait| self.sync_row(wait)).map(|row| (row.pid, row.event));
+        let awaited: FxHashSet<_> = awaited.collect();
+        let mut events = Events::default();
+        for record in self.profile.syncs.asked() {
+            let stream = self.stream_index(record.pid, record.device, record.context, record.stream);
+            let (Some(stream), Some(call)) = (stream, record.call) else { continue };
+            let last = self.streams.last_issued(stream, self.profile.calls.start(call), i64::MAX);
+            match last.filter(|&op| self.profile.ops.copy(op).is_some_and(|copy| touches_host(&copy))) {
+                Some(copy) => _ = events.behind.insert(copy),
+                None if awaited.contains(&(record.pid, record.event)) => {}
+                None => *events.given_back.entry(stream).or_default() += 1,
+            }
+        }
+        events
+    }
+}
+
+/// Whether a wait is for an event that was recorded before `until`, or may have been.
+fn is_for(waits: &[Wait], until: i64) -> impl Fn(&usize) -> bool + use<'_> {
+    move |&i| {
+        let known = matches!(waits[i].covers, Covers::Stream(_));
+        waits[i].blocking == Blocking::Event && (!known || waits[i].covers_before <= until)
+    }
+}
+
+/// Whether the GPU works on host memory by itself during a copy, as far as is known.
+fn touches_host(copy: &Copy) -> bool {
+    copy.host_memory != HostMemory::Pageable
+        && matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost)
+}

@@ -1,0 +1,94 @@
+//! R25: synchronisations that end what is measured, by the trace alone.
+
+use super::*;
+
+const TURN: i64 = 1_000_000;
+
+/// Ranges of a name in six turns, each with a launch and then a synchronisation that found its work pending.
+struct Ranges {
+    name: fn(i64) -> String,
+    /// The turns that synchronise.
+    every: i64,
+    /// A launch behind the synchronisation, still in the range.
+    more: bool,
+    twice: bool,
+}
+
+const FORWARD: Ranges = Ranges { name: |_| "forward".into(), every: 1, more: false, twice: false };
+
+impl Ranges {
+    fn said(&self) -> Vec<String> {
+        let (mut e, t) = empty();
+        for turn in 0..6 {
+            let at = 1_000 + turn * TURN;
+            e.nvtx(t, at..at + 500_000, &(self.name)(turn));
+            e.launch(t, at + 1_000..at + 6_000, GPU0, at + 7_000..at + 200_000, "gemm");
+            if turn % self.every == 0 {
+                e.device_sync(t, at + 10_000..at + 201_000, 0);
+                if self.twice {
+                    e.device_sync(t, at + 210_000..at + 211_000, 0);
+                }
+            }
+            if self.more {
+                e.launch(t, at + 300_000..at + 305_000, GPU0, at + 306_000..at + 310_000, "relu");
+            }
+        }
+        let report = look::report(&e);
+        let mut said: Vec<String> = report.sites.iter().map(words).collect();
+        said.sort();
+        said.dedup();
+        said
+    }
+}
+
+/// The last call of most ranges of one name makes the range as long as the GPU's work.
+///
+/// ```text
+///  NVTX    [forward                   ]  [forward                   ]
+///  host      [launch][device sync====]     [launch][device sync====]
+///  s7          [gemm~~~~~~~~~~~~~~~]         [gemm~~~~~~~~~~~~~~~]
+/// ```
+#[test]
+fn the_last_call_of_ranges_measures_them() {
+    let timing = ["false timing F01 R25"];
+    assert_eq!(FORWARD.said(), timing);
+    assert_eq!(Ranges { name: |turn| format!("step {turn}"), ..FORWARD }.said(), timing);
+    let explicit = ["false explicit F01 R02"];
+    assert_eq!(Ranges { more: true, ..FORWARD }.said(), explicit);
+    assert_eq!(Ranges { every: 2, ..FORWARD }.said(), explicit);
+    assert_eq!(Ranges { name: |turn| format!("layer{turn}"), ..FORWARD }.said(), explicit);
+}
+
+/// Nothing is measured by a second wait: what it could wait for, the first had drained.
+#[test]
+fn a_second_wait_at_the_end_is_redundant() {
+    assert_eq!(
+        Ranges { twice: true, ..FORWARD }.said(),
+        ["false explicit F01 R02", "false redundant F01 R04"]
+    );
+}
+
+/// Names say what measures, wherever in the range the call is.
+#[test]
+fn names_of_ranges_say_what_measures() {
+    for (name, timing) in [
+        ("benchmark", true),
+        ("bench/forward", true),
+        ("timed_region", true),
+        ("warm-up", true),
+        ("Warmup", true),
+        ("workbench", false),
+        ("runtime", false),
+    ] {
+        // The name stands on the outer range, around others.
+        let (mut e, t) = empty();
+        e.nvtx(t, 0..TURN, name);
+        e.launch(t, 1_000..6_000, GPU0, 7_000..200_000, "gemm");
+        e.device_sync(t, 10_000..201_000, 0);
+        e.launch(t, 300_000..305_000, GPU0, 306_000..310_000, "relu");
+        let report = look::report(&e);
+        assert_eq!(only(&report).kind.as_str() == "timing", timing, "{name}");
+        let title = &only(&report).fix.as_ref().expect("a fix").title;
+        assert_eq!(title == "time with CUDA events, read after the loop", timing, "{name}: {title}");
+    }
+}
