@@ -432,8 +432,13 @@ fn figures_are_of_what_they_say() {
     }
     let evaluated = |p: &mut Program| {
         p.upload();
-        p.launch(&["gemm", "argmax", "equal", "sum", "gather", "scatter"]);
+        // The batch goes back to the allocator: no wait guards it.
         let (main, at) = (p.main, p.now);
+        p.e.event_record(main, at..at + 500, crate::export::GPU0, 9);
+        p.e.event_query(main, at + 600..at + 700, 9);
+        p.idle(800);
+        p.launch(&["gemm", "argmax", "equal", "sum", "gather", "scatter"]);
+        let at = p.now;
         p.e.device_sync(main, at..at + 1800, 0);
         p.idle(2000);
     };
