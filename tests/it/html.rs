@@ -157,8 +157,8 @@ fn nothing_is_drawn_unasked() {
 /// Ten iterations before and after an edit: an upload is gone, line 31 waits twice, line 40 is new, line 24 as before.
 ///
 /// ```text
-///  before  [step 0: upload 18, item 24, sync 31][step 1 …
-///  after       [step 0: item 24, sync 31, sync 31, sync 40][step 1 …
+///  before  [step 0: upload 18, item 24, sync 31, adam][step 1 …
+///  after       [step 0: item 24, sync 31, sync 31, sync 40, adam][step 1 …
 /// ```
 pub fn edited() -> [Export; 2] {
     [false, true].map(|after| {
@@ -182,6 +182,8 @@ pub fn edited() -> [Export; 2] {
                 let sync = e.device_sync(t, at + 150..at + 31_000, 0);
                 e.python(sync, &[("step", "/w/train.py", line)]);
             }
+            // No synchronisation ends the range: it would be there to measure.
+            e.launch(t, at + 180_000..at + 180_100, GPU0, at + 180_200..at + 181_000, "adam");
         }
         e
     })
