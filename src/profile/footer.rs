@@ -6,6 +6,8 @@ use polars_parquet::parquet::metadata::ColumnDescriptor;
 use polars_parquet::parquet::page::CompressedPage;
 use polars_parquet::parquet::read::PageMetaData;
 use polars_parquet::read::{FileMetadata, PageReader, read_metadata};
+use polars_parquet_format::PageHeader;
+use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -81,6 +83,13 @@ pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
 /// for as much as a page promises.
 pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<()> {
     let (mut found, mut unpacked, packed) = (0_usize, 0_usize, bytes.len());
+    // polars tells how much data pages unpack to, but not how much a dictionary does, which comes first.
+    if packed > 0 {
+        let first = PageHeader::read_from_in_protocol(&mut TCompactInputProtocol::new(&bytes[..], packed))?;
+        if first.dictionary_page_header.is_some() {
+            unpacked = usize::try_from(first.uncompressed_page_size).unwrap_or(usize::MAX);
+        }
+    }
     for page in PageReader::new_with_page_meta(Cursor::new(bytes), of, Vec::new(), usize::MAX) {
         if let CompressedPage::Data(page) = page? {
             found = found.saturating_add(page.num_values());

@@ -209,7 +209,12 @@ fn what_is_no_export_gets_one_sentence() {
         ),
         (
             "texts_pqtdir",
-            &|folder| folder::packed(&folder.join("StringIds.parquet"), 70_000),
+            &|folder| folder::packed(&folder.join("StringIds.parquet"), 70_000, 1_000),
+            ["StringIds.parquet", "a column unpacks to at least"],
+        ),
+        (
+            "dictionary_pqtdir",
+            &|folder| folder::packed(&folder.join("StringIds.parquet"), 7, 10_000_000),
             ["StringIds.parquet", "a column unpacks to at least"],
         ),
         (

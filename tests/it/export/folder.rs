@@ -118,9 +118,9 @@ pub fn repeated(path: &Path, rows: usize) {
     write(&mut DataFrame::new(rows, columns).expect("columns of one length"), path, LARGE);
 }
 
-/// Replaces a table of texts by so many long ones, packed into few bytes.
-pub fn packed(path: &Path, rows: usize) {
-    let texts: Vec<String> = (0..rows).map(|i| format!("{i:01000}")).collect();
+/// Replaces a table of texts by so many of that length, packed into few bytes; few rows make a dictionary.
+pub fn packed(path: &Path, rows: usize, length: usize) {
+    let texts: Vec<String> = (0..rows).map(|i| "0".repeat(length) + &i.to_string()).collect();
     let ids: Vec<i64> = (0..rows as i64).collect();
     let columns = vec![Series::new("id".into(), ids).into(), Series::new("value".into(), texts).into()];
     ParquetWriter::new(File::create(path).expect("a file"))
