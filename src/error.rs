@@ -83,7 +83,7 @@ pub enum InputError {
         path: PathBuf,
         /// What the capture tells about the reason; may be empty.
         why: String,
-        /// What mends it.
+        /// A sentence that says how to mend it.
         remedy: String,
     },
     /// An export whose CUDA API calls cannot be read: a column is missing, or the table is none.

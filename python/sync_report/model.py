@@ -1120,11 +1120,11 @@ class Totals:
     iteration: Optional[IterationSaving]
     """One iteration; `None` where no loop is known or nothing was simulated."""
     rewritable_ns: Optional[int]
-    """What the run saves on top of `recoverable_false_joint_ns` if needed sites are rewritten that have a form
-    that does not wait.
+    """Rewriting the needed sites that have a form without the wait saves so much of the run, on top of
+    `recoverable_false_joint_ns`.
     """
     undecided_ns: Optional[int]
-    """What the run saves on top of both if all undecided sites are avoidable too."""
+    """The undecided sites save so much of the run on top of both, if all are avoidable."""
     rewritable_sites: int
     """Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an
     assignment through a mask, a guard that looks every N steps.

@@ -98,12 +98,7 @@ impl CaptureAnalysis {
             .map(|(site, found)| {
                 let subject = self.subject(found, SiteId { profile: number, site }, scenario);
                 let once = self.is_once(found);
-                Subject {
-                    counted: subject.counted && !once,
-                    open: subject.open && !once,
-                    rewritable: subject.rewritable && !once,
-                    ..subject
-                }
+                Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
             })
             .collect();
         let launched = &Launched::new(profile, devices);
@@ -214,8 +209,8 @@ impl CaptureAnalysis {
         // A needed wait may still be moved or merged.
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
-        let rewritable = open && site.verdict.class == Class::True;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, rewritable, assumed, kept, works }
+        let needed = site.verdict.class == Class::True;
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, needed, assumed, kept, works }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.

@@ -162,7 +162,7 @@ enum Unwinding {
 }
 
 impl Unwinding {
-    /// Of a call with a backtrace; `again`: the thread's last backtrace was of the same line.
+    /// The time that unwinding takes after a call with a backtrace. `again`: the thread's last backtrace was of the same line.
     fn after(self, again: bool) -> i64 {
         match self {
             Self::None => 0,

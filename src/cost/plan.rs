@@ -66,7 +66,7 @@ impl Plan {
         let shares = [alone, CAPTURED].into_iter().chain(ends);
         let mut variants: Vec<Variant> =
             shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
-        variants.push(variant(&fixes(|s| s.counted || s.assumed || s.rewritable), alone));
+        variants.push(variant(&fixes(|s| s.counted || s.assumed || (s.open && s.needed)), alone));
         variants.push(variant(&fixes(|s| s.counted || s.assumed || s.open), alone));
         let wanted = |&i: &SiteIx| subjects[i].fix != Change::Keep && !subjects[i].assumed;
         let reached = program.reached();

@@ -22,8 +22,8 @@ pub struct Subject {
     pub counted: bool,
     /// Would count if it were avoidable, which is not decided, or rewritten.
     pub open: bool,
-    /// Is needed, and would count if it were rewritten.
-    pub rewritable: bool,
+    /// Its verdict is true; if it is also open, it can be rewritten.
+    pub needed: bool,
     /// Fixed already in what everything is compared with.
     pub assumed: bool,
     /// Whoever asks wants it to stay as it is: it saves nothing.

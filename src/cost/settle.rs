@@ -67,8 +67,11 @@ impl Settling<'_> {
         let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
         let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
-        let most = counted().map(|i| self.most(i)).fold(0i64, i64::saturating_add);
-        let most = bounded(most, prices.run.high);
+        let most_of = |is: fn(&Subject) -> bool| {
+            let those = self.subjects.keys().filter(|&i| is(&self.subjects[i]));
+            those.map(|i| self.most(i)).fold(0i64, i64::saturating_add)
+        };
+        let most = bounded(most_of(|s| s.counted), prices.run.high);
         let reach = bounded(self.reach(), prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
@@ -78,11 +81,7 @@ impl Settling<'_> {
         let (saved, short) = within(saved, best, i64::MAX);
         prices.cut = prices.cut.max(above).max(short);
         let high = margin.above(reach, run.high).max(saved);
-        let most_of = |is: fn(&Subject) -> bool| {
-            let keys = self.subjects.keys().filter(|&i| is(&self.subjects[i]));
-            keys.map(|i| self.most(i)).fold(0i64, i64::saturating_add)
-        };
-        let (rewritten, open) = (most_of(|s| s.rewritable), most_of(|s| s.open && !s.rewritable));
+        let (rewritten, open) = (most_of(|s| s.open && s.needed), most_of(|s| s.open && !s.needed));
         prices.run = Saving {
             saved,
             low: run.low.min(saved),

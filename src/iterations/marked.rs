@@ -11,11 +11,14 @@
 use super::Iterations;
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{GlobalTid, RangeId};
+use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId};
 use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
 use crate::text::Names;
+use crate::vocabulary::Direction;
 use rustc_hash::FxHashMap;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Outer levels of nesting that are looked at: iterations stand inside an epoch at most.
@@ -31,12 +34,12 @@ const BEFORE_THE_LOOP: Names = Names("warmup warm init initialization initialisa
 const FORWARD: Names = Names("forward fwd");
 const AFTER_FORWARD: Names = Names("backward bwd optimizer optim");
 
-/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time. `contacts`: when
-/// the program waits for the GPU or copies from or to the host, in order.
+/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time. `waiting`: the
+/// calls that waited.
 ///
 /// # Errors
 /// Texts of ranges cannot be read.
-pub fn detect(profile: &mut Profile, contacts: &[i64]) -> Result<Option<(Fit, Iterations)>, InputError> {
+pub fn detect(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<(Fit, Iterations)>, InputError> {
     let mut best: Option<(Fit, Iterations)> = None;
     for level in 0..LEVELS {
         let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).take(MAX_RANGES + 1).collect();
@@ -44,7 +47,7 @@ pub fn detect(profile: &mut Profile, contacts: &[i64]) -> Result<Option<(Fit, It
             continue;
         }
         let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &here)?;
-        if let Some((fit, found)) = best_family(profile, &here, &texts, contacts)
+        if let Some((fit, found)) = best_family(profile, &here, &texts, waiting)
             && best.as_ref().is_none_or(|b| fit < b.0)
         {
             best = Some((fit, found));
@@ -56,7 +59,7 @@ pub fn detect(profile: &mut Profile, contacts: &[i64]) -> Result<Option<(Fit, It
     Ok(best)
 }
 
-/// What ranges that repeat are, best first: waits per epoch say less than waits per step, those of a warm-up nothing
+/// Kinds of ranges that repeat, best first: waits per epoch say less than waits per step, those of a warm-up say nothing
 /// about the run, and layers are no turns at all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
@@ -98,7 +101,7 @@ fn best_family(
     profile: &Profile,
     ranges: &[RangeId],
     texts: &[Option<Arc<str>>],
-    contacts: &[i64],
+    waiting: &[CallId],
 ) -> Option<(Fit, Iterations)> {
     let table = &profile.nvtx.ranges;
     let mut families: FxHashMap<Key, Family> = FxHashMap::default();
@@ -115,10 +118,12 @@ fn best_family(
         family.spans.push((table.start(r), table.end(r)));
         family.numbers.extend(number);
     }
+    // Few names leave it to them what their ranges are.
+    let contacts = LazyCell::new(|| contacts(profile, waiting));
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).fold(0, i64::saturating_add);
     let mut loops: Vec<(Fit, Key, Family)> = families
         .into_iter()
-        .filter_map(|(key, family)| Some((family.fit(key.2, contacts)?, key, family)))
+        .filter_map(|(key, family)| Some((family.fit(key.2, &contacts)?, key, family)))
         .filter(|(_, key, family)| key.2 || fills(profile, key.0, &family.spans))
         .collect();
     loops.extend(phases(profile, ranges, texts).map(|(key, family)| (Fit::Phases, key, family)));
@@ -228,6 +233,19 @@ fn fills(profile: &Profile, tid: GlobalTid, spans: &[(i64, i64)]) -> bool {
     inside >= (all.end - all.start) / 2
 }
 
+/// When calls wait for the GPU or copy from or to the host, in order.
+fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
+    let with_host = |op: &OpId| {
+        let direction = profile.ops.copy(*op).map(|copy| copy.direction);
+        matches!(direction, Some(Direction::HostToDevice | Direction::DeviceToHost))
+    };
+    let copies = profile.ops.ids().filter(with_host).filter_map(|op| profile.issuer(op));
+    let mut times: Vec<i64> =
+        waiting.iter().copied().chain(copies).map(|call| profile.calls.start(call)).collect();
+    times.sort_unstable();
+    times
+}
+
 /// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
 /// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
 pub fn is_of_torch(text: &str) -> bool {
@@ -242,7 +260,7 @@ impl Family {
     /// ```text
     ///  [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] … [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] …
     /// ```
-    fn fit(&self, numbered: bool, contacts: &[i64]) -> Option<Fit> {
+    fn fit(&self, numbered: bool, contacts: &impl Deref<Target = Vec<i64>>) -> Option<Fit> {
         let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
         let steps: Vec<Option<u64>> = self.numbers.windows(2).map(|w| w[1].checked_sub(w[0])).collect();
         let evenly = || steps.len() >= 4 && steps[0] > Some(0) && steps.iter().all(|step| *step == steps[0]);

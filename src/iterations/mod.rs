@@ -7,9 +7,8 @@ mod starts;
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ids::{CallId, GlobalPid, GlobalTid, OpId};
+use crate::profile::ids::{CallId, GlobalPid, GlobalTid};
 use crate::profile::seek::seek;
-use crate::vocabulary::Direction;
 use marked::Fit;
 
 /// Of so many iterations one may be start-up: one of ten, two of twenty.
@@ -169,7 +168,7 @@ pub fn detect(
 ) -> Result<Option<Iterations>, InputError> {
     let found = match marker {
         Some(marker) => Some(marked::named(profile, marker)?),
-        None => match marked::detect(profile, &contacts(profile, waiting))? {
+        None => match marked::detect(profile, waiting)? {
             Some((Fit::BeforeTheLoop, marked)) => {
                 sequence::find(profile, waiting, marked.whole())?.or(Some(marked))
             }
@@ -184,19 +183,6 @@ pub fn detect(
         },
     };
     Ok(found.map(Iterations::settled))
-}
-
-/// When calls wait for the GPU or copy from or to the host, in order.
-fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
-    let with_host = |op: &OpId| {
-        let direction = profile.ops.copy(*op).map(|copy| copy.direction);
-        matches!(direction, Some(Direction::HostToDevice | Direction::DeviceToHost))
-    };
-    let copies = profile.ops.ids().filter(with_host).filter_map(|op| profile.issuer(op));
-    let mut times: Vec<i64> =
-        waiting.iter().copied().chain(copies).map(|call| profile.calls.start(call)).collect();
-    times.sort_unstable();
-    times
 }
 
 #[cfg(test)]

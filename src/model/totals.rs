@@ -53,10 +53,10 @@ pub struct Totals {
     /// One iteration; `None` where no loop is known or nothing was simulated.
     #[serde(default)]
     pub iteration: Option<IterationSaving>,
-    /// What the run saves on top of `recoverable_false_joint_ns` if needed sites are rewritten that have a form that does not wait.
+    /// Rewriting the needed sites that have a form without the wait saves so much of the run, on top of `recoverable_false_joint_ns`.
     #[serde(default)]
     pub rewritable_ns: Option<i64>,
-    /// What the run saves on top of both if all undecided sites are avoidable too.
+    /// The undecided sites save so much of the run on top of both, if all are avoidable.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
     /// Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an assignment through a

@@ -35,8 +35,8 @@ pub fn capture_again(target: &Target) -> String {
 /// Compares a capture with one of the program with a fix.
 pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
 
-/// What helps where CUDA was traced and nothing of it is recorded: not the same capture again. `None` where it was not traced, or
-/// the export does not say.
+/// Advice for a capture that traced CUDA and recorded nothing of it: the same capture again would not help. `None` where CUDA was
+/// not traced, or the export does not say.
 pub fn cuda_failed(target: &Target) -> Option<&'static str> {
     const DRIVER: &str =
         "CUDA was traced, but this nsys does not support the installed driver: capture with a newer nsys";

@@ -133,7 +133,7 @@ pub struct Finding {
     pub lead: String,
     /// Its range, and what the captured run would save.
     pub rest: String,
-    /// What rewriting needed waits could add.
+    /// The sentence about needed waits that can be rewritten.
     pub rewriting: Option<String>,
     /// What the undecided sites could add.
     pub undecided: Option<String>,

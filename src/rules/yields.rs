@@ -40,7 +40,7 @@ impl Yields {
     /// Of those that only say so of a size.
     pub(super) const SIZE: Self = Self::unless(&[(HostKnown, &[DynamicShape]), (RoundTrip, &[DynamicShape])]);
 
-    /// Of a wait that another one before it made needless: what is measured stays measured when that one goes.
+    /// An earlier wait made this one needless. Once the earlier one goes, this one measures.
     pub(super) const MEASURED: Self = Self::unless(&[(Timing, &[Redundant])]);
 
     pub(super) const fn to(to: To) -> Self {

@@ -81,8 +81,7 @@ impl Bundle {
 
     /// Whether its waits are surely synchronisations, without copies of their own.
     pub fn synchronises(&self) -> bool {
-        let bare = matches!(self.blocking, Blocking::Stream | Blocking::Event | Blocking::Context);
-        bare && self.copy.is_none() && !self.copy_lost
+        self.blocking.synchronises() && self.copy.is_none() && !self.copy_lost
     }
 
     /// The frames from the user's line outwards: what bundles of one site share.

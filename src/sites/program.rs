@@ -86,7 +86,7 @@ fn of_openacc(kernel: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Programs {
     toolkits: FxHashMap<GlobalPid, Toolkit>,
-    /// What says so: `cudaMallocManaged`, `MPI_Send`, copies of unified memory.
+    /// The sign of it: `cudaMallocManaged`, `MPI_Send`, copies of unified memory.
     shared: FxHashMap<GlobalPid, Arc<str>>,
 }
 

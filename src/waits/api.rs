@@ -61,6 +61,11 @@ fn is_memset(name: &str) -> bool {
 }
 
 impl Blocking {
+    /// Whether it does nothing but wait.
+    pub const fn synchronises(self) -> bool {
+        matches!(self, Self::Stream | Self::Event | Self::Context)
+    }
+
     /// Whether it is for all streams of a device.
     pub const fn is_of_device(self) -> bool {
         matches!(self, Self::Context | Self::Free | Self::HostFree | Self::HostAlloc)

@@ -34,6 +34,8 @@ const RETURN_MAX_NS: i64 = 50_000;
 
 /// How many earlier waits of a thread are asked whether they drained a stream.
 const LOOK_BACK: usize = 8;
+/// A wait for a copy is among so many of the thread that follow it; further on it would only be chance.
+pub(super) const REACH: usize = 64;
 
 /// Ops by stream and by call.
 pub(super) struct Queues<'a> {
@@ -133,8 +135,7 @@ impl<'a> Queues<'a> {
                 self.resolve_context(wait)
             }
         }
-        let bare = wait.copy_call.is_none()
-            && matches!(wait.blocking, Blocking::Stream | Blocking::Event | Blocking::Context);
+        let bare = wait.copy_call.is_none() && wait.blocking.synchronises();
         if wait.found == Found::Nothing && bare && wait.blocked > IDLE_MAX_NS {
             self.look_further(wait);
         }
@@ -323,12 +324,11 @@ impl<'a> Queues<'a> {
 
     /// Gives each copy to the host that nothing waited for at once (`non_blocking=True`) to the first later wait of
     /// the issuing thread that covers its stream: that wait is a data barrier, not a stray synchronisation.
-    pub fn complete_copies(&self, waits: &mut [Wait]) {
+    pub fn complete_copies(&self, waits: &mut [Wait], by_thread: &ByThread) {
         let ops = &self.profile.ops;
         let mut own: Vec<OpId> =
             waits.iter().filter(|w| w.copy.is_some()).filter_map(|w| w.awaited).collect();
         own.sort_unstable();
-        let by_thread = by_thread(waits);
         for op in ops.ids() {
             let to_host = ops.copy(op).is_some_and(|c| c.direction == Direction::DeviceToHost);
             if !to_host || own.binary_search(&op).is_ok() {
@@ -338,8 +338,6 @@ impl<'a> Queues<'a> {
             let Some(list) = by_thread.get(&self.profile.calls.thread(call)) else { continue };
             let (stream, issued) = (ops.stream(op), self.profile.calls.end(call));
             let from = list.partition_point(|&i| waits[i].start < issued);
-            /// A barrier follows its copy soon; further on it would only be chance.
-            const REACH: usize = 64;
             let barrier = list[from..].iter().take(REACH).copied().find(|&i| self.covers(&waits[i], stream));
             if let Some(i) = barrier
                 && waits[i].copy.is_none()
@@ -352,8 +350,10 @@ impl<'a> Queues<'a> {
 }
 
 /// The waits of each thread, in order.
-pub(super) fn by_thread(waits: &[Wait]) -> FxHashMap<ThreadIx, Vec<usize>> {
-    let mut by_thread: FxHashMap<ThreadIx, Vec<usize>> = FxHashMap::default();
+pub(super) type ByThread = FxHashMap<ThreadIx, Vec<usize>>;
+
+pub(super) fn by_thread(waits: &[Wait]) -> ByThread {
+    let mut by_thread = ByThread::default();
     for (i, wait) in waits.iter().enumerate() {
         by_thread.entry(wait.thread).or_default().push(i);
     }

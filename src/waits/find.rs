@@ -1,7 +1,7 @@
 //! From API calls to waits: pick the blocking calls, merge nested rows, give each synchronisation its copy.
 
 use super::api::{Blocking, classify};
-use super::awaited::Queues;
+use super::awaited::{self, Queues};
 use super::device::Devices;
 use super::{Covers, Found, Guards, Wait, WaitId};
 use crate::profile::Profile;
@@ -35,8 +35,9 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
         let finder = Finder { profile, queues: &queues, kinds: &kinds, records: &records, thread };
         finder.of_thread(calls, &mut waits);
     }
-    queues.complete_copies(&mut waits);
-    queues.guard_copies(&mut waits);
+    let by_thread = awaited::by_thread(&waits);
+    queues.complete_copies(&mut waits, &by_thread);
+    queues.guard_copies(&mut waits, &by_thread);
     waits.sort_unstable_by_key(|w| w.call);
     waits.shrink_to_fit();
     TiVec::from(waits)

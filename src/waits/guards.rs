@@ -9,14 +9,11 @@
 //! early as soon as the GPU is late.
 
 use super::api::{Blocking, classify};
-use super::awaited::{Queues, by_thread};
+use super::awaited::{ByThread, Queues, REACH};
 use super::{Covers, Guards, Wait};
 use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// A wait for a copy's memory is among so many of the thread that follow the copy; further on it would only be chance.
-const REACH: usize = 64;
 
 /// What the host learns of copies by events.
 #[derive(Default)]
@@ -36,9 +33,8 @@ impl Queues<'_> {
     /// the export does not hold which event was awaited, the next such wait. Not on streams where about as much memory was given
     /// back to an allocator as was copied: it waits by itself.
     /// Cost: as [`Self::complete_copies`], and a search an event record.
-    pub fn guard_copies(&self, waits: &mut [Wait]) {
+    pub fn guard_copies(&self, waits: &mut [Wait], by_thread: &ByThread) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let by_thread = by_thread(waits);
         let events = self.events(waits);
         let mut of_event: FxHashMap<OpId, Vec<usize>> = FxHashMap::default();
         for (i, wait) in waits.iter().enumerate().filter(|(_, wait)| wait.blocking == Blocking::Event) {

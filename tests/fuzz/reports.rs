@@ -69,8 +69,13 @@ fn kept(r: &Random) -> Result<(), String> {
     let text = spoiled(&serde_json::from_slice(&printed(&bases[r.below(2)])).expect("JSON"), r);
     let Ok(odd) = Snapshot::from_json(&text) else { return Ok(()) };
     back(&odd.report)?;
-    let good = Snapshot::of(bases[0].clone(), r.one_in(2));
-    for (before, after) in [(&good, &odd), (&odd, &good), (&odd, &odd)] {
+    held_against(&odd, r)
+}
+
+/// A report beside a good one, before it and after it; each of the two held against the other as its baseline.
+pub fn held_against(odd: &Snapshot, r: &Random) -> Result<(), String> {
+    let good = &Snapshot::of(bases()[0].clone(), r.one_in(2));
+    for (before, after) in [(good, odd), (odd, good), (odd, odd)] {
         let report = diff::compare(before, after).map_err(|error| format!("no comparison: {error}"))?;
         let drawings = [before, after].map(|side| side.report.timelines.clone());
         let compared = Compared { report, drawings };
@@ -78,11 +83,15 @@ fn kept(r: &Random) -> Result<(), String> {
             printed::print(format, &compared, r)?;
         }
     }
-    let fail_on = ["new-false", "any-false", "drain>5%", "blocked>1us", "waits>1"]
+    let fail_on = ["new-false", "any-false", "drain>5%", "blocked>1us", "blocked>5%", "waits>1"]
         .map(|c| c.parse::<FailOn>().expect("a condition"));
-    let rules = Rules { budget: None, fail_on: &fail_on, baseline: Some(&odd), today: Default::default() };
-    let Ok(outcome) = check::check(&good.report, &BTreeMap::new(), &rules) else { return Ok(()) };
-    CHECK.iter().try_for_each(|format| printed::print(format, &outcome, r))
+    for (report, baseline) in [(&good.report, odd), (&odd.report, good)] {
+        let baseline = Some(baseline);
+        let rules = Rules { budget: None, fail_on: &fail_on, baseline, today: Default::default() };
+        let Ok(outcome) = check::check(report, &BTreeMap::new(), &rules) else { continue };
+        CHECK.iter().try_for_each(|format| printed::print(format, &outcome, r))?;
+    }
+    Ok(())
 }
 
 /// Results of a replay are set beside a report.

@@ -4,15 +4,12 @@ use crate::export::Schema;
 use crate::export::folder::{GROUP, to_folder};
 use crate::random::Random;
 use crate::{drawn, printed, reports, runner};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
-use sync_report::check::fail_on::FailOn;
-use sync_report::check::{self, Rules};
-use sync_report::diff::{self, Snapshot};
+use sync_report::diff::Snapshot;
 use sync_report::model::doctor::Diagnosis;
-use sync_report::render::{CHECK, Compared, DIFF, DOCTOR};
+use sync_report::render::DOCTOR;
 use sync_report::replay::python;
 use sync_report::replay::trace::{self, ReplayRequest};
 use sync_report::{doctor, report};
@@ -81,16 +78,5 @@ fn replayed(path: &Path, options: &Options) -> Result<(), String> {
 /// Beside a good report, and held against one.
 fn compared(paths: &[PathBuf], options: &Options, r: &Random) -> Result<(), String> {
     let Ok(odd) = report::run(paths, options) else { return Ok(()) };
-    let good = Snapshot::of(reports::bases()[0].clone(), true);
-    let odd = Snapshot::of(odd, r.one_in(2));
-    for (before, after) in [(&good, &odd), (&odd, &good)] {
-        let report = diff::compare(before, after).map_err(|error| format!("no comparison: {error}"))?;
-        let compared = Compared { report, drawings: Default::default() };
-        DIFF.iter().try_for_each(|format| printed::print(format, &compared, r))?;
-    }
-    let conditions = ["new-false", "any-false", "drain>5%", "blocked>5%", "waits>1"];
-    let fail_on = conditions.map(|text| text.parse::<FailOn>().expect("a condition"));
-    let rules = Rules { budget: None, fail_on: &fail_on, baseline: Some(&good), today: Default::default() };
-    let Ok(outcome) = check::check(&odd.report, &BTreeMap::new(), &rules) else { return Ok(()) };
-    CHECK.iter().try_for_each(|format| printed::print(format, &outcome, r))
+    reports::held_against(&Snapshot::of(odd, r.one_in(2)), r)
 }

@@ -51,7 +51,7 @@ impl Branch {
 /// A page whose cells can be read.
 pub(super) struct Page<'p> {
     branch: Branch,
-    /// Those that are used.
+    /// Its bytes without the reserved ones at the end.
     bytes: &'p [u8],
     is_leaf: bool,
     /// Where the header ends.

@@ -10,7 +10,6 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalTid, RangeId};
 use crate::sites::ranges::stable_name;
-use crate::waits::api::Blocking;
 use crate::waits::{Wait, WaitId, Waits};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -56,8 +55,7 @@ pub fn find(profile: &mut Profile, waits: &Waits) -> Result<FxHashMap<WaitId, Ar
 
 /// The range that a synchronisation ends: it is the last call there, and not the only one.
 fn ended(profile: &Profile, wait: &Wait) -> Option<RangeId> {
-    let bare = matches!(wait.blocking, Blocking::Stream | Blocking::Event | Blocking::Context)
-        && wait.copy_call.is_none();
+    let bare = wait.blocking.synchronises() && wait.copy_call.is_none();
     let calls = &profile.calls;
     let range = profile.nvtx.ranges.innermost(calls.threads[wait.thread], wait.start).filter(|_| bare)?;
     let (from, to) = (profile.nvtx.ranges.start(range), profile.nvtx.ranges.end(range));

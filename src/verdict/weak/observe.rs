@@ -106,7 +106,7 @@ impl<'a> Observer<'a> {
             self.steps = Some(Steps::new(profile, self.iterations)?);
         }
         self.os_calls(profile)?;
-        let closes = self.closes(profile, &sample)?;
+        let closes = if bundle.synchronises() { self.closes(profile, &sample)? } else { None };
         let seen = sample.iter().zip(names).zip(&around).map(|((&w, n), around)| Seen {
             after: n.after,
             size_after: around.after.first().and_then(|&op| size(&profile.ops, op)),

@@ -141,9 +141,9 @@ const TIMING: Names = Names(
 
 /// The name of the code around that says that it measures time: of functions, unless they were `read`, and of ranges.
 pub fn measuring(b: &Bundle, read: bool) -> Option<&str> {
-    let functions = if read { 0 } else { b.user_stack().len().min(HEARD) };
+    let known = if read { b.user_stack().len().min(HEARD) } else { 0 };
     let says = |name: &&str| has_word(name, TIMING) || name.to_ascii_lowercase().contains("warm-up");
-    code_names(b).skip(b.user_stack().len().min(HEARD) - functions).find(says)
+    code_names(b).skip(known).find(says)
 }
 
 pub fn clocked(o: &Observed) -> bool {

@@ -28,11 +28,11 @@ pub struct Source {
     lines: LineIndex,
     /// Whether `text` is what the file holds, byte for byte.
     exact: bool,
-    /// What imports call by which name; the first of several.
+    /// The first import of each name.
     imports: FxHashMap<String, Imported>,
 }
 
-/// What an import calls by a name: the dots before its module, and the name in full.
+/// An import: the dots before its module, and the full name of the thing that it brings.
 pub type Imported = (u32, String);
 
 impl Source {
@@ -64,7 +64,7 @@ impl Source {
         Ok(Self { text, parsed, lines, exact, imports })
     }
 
-    /// What an import, at the top or inside a function, calls by that name.
+    /// The import that brings that name, at the top or inside a function.
     pub fn imported(&self, name: &str) -> Option<&Imported> {
         self.imports.get(name)
     }
@@ -127,7 +127,7 @@ impl Source {
     }
 }
 
-/// What the imports of a module call by which name.
+/// The first import of each name in a module.
 fn imports(module: AnyNodeRef<'_>) -> FxHashMap<String, Imported> {
     let mut all = FxHashMap::default();
     nodes::walk(&[module], &mut |path| match nodes::last(path) {

@@ -249,7 +249,7 @@ pub fn statement(path: &[Node<'_>]) -> Option<usize> {
 /// The statements of the block that holds `path[at]`, a statement.
 pub fn block<'a>(path: &[Node<'a>], at: usize) -> &'a [Stmt] {
     let stmt = path[at].range();
-    // Of what a node holds, what lies in the span of a block is its statements.
+    // Nothing but its own statements lies in the span of a block.
     let holds = |body: &&'a [Stmt]| match body {
         [] => false,
         [first, ..] => {
