@@ -5,12 +5,16 @@ use polars_core::runtime::{ASYNC, THREAD_POOL};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::mpsc;
-use std::{env, thread};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 /// How many threads polars divides queries among.
 const MOST: &str = "POLARS_MAX_THREADS";
 /// How many it keeps for reading files. It warns once all are in use, which of two it never has.
 const BLOCKING: &str = "POLARS_MAX_BLOCKING_THREAD_COUNT";
+/// How often, and how many times at most, threads that have ended are looked for: they are gone at the first look or the second.
+const LOOK: Duration = Duration::from_micros(200);
+const LOOKS: u32 = 5_000;
 
 /// Starts polars' threads before any other; what else runs side by side goes on with those that are left.
 ///
@@ -40,14 +44,22 @@ pub fn reserve() -> Result<()> {
     Ok(())
 }
 
-/// Whether so many threads can run at the same time.
+/// Whether so many threads can run at the same time. Afterwards none of them counts any more: one that has ended does until the
+/// system has cleared it away.
 fn can_start(count: usize) -> bool {
-    thread::scope(|scope| {
+    let running = || fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    let before = running();
+    let can = thread::scope(|scope| {
         let mut running = Vec::new();
         (0..count).all(|_| {
             let (end, ended) = mpsc::channel::<()>();
             running.push(end);
             thread::Builder::new().spawn_scoped(scope, move || ended.recv()).is_ok()
         })
-    })
+    });
+    let mut looks = 0..LOOKS;
+    while running() > before && looks.next().is_some() {
+        thread::sleep(LOOK);
+    }
+    can
 }
