@@ -45,7 +45,7 @@ def find(inputs: Iterable[str]) -> List[str]:
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> for name in ["rank10.sqlite", "rank2.sqlite", "rank2.nsys-rep", "rank2.light.sqlite", "rank3.nsys-rep", "log.txt"]:
+    >>> for name in ["rank10.sqlite", "rank2.nsys-rep", "rank2.sqlite", "rank2.light.sqlite", "rank3.nsys-rep", "log.txt"]:
     ...     _ = folder.joinpath(name).write_text("")
     >>> [pathlib.Path(path).name for path in find([str(folder)])]
     ['rank2.sqlite', 'rank3.nsys-rep', 'rank10.sqlite']
