@@ -30,13 +30,13 @@
 use rustc_hash::FxHashMap;
 
 /// Turns that make a loop.
-const FEWEST: usize = 5;
+pub(super) const FEWEST: usize = 5;
 /// Anchors tried of each length.
 const TRIED: usize = 12;
 /// Lengths of anchors, in symbols.
 const ANCHORS: [usize; 3] = [1, 2, 4];
 /// Common symbols of a turn and the typical one, over all of both.
-pub(super) const ALIKE: f64 = 0.8;
+const ALIKE: f64 = 0.8;
 /// Part of the best division's explanation that a finer one must reach.
 const NEARLY: f64 = 0.85;
 /// Part that turns must explain that hold nothing of the host, where the program does.
@@ -60,6 +60,8 @@ pub(super) const SAMPLE: usize = 255;
 pub enum Kind {
     /// A kernel.
     Launch,
+    /// A kernel of the optimizer.
+    Step,
     /// A graph of kernels.
     Graph,
     /// A copy from the host.
@@ -75,6 +77,10 @@ pub enum Kind {
 impl Kind {
     fn is_of_host(self) -> bool {
         matches!(self, Self::Upload | Self::Download | Self::Wait)
+    }
+
+    fn is_kernel(self) -> bool {
+        matches!(self, Self::Launch | Self::Step)
     }
 }
 
@@ -112,25 +118,40 @@ pub(super) struct Typical {
     pub(super) len: usize,
 }
 
-/// Finds the loops of a sequence of symbols, which count up from 0; none where nothing repeats with this confidence.
-pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
+/// Loops of a sequence.
+#[derive(Default)]
+pub struct Found {
+    /// None where nothing repeats.
+    pub loops: Vec<Loop>,
+    /// Turns of the loop inside the first one.
+    pub inner: Option<usize>,
+}
+
+/// Finds the loops of a sequence of symbols, which count up from 0: what repeats with this confidence, as the optimizer's
+/// steps have it; without one the loop around those.
+pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Found {
     let mut finder = Finder::new(symbols, kinds);
-    let whole = [(0, symbols.len())];
-    let mut first = finder.loops(&whole);
-    first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
-    let mut divisions: Vec<Vec<Loop>> = Vec::new();
-    for candidate in first {
-        let turns = candidate.turns.len();
-        if divisions.iter().all(|known| known[0].turns.len().abs_diff(turns) * 10 > known[0].turns.len()) {
-            divisions.push(finder.with_others(candidate));
+    let mut loops = Vec::new();
+    if let Some(sure) = sure {
+        loops = finder.repeating();
+        set_confidence(&mut loops, symbols);
+        loops.retain(|found| found.confidence >= sure);
+        if loops.is_empty() {
+            return Found::default();
         }
     }
-    let explains = |loops: &[Loop]| loops.iter().map(|found| found.explains).sum::<f64>();
-    let best = divisions.iter().map(|loops| explains(loops)).fold(0.0, f64::max);
-    let near = |loops: &Vec<Loop>| explains(loops) >= NEARLY * best && explains(loops) >= ENOUGH;
-    let fine = |loops: &Vec<Loop>| (!take_turns(loops), loops[0].turns.len());
-    let finer = |finest, next| if fine(&next) > fine(&finest) { next } else { finest };
-    let Some(mut loops) = divisions.into_iter().filter(near).reduce(finer) else { return Vec::new() };
+    let Some(mut around) = finder.around_steps(&loops) else { return Found { loops, inner: None } };
+    set_confidence(&mut around, symbols);
+    let inner = loops.first().map(|found| found.turns.len()).filter(|&turns| turns > around[0].turns.len());
+    Found { loops: around, inner }
+}
+
+/// What loops explain together.
+fn explained(loops: &[Loop]) -> f64 {
+    loops.iter().map(|found| found.explains).sum()
+}
+
+fn set_confidence(loops: &mut [Loop], symbols: &[u32]) {
     let (in_order, kinds) = pairs(symbols);
     let mut ordered = Finder::new(&in_order, &kinds);
     for i in 0..loops.len() {
@@ -138,8 +159,6 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
         let others = stretches(others.flat_map(|(_, other)| &other.turns));
         loops[i].confidence = ordered.confidence(&loops[i], &others);
     }
-    loops.retain(|found| found.confidence >= sure);
-    loops
 }
 
 /// Whether loops follow one another every few turns, as the passes of one step do: two forwards, two backwards, two
@@ -173,6 +192,8 @@ pub(super) struct Finder<'a> {
     need: Vec<u32>,
     /// Of each symbol, how many were seen; zeros between uses.
     seen: Vec<u32>,
+    /// How alike turns are.
+    pub(super) alike: f64,
 }
 
 impl<'a> Finder<'a> {
@@ -192,11 +213,31 @@ impl<'a> Finder<'a> {
             has_host: counts.iter().zip(kinds).any(|(&count, kind)| kind.is_of_host() && recurs(count)),
             need: vec![0; counts.len()],
             seen: vec![0; counts.len()],
+            alike: ALIKE,
         }
     }
 
+    /// The loops of the sequence by what repeats.
+    fn repeating(&mut self) -> Vec<Loop> {
+        let mut first = self.loops(&[(0, self.symbols.len())]);
+        first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
+        let mut divisions: Vec<Vec<Loop>> = Vec::new();
+        for candidate in first {
+            let turns = candidate.turns.len();
+            if divisions.iter().all(|known| known[0].turns.len().abs_diff(turns) * 10 > known[0].turns.len())
+            {
+                divisions.push(self.with_others(candidate));
+            }
+        }
+        let best = divisions.iter().map(|loops| explained(loops)).fold(0.0, f64::max);
+        let near = |loops: &Vec<Loop>| explained(loops) >= NEARLY * best && explained(loops) >= ENOUGH;
+        let fine = |loops: &Vec<Loop>| (!take_turns(loops), loops[0].turns.len());
+        let finer = |finest, next| if fine(&next) > fine(&finest) { next } else { finest };
+        divisions.into_iter().filter(near).reduce(finer).unwrap_or_default()
+    }
+
     /// A loop, and those in what it leaves.
-    fn with_others(&mut self, first: Loop) -> Vec<Loop> {
+    pub(super) fn with_others(&mut self, first: Loop) -> Vec<Loop> {
         let mut loops: Vec<Loop> = Vec::new();
         let mut next = Some(first);
         while let Some(mut found) = next.take() {
@@ -245,7 +286,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The turns that begin at an anchor's places.
-    fn turns(&mut self, anchor: &[usize], free: &[Stretch]) -> Loop {
+    pub(super) fn turns(&mut self, anchor: &[usize], free: &[Stretch]) -> Loop {
         let mut stretches: Vec<Stretch> = Vec::with_capacity(anchor.len());
         let mut stretch = free.iter();
         let mut here = (0, 0);
@@ -274,7 +315,7 @@ impl<'a> Finder<'a> {
     fn turn(&mut self, len: usize, from: usize, to: usize, goes_on: bool) -> Option<(Turn, f64)> {
         if goes_on {
             let (alike, explains) = self.compare(from, to, len);
-            if alike >= ALIKE {
+            if alike >= self.alike {
                 return Some((Turn { from, to, goes_on }, explains));
             }
         }
@@ -282,7 +323,8 @@ impl<'a> Finder<'a> {
         let (alike, explains) = self.compare(from, cut, len);
         // What comes once in a few turns (the update after several backward passes) belongs to the one before it.
         let goes_on = goes_on && to - from <= 2 * len;
-        (alike >= ALIKE).then_some((Turn { from, to: if goes_on { to } else { cut }, goes_on }, explains))
+        (alike >= self.alike)
+            .then_some((Turn { from, to: if goes_on { to } else { cut }, goes_on }, explains))
     }
 
     /// Sets what a typical turn needs.
@@ -344,8 +386,7 @@ impl<'a> Finder<'a> {
         let following = turns.windows(2).filter(|pair| pair[0].to == pair[1].from).count();
         turns.len() >= FEWEST
             && 2 * following >= turns.len() - 1
-            && (holds(|kind| kind == Kind::Graph)
-                || found.typical.len > 1 && holds(|kind| kind == Kind::Launch))
+            && (holds(|kind| kind == Kind::Graph) || found.typical.len > 1 && holds(Kind::is_kernel))
             && (!self.has_host || holds(Kind::is_of_host) || found.explains >= WITHOUT_HOST)
     }
 

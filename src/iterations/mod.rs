@@ -4,6 +4,7 @@ mod found;
 pub mod marked;
 mod sequence;
 mod starts;
+mod steps;
 
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -34,6 +35,8 @@ pub struct Iterations {
     pub confidence: Option<f64>,
     /// Loops of other phases of the program; none beside ranges.
     pub others: Vec<Other>,
+    /// Turns of a loop inside of them that repeats as surely; none inside ranges.
+    pub inner: Option<usize>,
     /// How many before the first of them were left out as start-up.
     pub start_up: usize,
 }
@@ -49,7 +52,7 @@ pub struct Other {
 impl Iterations {
     /// By NVTX ranges.
     pub fn marked(name: String, tid: GlobalTid, spans: Vec<(i64, i64)>) -> Self {
-        Self { name, tid, spans, confidence: None, others: Vec::new(), start_up: 0 }
+        Self { name, tid, spans, confidence: None, others: Vec::new(), inner: None, start_up: 0 }
     }
 
     /// Whether they are of that process: those of another one say nothing about its waits.
@@ -135,13 +138,14 @@ impl Iterations {
         if self.confidence.is_none() {
             return format!("NVTX ranges `{}`", self.name);
         }
+        let inner = self.inner.map_or_else(String::new, |turns| format!(" around an inner loop of {turns}"));
         let counts: Vec<String> = self.others.iter().map(|o| o.count.to_string()).collect();
         let beside = match counts.len() {
             0 => "",
             1 => " beside another loop of ",
             _ => " beside loops of ",
         };
-        format!("repeating launches{beside}{}", counts.join(" and "))
+        format!("repeating launches{inner}{beside}{}", counts.join(" and "))
     }
 }
 

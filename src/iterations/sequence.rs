@@ -13,13 +13,13 @@
 //! joined, since the backward pass runs on one of its own: by the main thread alone a step of the training and one of the
 //! validation look alike.
 
-use super::found::{self, Kind, Loop, Turn};
+use super::found::{self, Found, Kind, Loop, Turn};
 use super::{Iterations, Other};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::coded::Dictionary;
 use crate::profile::ids::{CallId, GlobalPid, OpId};
-use crate::profile::ops::{OpKind, multiplies_matrices};
+use crate::profile::ops::{OpKind, is_of_optimizer, multiplies_matrices};
 use crate::vocabulary::Direction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
@@ -52,6 +52,11 @@ pub fn find(
     warm_up: Option<(i64, i64)>,
 ) -> Result<Option<Iterations>, InputError> {
     let mut keys = Keys::new(profile, waiting);
+    let names = profile.kernel_names()?;
+    let kernels = |is: fn(&str) -> bool| -> FxHashSet<Key> {
+        names.iter().filter(|(_, name)| is(name)).map(|(id, _)| KERNEL | Key::from(*id)).collect()
+    };
+    keys.steps = kernels(is_of_optimizer);
     let mut events: FxHashMap<GlobalPid, Vec<CallId>> = FxHashMap::default();
     for call in profile.calls.ids().filter(|&call| keys.of(call) != 0) {
         events.entry(profile.calls.tid(call).process()).or_default().push(call);
@@ -61,13 +66,12 @@ pub fn find(
     let found = |profile: &Profile, keys: &Keys, sure| {
         processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)))
     };
-    if let Some(exactly) = found(profile, &keys, found::SURE) {
+    if let Some(exactly) = found(profile, &keys, Some(found::SURE)) {
         return Ok(Some(exactly));
     }
-    let names = profile.kernel_names()?.into_iter().filter(|(_, name)| multiplies_matrices(name));
-    let products: FxHashSet<Key> = names.map(|(id, _)| KERNEL | Key::from(id)).collect();
+    let products = kernels(multiplies_matrices);
     keys.all.iter_mut().filter(|key| products.contains(key)).for_each(|key| *key = PRODUCT);
-    if let Some(alike) = found(profile, &keys, SURE_OF_LESS) {
+    if let Some(alike) = found(profile, &keys, Some(SURE_OF_LESS)) {
         return Ok(Some(alike));
     }
     processes.iter_mut().for_each(|(_, calls)| keys.once(calls));
@@ -76,9 +80,10 @@ pub fn find(
         let counts = found.counts(events.map(|&call| profile.calls.start(call)));
         counts.with * 10 >= counts.all * 9
     };
-    Ok(processes.iter().find_map(|(_, calls)| {
-        of_process(profile, &keys, calls, (SURE_OF_LESS, warm_up)).filter(|found| waits(found, calls))
-    }))
+    let of = |calls: &[CallId], sure| of_process(profile, &keys, calls, (sure, warm_up));
+    let varying = |calls: &[CallId]| of(calls, Some(SURE_OF_LESS)).filter(|found| waits(found, calls));
+    let varying = processes.iter().find_map(|(_, calls)| varying(calls));
+    Ok(varying.or_else(|| processes.iter().find_map(|(_, calls)| of(calls, None))))
 }
 
 /// The event that each call is.
@@ -87,6 +92,8 @@ struct Keys {
     number: TiVec<CallId, u32>,
     /// The first is 0, for none.
     all: Vec<Key>,
+    /// Of the optimizer's kernels.
+    steps: FxHashSet<Key>,
 }
 
 impl Keys {
@@ -106,7 +113,7 @@ impl Keys {
                 number[call] = all.insert_full(key).0 as u32;
             }
         }
-        Self { number, all: all.into_iter().collect() }
+        Self { number, all: all.into_iter().collect(), steps: FxHashSet::default() }
     }
 
     fn of(&self, call: CallId) -> Key {
@@ -147,7 +154,7 @@ fn of_process(
     profile: &Profile,
     keys: &Keys,
     calls: &[CallId],
-    (sure, warm_up): (f64, Option<(i64, i64)>),
+    (sure, warm_up): (Option<f64>, Option<(i64, i64)>),
 ) -> Option<Iterations> {
     let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
     let mut kinds = Vec::new();
@@ -158,6 +165,7 @@ fn of_process(
         let number = *numbers.entry(key).or_insert(next);
         if number == next {
             kinds.push(match key >> 32 << 32 {
+                KERNEL if keys.steps.contains(&key) => Kind::Step,
                 KERNEL => Kind::Launch,
                 GRAPH => Kind::Graph,
                 UPLOAD => Kind::Upload,
@@ -168,7 +176,7 @@ fn of_process(
         }
         symbols.push(number);
     }
-    let loops = found::find(&symbols, &kinds, sure);
+    let Found { loops, inner } = found::find(&symbols, &kinds, sure);
     let mut timed: Vec<(Vec<(i64, i64)>, &Loop)> =
         loops.iter().map(|found| (spans(profile, calls, &found.turns), found)).collect();
     let total =
@@ -186,6 +194,7 @@ fn of_process(
         spans,
         confidence: Some(main.confidence),
         others,
+        inner,
         start_up: 0,
     })
 }

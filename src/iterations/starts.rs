@@ -13,11 +13,11 @@
 //! ```
 //! Cost: linear in the sequence.
 
-use super::found::{ALIKE, Finder, Kind, Loop, SAMPLE, Stretch, Turn, Typical};
+use super::found::{Finder, Kind, Loop, SAMPLE, Stretch, Turn, Typical};
 
 impl Finder<'_> {
-    /// Moves turns from their anchors to where they begin, and adds those that lack the anchor: the first of a run, whose
-    /// anchor has another symbol before it, or the last. `others`: turns of other loops.
+    /// Moves turns from their anchors to where they begin, and adds those that lack the anchor, or what follows it: the
+    /// first of a run, whose anchor has another symbol before it, or the last. `others`: turns of other loops.
     pub(super) fn set_starts(&mut self, found: &mut Loop, others: &[Stretch]) {
         let turns = std::mem::take(&mut found.turns);
         let len = found.typical.len;
@@ -42,26 +42,26 @@ impl Finder<'_> {
             {
                 start = until - len;
             }
-            let lacking = (1..).take_while(|n| {
-                start >= floor + n * len
-                    && self.compare(start - n * len, start - (n - 1) * len, len).0 >= ALIKE
+            // The first of all may lack its beginning.
+            let nth_before =
+                |n: usize| (start.saturating_sub(n * len).max(floor), start.saturating_sub((n - 1) * len));
+            let lacking = (1..).map_while(|n| {
+                let (from, to) = nth_before(n);
+                (from < to && self.compare(from, to, len).0 >= self.alike).then_some((from, to))
             });
-            for n in (1..=lacking.count()).rev() {
-                found.turns.push(Turn { from: start - n * len, to: start - (n - 1) * len, goes_on: true });
-            }
+            let mut lacking: Vec<Stretch> = lacking.collect();
+            lacking.reverse();
+            found.turns.extend(lacking.into_iter().map(|(from, to)| Turn { from, to, goes_on: true }));
             for turn in &turns[first..=last] {
                 let from = moved(turn.from).max(start);
                 let to = if turn.goes_on { moved(turn.to) } else { (from + len).min(ceiling) };
                 found.turns.push(Turn { from, to: to.max(from), goes_on: turn.goes_on });
             }
-            while let Some(turn) = found.turns.last_mut().filter(|turn| !turn.goes_on) {
+            while let Some(turn) = found.turns.last_mut() {
                 let (from, to) = (turn.to, (turn.to + len).min(ceiling));
-                if from >= to || self.compare(from, to, len).0 < ALIKE {
-                    turn.to += tails
-                        .iter()
-                        .map(|tail| self.alike(*tail, (from, ceiling.max(from))))
-                        .max()
-                        .unwrap_or(0);
+                if from >= to || self.compare(from, to, len).0 < self.alike {
+                    let common = tails.iter().map(|tail| self.alike(*tail, (from, ceiling.max(from))));
+                    turn.to += common.max().filter(|_| !turn.goes_on).unwrap_or(0);
                     break;
                 }
                 turn.goes_on = true;

@@ -104,6 +104,14 @@ const PLACE: [&str; 7] = ["start", "end", "globalPid", "deviceId", "contextId", 
 const PRODUCTS: Names =
     Names("gemm gemv cutlass xmma nvjet conv flash fmha attention wgrad dgrad splitKreduce");
 
+/// Parts of names of kernels that make an optimizer's step, of PyTorch's over lists of tensors too.
+const STEPS: Names = Names("multi_tensor_apply adam Adam sgd SGD optimizer Optimizer");
+
+/// Whether a kernel is of an optimizer's step, by its name.
+pub fn is_of_optimizer(kernel: &str) -> bool {
+    STEPS.iter().any(|part| kernel.contains(part))
+}
+
 /// Whether a kernel multiplies matrices, or convolves, by its name.
 pub fn multiplies_matrices(kernel: &str) -> bool {
     PRODUCTS.iter().any(|part| kernel.contains(part))

@@ -1,6 +1,7 @@
 //! Loops that no NVTX range marks: found from the launches, copies and waits that repeat; and [`marked`] ones.
 
 mod marked;
+mod steps;
 
 use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
 use crate::look::{self, options};
@@ -282,25 +283,6 @@ fn a_generation_of_varying_length_is_found_by_its_tokens() {
         tokens += length;
     }
     assert_found(p.found().as_ref(), tokens, 16_000, 1.0);
-}
-
-/// ```text
-///  [copy forward backward] [copy forward backward] [copy forward backward] [copy forward backward adam item] …
-/// ```
-#[test]
-fn accumulated_gradients_are_found_by_their_passes() {
-    let mut p = Program::new();
-    for i in 0..32 {
-        p.forward();
-        for kernel in ["loss'", "gemm'", "gelu'", "gemm'"] {
-            p.on(p.autograd, kernel);
-        }
-        if i % 4 == 3 {
-            p.launch(&["adam", "adam"]);
-            p.item();
-        }
-    }
-    assert_found(p.found().as_ref(), 32, 22_000, 0.25);
 }
 
 /// Of two answers, a preferred one and another, with four figures of them:
