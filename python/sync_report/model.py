@@ -953,7 +953,8 @@ class Site:
     """Set where it waits only before the loop or in its first iterations. It is paid once."""
     once: bool
     """Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last:
-    what is waited once in this capture, and no part of what fixing all false sites saves.
+    what is waited once in this capture, and no part of what fixing all false sites saves. Without a loop,
+    copies are a program's work: they are not once.
     """
     after_loop: bool
     """Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a

@@ -134,6 +134,8 @@ pub struct CaptureAnalysis {
     pub waits: TiVec<WaitId, Wait>,
     /// Waits that did not.
     pub filtered_out: u64,
+    /// Whether each wait is paid once.
+    once: TiVec<WaitId, bool>,
     /// Python frames, native chain and NVTX ranges of each wait.
     pub context: Context,
     /// Waits by place and verdict, in order of their first wait.
@@ -220,6 +222,7 @@ impl CaptureAnalysis {
             devices,
             waits: TiVec::new(),
             filtered_out: 0,
+            once: TiVec::new(),
             context: Context::default(),
             sites: TiVec::new(),
             drains: TiVec::new(),
@@ -288,7 +291,8 @@ impl CaptureAnalysis {
             let nvtx = &mut profile.nvtx;
             (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();
         }
-        let mut sites = site::join(judged, |site| self.paid_once(site).is_some());
+        self.once = self.once(&judged);
+        let mut sites = site::join(judged, |site| self.once[site.bundle.waits[0]]);
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
         (self.refused, self.context, self.sites) = (sources.refused(), context, sites.into());

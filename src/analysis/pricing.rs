@@ -7,13 +7,18 @@ use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
-use crate::profile::ids::CallId;
+use crate::profile::ids::{CallId, GlobalPid};
 use crate::profile::parallel::both;
+use crate::profile::payload::PyFrame;
+use crate::sites::{native, ranges};
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, Made, ProfileIx, SiteId, SiteIx};
-use crate::waits::Wait;
+use crate::vocabulary::{
+    Attribution, Change, Class, Direction, HostMemory, Kind, Made, ProfileIx, SiteId, SiteIx,
+};
 use crate::waits::held::Held;
+use crate::waits::{Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// What to simulate other than what is advised, by site id ("S3") or key.
@@ -52,6 +57,36 @@ pub enum PaidOnce {
     AtLoopStart,
     /// Before the loop or after it; of its iterations in the first at most.
     OutsideLoop,
+}
+
+/// What is paid once or again and again as a whole: the calls of one stack that copy alike, whatever their verdicts. Samples are no
+/// part of it, since where they fall is chance: without frames of the call itself its NVTX ranges are.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    pid: GlobalPid,
+    api: Arc<str>,
+    copies: Option<(Direction, HostMemory)>,
+    taken_down: bool,
+    around: Vec<String>,
+}
+
+impl Place {
+    fn of(site: &Site) -> Self {
+        let bundle = &site.bundle;
+        let line = |f: &PyFrame| format!("{}:{}:{}", f.file, f.function, f.line);
+        let ranges = || bundle.ranges.iter().map(|range| ranges::stable_name(range));
+        let around = match bundle.attribution {
+            Attribution::PythonBacktrace | Attribution::Backward => {
+                bundle.user_stack().iter().map(line).collect()
+            }
+            Attribution::Native if bundle.note.is_empty() => {
+                ranges().chain(native::readable(&bundle.chain)).collect()
+            }
+            _ => ranges().collect(),
+        };
+        let copies = bundle.copy.map(|copy| (copy.direction, copy.host_memory));
+        Self { pid: bundle.pid, api: bundle.api.clone(), copies, taken_down: bundle.taken_down, around }
+    }
 }
 
 impl CaptureAnalysis {
@@ -125,9 +160,9 @@ impl CaptureAnalysis {
         program.narrow(&less.collect::<Vec<_>>());
     }
 
-    /// Whether a site waits outside the program's work only: before its process' first kernel or after its last, or, where
-    /// a loop is known, before it, in its first iterations or after it. That is paid once, however long the program runs;
-    /// as is a single wait of the allocator, wherever the library that made it happened to be called first.
+    /// Whether a site's waits are paid once, however long the program runs: outside of its loop, or in the first iterations and
+    /// never again, or, of what is no copy, before its process' first kernel or after its last; as is a single wait of the
+    /// allocator, wherever the library that made it happened to be called first.
     ///
     /// ```text
     ///  host   [cudaFree][load: upload, upload]  [step 0][step 1] … [step n]  [synchronize][tear-down]
@@ -138,21 +173,41 @@ impl CaptureAnalysis {
         single || self.paid_once(site).is_some()
     }
 
-    /// In which way a site is paid once, if it is: each of its waits is. So sites that are paid once are together, too.
-    pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
-        let &work = self.devices.work.get(&site.bundle.pid)?;
-        let iterations = self.loop_of(site);
-        let whole = iterations.and_then(|i| i.whole());
-        let outside = |w: &Wait, (from, to): (i64, i64)| w.end <= from || w.start >= to;
-        let at_start = |w: &Wait| iterations.is_some_and(|i| i.only_at_start(w.start));
-        let all = |once: &dyn Fn(&Wait) -> bool| self.waits_of(site).all(once);
-        let once = |w: &Wait| outside(w, work) || at_start(w) || whole.is_some_and(|whole| outside(w, whole));
-        match () {
-            () if all(&|w| outside(w, work)) => Some(PaidOnce::OutsideWork),
-            () if all(&at_start) => Some(PaidOnce::AtLoopStart),
-            () if all(&once) => Some(PaidOnce::OutsideLoop),
-            () => None,
+    /// The waits that are paid once: all of their [`Place`] are, whichever sites share it.
+    pub(super) fn once(&self, judged: &[Site]) -> TiVec<WaitId, bool> {
+        let mut places: FxHashMap<Place, Vec<&Site>> = FxHashMap::default();
+        for site in judged {
+            places.entry(Place::of(site)).or_default().push(site);
         }
+        let mut once: TiVec<WaitId, bool> = vec![false; self.waits.len()].into();
+        for sites in places.into_values() {
+            let waits = || sites.iter().flat_map(|site| &site.bundle.waits);
+            let all = waits().all(|&wait| self.happens(&self.waits[wait]).is_some());
+            waits().for_each(|&wait| once[wait] = all);
+        }
+        once
+    }
+
+    /// When a wait happens, if that is outside of what the program does again and again. Without a loop it does everything once:
+    /// then copies are its work, and only what sets it up or takes it down is apart.
+    fn happens(&self, wait: &Wait) -> Option<PaidOnce> {
+        let &work = self.devices.work.get(&wait.pid)?;
+        let iterations = self.iterations.as_ref().filter(|i| i.are_of(wait.pid));
+        let outside = |(from, to): (i64, i64)| wait.end <= from || wait.start >= to;
+        match iterations {
+            None => (outside(work) && wait.copy.is_none()).then_some(PaidOnce::OutsideWork),
+            Some(_) if outside(work) => Some(PaidOnce::OutsideWork),
+            Some(i) if i.only_at_start(wait.start) => Some(PaidOnce::AtLoopStart),
+            Some(i) => i.whole().is_some_and(outside).then_some(PaidOnce::OutsideLoop),
+        }
+    }
+
+    /// In which way a site is paid once, if it is.
+    pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
+        let waits = &site.bundle.waits;
+        let ways = || self.waits_of(site).map(|wait| self.happens(wait));
+        let first = ways().next()?.filter(|_| waits.iter().all(|&wait| self.once[wait]))?;
+        Some(if ways().all(|way| way == Some(first)) { first } else { PaidOnce::OutsideLoop })
     }
 
     /// Whether a program pays for a site once, and before its loop or, without one, its work.

@@ -1,4 +1,5 @@
-//! Iterations of the program's loop: by NVTX ranges that repeat, else by launches, copies and waits that do.
+//! Iterations of the program's loop: by NVTX ranges that repeat, else by launches, copies and waits that do, around the
+//! optimizer's steps.
 
 mod found;
 pub mod marked;

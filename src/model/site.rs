@@ -123,7 +123,7 @@ pub struct Site {
     #[serde(default)]
     pub start_up: Option<StartUp>,
     /// Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last: what is waited once in this capture, and no part of
-    /// what fixing all false sites saves.
+    /// what fixing all false sites saves. Without a loop, copies are a program's work: they are not once.
     #[serde(default)]
     pub once: bool,
     /// Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a longer run may come by again.

@@ -276,7 +276,7 @@ impl<'a> Sites<'a> {
     fn start_up(&self, site: &FoundSite, sums: &Sums) -> Option<StartUp> {
         let iterations = self.found.loop_of(site)?;
         let last = self.found.waits[*site.bundle.waits.last()?].start;
-        let early = iterations.only_at_start(last);
+        let early = self.found.paid_once(site).is_some() && iterations.only_at_start(last);
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
     }
 

@@ -130,7 +130,7 @@ pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
         (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
     };
     let callers = |site: &Site| site.paths[0].callers.clone();
-    let of_stack = gather(judged, |site| (line(site), callers(site)));
+    let of_stack = gather(judged, |site| (line(site), callers(site), once(site)));
     let mut sites = gather(of_stack, |site| (line(site), once(site)));
     sites.sort_by_key(|site| site.bundle.waits[0]);
     for site in &mut sites {

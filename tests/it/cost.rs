@@ -15,6 +15,7 @@ mod collectives;
 mod drain;
 mod iterations;
 mod machine;
+mod once;
 mod profiler;
 mod sample;
 mod savings;

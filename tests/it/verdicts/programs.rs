@@ -237,27 +237,3 @@ fn tear_down_wants_no_fix() {
     assert_eq!(frees.iter().map(|s| (s.waits, s.once)).collect::<Vec<_>>(), [(2, false), (3, true)]);
     assert_eq!(frees[1].fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
 }
-
-/// A model that is moved before the first kernel is moved once; the same upload between kernels is worth a fix.
-///
-/// ```text
-///  host      [memcpy][memcpy] [launch] [memcpy] [launch]
-///  stream 7   [copy]  [copy]    [kernel] [copy]   [kernel]
-/// ```
-#[test]
-fn what_is_uploaded_before_all_work_wants_no_fix() {
-    for (at, advised) in [([1000, 2000], false), ([1000, 5000], true)] {
-        let (mut e, t) = empty();
-        for at in at {
-            let copy = Copy::h2d(4 << 20, Memory::Pageable);
-            e.memcpy_blocking(t, at..at + 900, copy, GPU0, at + 100..at + 800);
-        }
-        for at in [4000, 7000] {
-            e.launch(t, at..at + 10, GPU0, at + 100..at + 200, "gemm");
-        }
-        let report = look::report(&e);
-        let site = only(&report);
-        let title = site.fix.as_ref().map_or("", |fix| &*fix.title);
-        assert_eq!(title != "nothing to do: once at start-up", advised, "{title}");
-    }
-}
