@@ -8,6 +8,7 @@ use crate::profile::ids::{GlobalPid, OpId};
 use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
+use crate::sites::Bundle;
 use crate::text::{self, count, counted, duration, shorten_end};
 use crate::vocabulary::{Attribution, Class, ThreadRole};
 use crate::waits::api::Blocking;
@@ -395,12 +396,14 @@ fn without_line(found: &CaptureAnalysis) -> String {
 
 /// What a capture should have, and whether this one has it.
 fn checks(found: &CaptureAnalysis) -> Vec<Check> {
-    let (profile, context) = (&found.profile, &found.context);
+    let profile = &found.profile;
     let waits = found.waits.len();
-    let exact = context.stack.iter().filter(|s| s.is_some()).count();
     let native_only = profile.target.without_python;
-    let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native);
-    let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
+    let waits_of = |of: &dyn Fn(&Bundle) -> bool| -> usize {
+        found.sites.iter().map(|s| &s.bundle).filter(|b| of(b)).map(|b| b.waits.len()).sum()
+    };
+    let exact = waits_of(&Bundle::has_own_line);
+    let native = waits_of(&|b| b.attribution == Attribution::Native);
     let number = |n: usize| count(n as u64);
     let check = |good, question: &str, answer| Check { good, question: question.to_owned(), answer };
     let chains = match profile.calls.twins.is_empty() {

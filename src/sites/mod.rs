@@ -99,6 +99,12 @@ impl Bundle {
         self.user.and_then(|u| self.frames.get(u))
     }
 
+    /// Whether a backtrace of the wait itself names a line; one of another thread, or samples, only make a line probable.
+    pub fn has_own_line(&self) -> bool {
+        matches!(self.attribution, Attribution::PythonBacktrace | Attribution::Backward)
+            && self.frames.iter().take(self.own).any(|frame| frame.line > 0)
+    }
+
     /// The tensor method that waits, or whose backward does, read from the native chain.
     pub fn method(&self) -> Option<&str> {
         native::method(&self.chain).or_else(|| match self.node()? {

@@ -239,8 +239,8 @@ fn place(site: &Site) -> String {
             text += &format!("|{}", ranges::stable_name(range));
         }
     }
-    // What is known of the code is one thing, whichever of its lines waits; and where samples fall within a wait is chance.
-    let apart = |i: &Inside| !i.advised && bundle.attribution != Attribution::PythonSample;
+    // A wrapper of PyTorch's is the user's own call. Where samples fall within a wait is chance.
+    let apart = |i: &Inside| !i.wraps && bundle.attribution != Attribution::PythonSample;
     let library = site.inside.filter(apart).and_then(|_| site.library_frame());
     for frame in bundle.user_stack().iter().take(1).chain(library).chain(&bundle.forward) {
         text += &format!("|{}:{}:{}", frame.file, frame.function, frame.line);
