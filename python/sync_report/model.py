@@ -264,6 +264,8 @@ class CallPath:
     """Host time inside them."""
     drain_ns: int
     """Device-idle time after them."""
+    library: Optional[List[Frame]]
+    """The library's frames between `library_frame` and `user_frame`, nearest to the wait first."""
 
 
 @dataclass(frozen=True)
@@ -1182,7 +1184,7 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Backward: {'forward': Frame},
     BehindCollectives: {'late': LateRank},
     ByClass: {'false': ClassTotals, 'true': ClassTotals, 'unknown': ClassTotals},
-    CallPath: {'callers': Frame},
+    CallPath: {'callers': Frame, 'library': Frame},
     Edit: {'replacements': Replacement, 'blocks': Block},
     Fix: {'here': Rewrite},
     Late: {'spent': Spent, 'wait': LateWait},

@@ -123,9 +123,24 @@ pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, Place<'a>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place<'a> {
     Anywhere(Option<Direction>),
-    Line { kind: KindGroup, operation: Option<String>, once: bool, at: &'a Frame, library: Option<Library<'a>> },
-    Function { file: &'a str, function: &'a str, copy: Option<Direction> },
-    Unframed { kind: KindGroup, native: &'a [String], nvtx: &'a [String], copy: Option<Direction> },
+    Line {
+        kind: KindGroup,
+        operation: Option<String>,
+        once: bool,
+        at: &'a Frame,
+        library: Option<Library<'a>>,
+    },
+    Function {
+        file: &'a str,
+        function: &'a str,
+        copy: Option<Direction>,
+    },
+    Unframed {
+        kind: KindGroup,
+        native: &'a [String],
+        nvtx: &'a [String],
+        copy: Option<Direction>,
+    },
 }
 
 /// The units of a side, those with most waits first; of equals, by what they are.

@@ -17,7 +17,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::text;
-use crate::verdict::site::Site as FoundSite;
+use crate::verdict::site::{Path, Site as FoundSite};
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
     Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, SiteIx, Strategy,
@@ -179,19 +179,20 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
+    /// The ways to the site's line, as far as they differ in frames of the user or the library; none where there is but one.
     fn call_paths(&self, site: &FoundSite, sums: &[PathSums]) -> Vec<CallPath> {
-        let mut paths: IndexMap<Vec<Frame>, PathSums> = IndexMap::new();
-        for (path, sums) in site.paths.iter().zip(sums) {
-            let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
-            let to = paths.entry(callers.collect()).or_default();
+        let frame = |f: &PyFrame| self.options.rules.frame(f);
+        let mut paths: IndexMap<[Vec<Frame>; 2], PathSums> = IndexMap::new();
+        for (Path { way, .. }, sums) in site.paths.iter().zip(sums) {
+            let callers = way.callers.iter().map(frame).filter(|f| f.user);
+            let to = paths.entry([callers.collect(), way.library.iter().map(frame).collect()]).or_default();
             to.waits += sums.waits;
             to.blocked_ns = to.blocked_ns.saturating_add(sums.blocked_ns);
             to.drain_ns = to.drain_ns.saturating_add(sums.drain_ns);
         }
-        let path = |(callers, sums): (_, PathSums)| {
+        let path = |([callers, library], sums): ([_; 2], PathSums)| {
             let PathSums { waits, blocked_ns, drain_ns } = sums;
-            CallPath { callers, waits: waits.unsigned_abs(), blocked_ns, drain_ns }
+            CallPath { callers, library, waits: waits.unsigned_abs(), blocked_ns, drain_ns }
         };
         let mut paths: Vec<CallPath> = paths.into_iter().map(path).collect();
         // Stable: of equals, the one with most waits, then the first.

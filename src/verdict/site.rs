@@ -38,10 +38,19 @@ pub struct Site {
 /// A way to a line.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// The frames around the line's, nearest first.
-    pub callers: Vec<PyFrame>,
+    /// The frames around the line.
+    pub way: Way,
     /// The waits that came by it.
     pub waits: Vec<WaitId>,
+}
+
+/// Frames that two waits of one line may differ in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// The library's frames between the line that waits and the user's, nearest to the wait first.
+    pub library: Vec<PyFrame>,
+    /// The frames around the user's line, nearest first.
+    pub callers: Vec<PyFrame>,
 }
 
 impl Site {
@@ -49,7 +58,9 @@ impl Site {
     pub fn new(bundle: Bundle, inside: Option<Inside>, combined: Combined) -> Self {
         let Combined { verdict, reading, stale } = combined;
         let callers = bundle.user_stack().iter().skip(1).cloned().collect();
-        let paths = vec![Path { callers, waits: bundle.waits.clone() }];
+        let around = inside.filter(|inside| !inside.wraps).map_or(usize::MAX, |inside| inside.frame + 1);
+        let library = bundle.inside().iter().skip(around).cloned().collect();
+        let paths = vec![Path { way: Way { library, callers }, waits: bundle.waits.clone() }];
         Self { bundle, paths, inside, verdict, reading, stale, snippet: None, key: String::new() }
     }
 
@@ -101,7 +112,7 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     }
     let frames = sites
         .iter()
-        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.callers)));
+        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.way.callers)));
     for frame in frames.filter(|frame| frame.line > 0) {
         if let Some(whole) = whole.get_mut(&*frame.file) {
             let at = (&*frame.file, frame.line, &*frame.function);
@@ -116,12 +127,12 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     }
 }
 
-/// Joins sites of one place and verdict, first those of one stack, then over its callers.
+/// Joins sites of one place and verdict, first those of one stack, then over the ways to it.
 ///
-/// Of one stack are those that share process, role, API, kind and pattern, the stack from the user's line outwards and, in
-/// library code that the catalogue does not know, its line (natively attributed ones: the chain; else the NVTX ranges). So the four places inside
-/// `_tensor_str.py` that one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand
-/// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
+/// Of one stack are those that share process, role, API, kind and pattern, the stack from the library's line that waits, or
+/// the user's, outwards (natively attributed ones: the chain; else the NVTX ranges). PyTorch's wrappers have no line of their own: the four
+/// places inside `_tensor_str.py` that one `print(tensor)` waits at are one site. `synchronize()` calls that found the GPU idle stand
+/// apart from those of the same line that did not. Sites that differ in nothing but the frames around their line are one with
 /// several paths, as long as they agree in `once`: what a program pays once is no part of what every iteration pays, and
 /// whether a capture holds it does not change the key of what does.
 pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
@@ -129,8 +140,7 @@ pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
         let Site { bundle, verdict, .. } = site;
         (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
     };
-    let callers = |site: &Site| site.paths[0].callers.clone();
-    let of_stack = gather(judged, |site| (line(site), callers(site)));
+    let of_stack = gather(judged, |site| (line(site), site.paths[0].way.clone()));
     let mut sites = gather(of_stack, |site| (line(site), once(site)));
     sites.sort_by_key(|site| site.bundle.waits[0]);
     for site in &mut sites {
@@ -187,7 +197,7 @@ fn absorb(site: &mut Site, other: Site) {
     site.bundle.waits.extend(bundle.waits);
     for path in paths {
         // Those of one stack were joined first: the paths of a site differ.
-        match site.paths.first_mut().filter(|first| first.callers == path.callers) {
+        match site.paths.first_mut().filter(|first| first.way == path.way) {
             Some(first) => first.waits.extend(path.waits),
             None => site.paths.push(path),
         }
