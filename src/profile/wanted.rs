@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is wanted of an export.
 pub struct Wanted<'a> {
-    /// Whether a call of this name (suffix gone) may block the host.
+    /// Whether a call of this name (suffix gone) may block the host, or tells what the next one does.
     pub may_wait: fn(&str) -> bool,
     /// The part of a range's text that its repetitions share.
     pub name: fn(&str) -> String,

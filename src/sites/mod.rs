@@ -21,9 +21,35 @@ use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
 use crate::vocabulary::{Attribution, Copy, Direction, ThreadRole};
 use crate::waits::api::Blocking;
-use crate::waits::{Found, Guards, WaitId};
+use crate::waits::device::Devices;
+use crate::waits::{Found, Guards, Wait, WaitId};
 use neighbours::Neighbours;
 use std::sync::Arc;
+
+/// When in the life of its process a wait frees memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Freed {
+    /// Among its kernels; all that frees nothing, too.
+    AtWork,
+    /// Nothing is freed: the call starts a CUDA runtime.
+    ToStart,
+    /// Before its first kernel.
+    Before,
+    /// After its last kernel: the program takes down what it has.
+    After,
+}
+
+impl Freed {
+    fn of(wait: &Wait, devices: &Devices) -> Self {
+        let frees = matches!(wait.blocking, Blocking::Free | Blocking::HostFree);
+        match devices.work.get(&wait.pid).filter(|_| frees) {
+            _ if wait.starts => Self::ToStart,
+            Some(work) if wait.end <= work.0 => Self::Before,
+            Some(work) if wait.start >= work.1 => Self::After,
+            _ => Self::AtWork,
+        }
+    }
+}
 
 /// Waits alike in everything that a verdict may rest on.
 #[derive(Clone, Debug)]
@@ -67,8 +93,8 @@ pub struct Bundle {
     pub guards: Guards,
     /// Whether a copy came with the waits that the export does not hold.
     pub copy_lost: bool,
-    /// Memory freed once the process' last kernel has run: what a program takes down when it ends.
-    pub taken_down: bool,
+    /// When memory is freed.
+    pub freed: Freed,
     /// Names of the ops around an example.
     pub neighbours: Neighbours,
 }

@@ -7,7 +7,7 @@ use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
 use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
-use crate::sites::{Bundle, native, ranges};
+use crate::sites::{Bundle, Freed, native, ranges};
 use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, PatternId, Verdict};
 use crate::waits::WaitId;
 use rustc_hash::FxHashMap;
@@ -138,7 +138,7 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
-        (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
+        (bundle.pid, place(site), bundle.freed, verdict.kind, verdict.pattern)
     };
     let of_stack = gather(judged, |site| (line(site), site.paths[0].way.clone()));
     let mut sites = gather(of_stack, |site| (line(site), once(site)));
@@ -279,7 +279,12 @@ fn key(site: &Site, once: bool) -> String {
         }
     };
     let mut place = format!("{}|{}", place(site), verdict.pattern.map_or("", PatternId::as_str));
-    place += if bundle.taken_down { "|taken down" } else { "" };
+    place += match bundle.freed {
+        Freed::AtWork => "",
+        Freed::ToStart => "|set up",
+        Freed::Before => "|before",
+        Freed::After => "|taken down",
+    };
     place += if once { "|once" } else { "" };
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
 }
