@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional, Sequence
 
+ApiFamily = Literal["host-allocation", "device-allocation", "module-loading"]
+"""What a call of the API does that takes host time without any wait."""
+
+
 Attribution = Literal["python-backtrace", "python-sample", "backward", "native", "nvtx", "none"]
 """How a wait was put on its line, best first."""
 
@@ -421,6 +425,30 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class HostCalls:
+    """Calls of one family on the thread where they take longest: of several threads times may overlap."""
+
+    family: ApiFamily
+    """What they do."""
+    api: str
+    """The function that takes most of the time."""
+    pid: int
+    """The process that calls."""
+    tid: int
+    """The thread."""
+    calls: int
+    """How many calls, without those inside another of them."""
+    ns: int
+    """Host time inside them, without waits."""
+    start_up_ns: int
+    """The part of it at start-up: before the loop or in its first iterations; without a loop, before the process'
+    first kernel.
+    """
+    first_call_ns: int
+    """The part of it in the process' first CUDA call, which creates the context too."""
+
+
+@dataclass(frozen=True)
 class IdleGpu:
     """Waits for a GPU that had nothing to do."""
 
@@ -664,6 +692,8 @@ class ProfileInfo:
     """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
     few.
     """
+    host_calls: List[HostCalls]
+    """Host time that goes into memory and code, neither of which is a wait: a row each family of calls."""
 
 
 @dataclass(frozen=True)
@@ -1187,7 +1217,7 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Fix: {'here': Rewrite},
     Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},
-    ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process},
+    ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process, 'host_calls': HostCalls},
     RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},

@@ -1,7 +1,7 @@
 //! One report from analysed exports: collected, ranked, numbered, summed.
 
 use super::results::Sites;
-use super::{edits, notes, savings};
+use super::{edits, host_calls, notes, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
@@ -68,11 +68,13 @@ impl<'a> Assembler<'a> {
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
         self.collectives.push(waits.collectives.clone());
-        self.report.profiles.push(profile?);
+        let profile = profile?;
+        let host = host_calls::warnings(&profile);
+        self.report.profiles.push(profile);
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
         }
-        for warning in limits.into_iter().chain(notes::warnings(found)) {
+        for warning in limits.into_iter().chain(notes::warnings(found)).chain(host) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }

@@ -3,6 +3,7 @@
 mod assemble;
 mod awaited;
 mod edits;
+mod host_calls;
 mod launches;
 mod notes;
 mod reading;

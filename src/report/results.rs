@@ -1,7 +1,7 @@
 //! Result structs of one export's sites: what every renderer prints.
 
 use super::awaited::{self, Look};
-use super::{edits, launches};
+use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::cost::statistics::{histogram, percent, quartiles};
@@ -368,6 +368,7 @@ impl<'a> Sites<'a> {
             backtraces: self.backtraces(),
             slowed: self.found.prices.backtraces,
             launch_ns: launches::duration(profile),
+            host_calls: host_calls::all(self.found, (from, to)),
         })
     }
 
