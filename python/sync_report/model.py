@@ -486,6 +486,10 @@ class IterationSaving:
 class Iterations:
     """Turns of the program's loop."""
 
+    profile: int
+    """Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take
+    longest, since the others wait for it.
+    """
     source: str
     """What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches"."""
     confidence: Optional[float]
@@ -493,7 +497,7 @@ class Iterations:
     has.
     """
     count: int
-    """How many, over all exports."""
+    """How many."""
     start_up: int
     """How many before the first of them are left out as start-up."""
     median_ns: int
@@ -535,7 +539,13 @@ class Late:
     late_ns: int
     """All of it."""
     cost_ns: int
-    """Time that the kernels of all other ranks stood until it came."""
+    """Time that the kernels of all other ranks stood until it came: a sum over them."""
+    per_iteration_ns: Optional[int]
+    """What that makes an iteration longer: `late_ns` of one, without start-up. `None` where not all ranks have a
+    loop.
+    """
+    waiting_per_iteration_ns: Optional[int]
+    """The part of it in the late rank's own waits."""
     spent: Spent
     """What it did while the others stood, of `late_ns`."""
     wait: Optional[LateWait]
@@ -762,6 +772,14 @@ class RankSite:
     """What to do."""
     once: bool
     """Whether it waits once per process on every rank that has it."""
+    per: Per
+    """What its times are of: one iteration of each rank, where it waits in iterations, else the run."""
+    saves_at_most: bool
+    """Whether some rank's saving is only known to be no more than that."""
+    late_rank: Optional[int]
+    """The rank that most of its waiting is for, which comes late to collectives: no change of this site saves
+    that.
+    """
     ranks: int
     """Ranks that have it."""
     waits: Over
@@ -785,7 +803,7 @@ class Ranks:
     """The ranks of a program, over all exports given."""
 
     per: Per
-    """What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
+    """What amounts are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
     list: List[Rank]
     """Ascending."""
     missing: List[int]

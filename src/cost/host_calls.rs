@@ -92,6 +92,7 @@ fn waited(profile: &Profile, waits: &Waits, calls: &[HostCall]) -> FxHashMap<Glo
 
 /// The part of `from..to` in which none of these waits blocked.
 fn beside(waited: &[(i64, i64)], from: i64, to: i64) -> i64 {
+    let to = to.max(from);
     let first = waited.partition_point(|wait| wait.1 <= from);
     let inside = waited[first..].iter().take_while(|wait| wait.0 < to);
     let blocked: i64 = inside.map(|wait| wait.1.min(to) - wait.0.max(from)).sum();

@@ -281,12 +281,17 @@ impl Process {
 /// Turns of the program's loop.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
+    /// Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take longest, since the
+    /// others wait for it.
+    #[serde(default)]
+    #[schemars(with = "usize")]
+    pub profile: ProfileIx,
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,
     /// Where no ranges mark them: of the launches, copies and waits between first and last, the share that each has.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// How many, over all exports.
+    /// How many.
     pub count: u64,
     /// How many before the first of them are left out as start-up.
     #[serde(default)]

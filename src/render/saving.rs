@@ -1,8 +1,9 @@
 //! Savings in words.
 
+use super::ranks;
 use crate::cost::prices::TOLERANCE;
 use crate::cost::range;
-use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
+use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Report, Site, Together, Totals};
 use crate::text;
 use crate::vocabulary::{BoundBy, Change, Class};
 
@@ -129,6 +130,8 @@ pub fn replayed_in_words(replayed: &Replayed) -> String {
 /// What a report comes to: what fixing all false sites saves, and what of that is sure.
 #[derive(Default)]
 pub struct Finding {
+    /// The rank that comes late, which costs more than a saving here tells of one rank alone; and where it comes from.
+    pub late: Option<[String; 2]>,
     /// The figure.
     pub lead: String,
     /// Its range, and what the captured run would save.
@@ -148,12 +151,22 @@ impl Finding {
     pub fn words(self) -> (String, String) {
         let more = [self.rewriting, self.undecided, self.limit.map(str::to_owned), self.once];
         let more = more.into_iter().flatten();
-        (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
+        let rest = more.fold(self.rest, |text, words| format!("{text} {words}"));
+        let Some([late, from]) = self.late else { return (self.lead, rest) };
+        (late, format!(" {from} {}{rest}", self.lead).trim_end().to_owned())
     }
 }
 
+/// What a report comes to: the rank that comes late, and what fixing all false sites saves.
+pub fn finding(report: &Report) -> Option<Finding> {
+    let saved = of_totals(&report.totals);
+    let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else { return saved };
+    // What limits a program of many ranks is the rank that comes late.
+    Some(Finding { late: Some(late), limit: None, ..saved.unwrap_or_default() })
+}
+
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
-pub fn finding(totals: &Totals) -> Option<Finding> {
+fn of_totals(totals: &Totals) -> Option<Finding> {
     if totals.savings_unknown {
         const WHY: &str = "this capture lacks what figures rest on (see its warnings).";
         let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
@@ -208,7 +221,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };
-    Some(Finding { lead, rest, rewriting, undecided, limit, once })
+    Some(Finding { late: None, lead, rest, rewriting, undecided, limit, once })
 }
 
 /// What savings are of.
@@ -267,15 +280,15 @@ fn between(low: i64, high: i64) -> String {
 }
 
 /// What fixing all false sites saves, with its basis: the figure, and the rest.
-pub fn in_two(totals: &Totals) -> Option<(String, String)> {
-    let (lead, rest) = finding(totals)?.words();
-    let basis = basis(totals).map(|words| format!(" {words}")).unwrap_or_default();
+pub fn in_two(report: &Report) -> Option<(String, String)> {
+    let (lead, rest) = finding(report)?.words();
+    let basis = basis(&report.totals).map(|words| format!(" {words}")).unwrap_or_default();
     Some((lead, rest + &basis))
 }
 
 /// [`in_two`] as one text.
-pub fn of_all(totals: &Totals) -> Option<String> {
-    in_two(totals).map(|(lead, rest)| lead + &rest)
+pub fn of_all(report: &Report) -> Option<String> {
+    in_two(report).map(|(lead, rest)| lead + &rest)
 }
 
 /// What fixing all sites of a class saves, in a column.

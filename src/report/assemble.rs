@@ -1,7 +1,7 @@
 //! One report from analysed exports: collected, ranked, numbered, summed.
 
 use super::results::Sites;
-use super::{edits, host_calls, notes, savings};
+use super::{awaited, edits, host_calls, notes, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
@@ -71,8 +71,11 @@ impl<'a> Assembler<'a> {
         let profile = profile?;
         let host = host_calls::warnings(&profile);
         self.report.profiles.push(profile);
-        if self.report.iterations.is_none() {
-            self.report.iterations = sites.iterations()?;
+        let length = |found: &Iterations| found.start_to_start_ns;
+        if let Some(found) = sites.iterations()?
+            && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&found))
+        {
+            self.report.iterations = Some(found);
         }
         for warning in limits.into_iter().chain(notes::warnings(found)).chain(host) {
             if !self.report.warnings.contains(&warning) {
@@ -132,8 +135,9 @@ impl<'a> Assembler<'a> {
         // Who asks for one process wants nothing over all.
         if processes > 1 && !self.options.filter.is_of_one_capture() {
             let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
-            if over.is_some() {
+            if let Some(over) = &over {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
+                awaited::told_over_ranks(&mut self.report, over);
             }
             self.report.ranks = over;
             self.report.warnings.extend(doubts);

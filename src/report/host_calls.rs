@@ -48,7 +48,7 @@ fn warning(calls: &HostCalls, span: i64) -> Warning {
         ApiFamily::ModuleLoading => (
             Code::ModuleLoading,
             "loading code of kernels",
-            "run each kernel once before the part that counts, and let CUDA_MODULE_LOADING be LAZY",
+            "warm up: run each kernel once before what you time; CUDA_MODULE_LOADING=LAZY loads only kernels that run",
         ),
     };
     let (time, run, share) = (text::duration(calls.ns), text::duration(span), text::share(calls.ns, span));
@@ -59,7 +59,7 @@ fn warning(calls: &HostCalls, span: i64) -> Warning {
         false => advice,
     };
     let message = format!(
-        "{what} takes {time} of the run of {run}, {share}, on one thread: {times}, most time in {api}{when}; {advice}"
+        "{what} takes {time} of the run of {run}, {share} ({times} on one thread, most time in {api}{when}); {advice}"
     );
     Warning::new(code, message, "")
 }

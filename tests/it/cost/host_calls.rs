@@ -66,12 +66,13 @@ fn a_tenth_of_the_run_is_told() {
         "{said:?}"
     );
     assert!(
-        said[0].contains("20 calls, most time in cudaHostAlloc; allocate pinned buffers once"),
+        said[0]
+            .contains("(20 calls on one thread, most time in cudaHostAlloc); allocate pinned buffers once"),
         "{said:?}"
     );
     let (_, said) = told(&steps(9_000, 900_000));
     assert!(
-        said.len() == 1 && said[0].contains("in cuModuleLoadData, all at start-up; run each"),
+        said.len() == 1 && said[0].contains("in cuModuleLoadData, all at start-up); warm up"),
         "{said:?}"
     );
 }
