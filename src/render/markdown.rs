@@ -1,8 +1,8 @@
 //! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
 
 use super::markdown_text::{self as md, Limited};
-use super::saving;
 use super::view::{SiteView, Views};
+use super::{answer, saving};
 use super::{phrase, ranks};
 use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
@@ -34,7 +34,7 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
     let sets = report.together.iter().map(saving::together);
-    saving::of_all(report).into_iter().chain(sets).for_each(|words| text.sentence(&words));
+    answer::of_all(report).into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
     let listed =
         |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));

@@ -1,9 +1,8 @@
 //! Savings in words.
 
-use super::ranks;
 use crate::cost::prices::TOLERANCE;
 use crate::cost::range;
-use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Report, Site, Together, Totals};
+use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
 use crate::text;
 use crate::vocabulary::{BoundBy, Change, Class};
 
@@ -157,16 +156,8 @@ impl Finding {
     }
 }
 
-/// What a report comes to: the rank that comes late, and what fixing all false sites saves.
-pub fn finding(report: &Report) -> Option<Finding> {
-    let saved = of_totals(&report.totals);
-    let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else { return saved };
-    // What limits a program of many ranks is the rank that comes late.
-    Some(Finding { late: Some(late), limit: None, ..saved.unwrap_or_default() })
-}
-
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
-fn of_totals(totals: &Totals) -> Option<Finding> {
+pub fn finding(totals: &Totals) -> Option<Finding> {
     if totals.savings_unknown {
         const WHY: &str = "this capture lacks what figures rest on (see its warnings).";
         let (lead, rest) = ("What fixes save is not known".to_owned(), format!(": {WHY}"));
@@ -277,18 +268,6 @@ fn once(all: Once) -> Option<String> {
 
 fn between(low: i64, high: i64) -> String {
     format!("{} and {}", least(low), text::duration(high))
-}
-
-/// What fixing all false sites saves, with its basis: the figure, and the rest.
-pub fn in_two(report: &Report) -> Option<(String, String)> {
-    let (lead, rest) = finding(report)?.words();
-    let basis = basis(&report.totals).map(|words| format!(" {words}")).unwrap_or_default();
-    Some((lead, rest + &basis))
-}
-
-/// [`in_two`] as one text.
-pub fn of_all(report: &Report) -> Option<String> {
-    in_two(report).map(|(lead, rest)| lead + &rest)
 }
 
 /// What fixing all sites of a class saves, in a column.

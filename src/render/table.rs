@@ -4,6 +4,7 @@ mod sites;
 
 pub use super::style::Style;
 
+use super::answer;
 use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
@@ -84,7 +85,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
 
 /// The answer, in a few short lines.
 fn findings(report: &Report) -> Vec<(String, String)> {
-    let Some(found) = saving::finding(report) else { return Vec::new() };
+    let Some(found) = answer::finding(report) else { return Vec::new() };
     let Finding { late, lead, rest, rewriting, undecided, limit, once } = found;
     let lines = [
         ("late", late.map(|words| words.join(" "))),

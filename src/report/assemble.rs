@@ -1,7 +1,7 @@
 //! One report from analysed exports: collected, ranked, numbered, summed.
 
 use super::results::Sites;
-use super::{awaited, edits, host_calls, notes, savings};
+use super::{edits, host_calls, notes, over_ranks, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
@@ -137,7 +137,7 @@ impl<'a> Assembler<'a> {
             let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
             if let Some(over) = &over {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
-                awaited::told_over_ranks(&mut self.report, over);
+                over_ranks::tell(&mut self.report, over);
             }
             self.report.ranks = over;
             self.report.warnings.extend(doubts);

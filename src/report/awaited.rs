@@ -1,16 +1,14 @@
 //! What the waits of a site waited for, added up: streams, ops, collectives and who came late to them.
 
-use super::results::advice_on;
 use crate::analysis::CaptureAnalysis;
-use crate::model::ranks::{Rank, Ranks};
 use crate::model::{
-    Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow, Process, Report,
+    Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow, Process,
 };
 use crate::profile::ids::{GlobalPid, OpId, StreamIx};
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text;
-use crate::verdict::site::Site as FoundSite;
+use crate::verdict::site::Site;
 use crate::vocabulary::{Direction, Evidence, ProfileIx, RuleId};
 use crate::waits::Wait;
 use crate::waits::api::Blocking;
@@ -52,13 +50,13 @@ impl<'a> Look<'a> {
         Self { found, held: Held::new(&found.profile, &found.devices), number }
     }
 
-    fn waits(&self, site: &'a FoundSite) -> impl Iterator<Item = &'a Wait> + use<'a> {
+    fn waits(&self, site: &'a Site) -> impl Iterator<Item = &'a Wait> + use<'a> {
         let waits = &self.found.waits;
         site.bundle.waits.iter().map(move |&w| &waits[w])
     }
 
     /// All of it. A search a wait and stream, and a step for each op that ran while the site's waits blocked.
-    pub fn whole(&self, site: &'a FoundSite, collectives: Option<BehindCollectives>) -> Awaited {
+    pub fn whole(&self, site: &'a Site, collectives: Option<BehindCollectives>) -> Awaited {
         let (streams, streams_left_out) = self.streams(site);
         let (operations, operations_left_out, idle_ns) = self.operations(site);
         Awaited {
@@ -73,7 +71,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn streams(&self, site: &'a FoundSite) -> (Vec<AwaitedStream>, u64) {
+    fn streams(&self, site: &'a Site) -> (Vec<AwaitedStream>, u64) {
         let ops = &self.found.profile.ops;
         let empty = |stream| {
             let (device, stream) = (self.device(stream), ops.streams[stream].stream.number());
@@ -107,7 +105,7 @@ impl<'a> Look<'a> {
     }
 
     /// What ran, how many more kinds of ops there are, and the time in which nothing of it ran.
-    fn operations(&self, site: &'a FoundSite) -> (Vec<AwaitedOperation>, u64, i64) {
+    fn operations(&self, site: &'a Site) -> (Vec<AwaitedOperation>, u64, i64) {
         let ops = &self.found.profile.ops;
         // An example of each, how many, and their time.
         let mut all: FxHashMap<Name, (OpId, u64, i64)> = FxHashMap::default();
@@ -135,7 +133,7 @@ impl<'a> Look<'a> {
         (listed.into_iter().map(one).collect(), left_out, idle)
     }
 
-    fn narrow(&self, site: &'a FoundSite) -> Option<Narrow> {
+    fn narrow(&self, site: &'a Site) -> Option<Narrow> {
         let ops = &self.found.profile.ops;
         let mut narrow = Narrow { waits: 0, copies: 0, streams: Vec::new(), shorter_ns: 0 };
         let mut streams = BTreeSet::new();
@@ -150,7 +148,7 @@ impl<'a> Look<'a> {
         (narrow.shorter_ns > 0).then_some(narrow)
     }
 
-    fn idle_gpu(&self, site: &'a FoundSite) -> Option<IdleGpu> {
+    fn idle_gpu(&self, site: &'a Site) -> Option<IdleGpu> {
         let devices = &self.found.devices;
         let mut idle = (0, BTreeSet::new(), BTreeSet::new());
         for wait in self.waits(site).filter(|wait| wait.blocking == Blocking::Context) {
@@ -167,7 +165,7 @@ impl<'a> Look<'a> {
     }
 
     /// Time behind collectives; `None` where there was none.
-    pub fn behind(&self, site: &'a FoundSite) -> Option<BehindCollectives> {
+    pub fn behind(&self, site: &'a Site) -> Option<BehindCollectives> {
         let (found, mut sum) = (self.found, Behind::default());
         for wait in self.waits(site) {
             found.collectives.add(&self.held, wait, &mut sum);
@@ -203,7 +201,7 @@ pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
 
 /// What one export cannot tell: the end of a sentence of [`said`], until the other ranks are known.
 pub const UNTOLD: &str =
-    "whether another rank came late this export does not tell, which holds none that took part";
+    "whether another rank came late the capture does not tell, which holds none that took part";
 
 /// What is said of a site of whose time a tenth and more passed behind collectives.
 pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
@@ -221,26 +219,4 @@ pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
     };
     let text = format!("{passed} of its {all} passed behind {}; {rest}", behind.name);
     (behind.blocked_ns >= blocked / 10).then(|| Evidence::new(RuleId::Collective, text))
-}
-
-/// Says of each rank's sites what is known once all ranks are: for whom they wait at collectives.
-pub fn told_over_ranks(report: &mut Report, ranks: &Ranks) {
-    let behind: FxHashMap<&str, u32> =
-        ranks.sites.iter().filter_map(|over| Some((&*over.key, over.late_rank?))).collect();
-    for site in &mut report.sites {
-        let path = report.profiles.get(site.process.profile.index()).map(|profile| &profile.path);
-        let is_its_own = |rank: &Rank| rank.pid == site.process.pid && Some(&rank.profile) == path;
-        let own = || ranks.list.iter().find(|rank| is_its_own(rank)).map(|rank| rank.rank);
-        let late = behind.get(&*site.key).filter(|&&rank| Some(rank) != own());
-        let late = late.map(|rank| format!("rank {rank}"));
-        let words = match &late {
-            Some(late) => format!("most of that is for {late}, which comes late"),
-            None => "who came late is said over all ranks".to_owned(),
-        };
-        let texts = site.evidence.iter_mut().filter(|_| ranks.met > 0).map(|evidence| &mut evidence.text);
-        texts.for_each(|text| *text = text.replace(UNTOLD, &words));
-        if late.is_some() {
-            site.fix = advice_on(late, site.class, site.fix.take());
-        }
-    }
 }

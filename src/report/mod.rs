@@ -6,6 +6,7 @@ mod edits;
 mod host_calls;
 mod launches;
 mod notes;
+mod over_ranks;
 mod reading;
 mod results;
 mod savings;
