@@ -10,10 +10,11 @@ use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
 use crate::sites::Bundle;
 use crate::text::{self, count, counted, duration, shorten_end};
+use crate::verdict::site::Site;
 use crate::vocabulary::{Attribution, Class, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From nsys 2024.4 on (schema 3.12), exports can hold payloads of Python marks; 2024.2 has no such flag.
 const FIRST_WITH_PAYLOADS: (u32, u32) = (2024, 4);
@@ -200,8 +201,13 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
 
 /// How many sites a capture without lines leaves undecided.
 fn undecided(found: &CaptureAnalysis) -> String {
-    let undecided = found.sites.iter().filter(|s| s.verdict.class == Class::Unknown).count();
-    let (open, all) = (count(undecided as u64), counted(found.sites.len() as u64, "site"));
+    // As the head counts them: those of several ranks that share a key are one.
+    let keys = |which: &dyn Fn(&Site) -> bool| {
+        let keys: BTreeSet<&str> = found.sites.iter().filter(|s| which(s)).map(|s| &*s.key).collect();
+        keys.len() as u64
+    };
+    let undecided = keys(&|s| s.verdict.class == Class::Unknown);
+    let (open, all) = (count(undecided), counted(keys(&|_| true), "site"));
     if undecided > 0 { format!("; {open} of {all} are undecided") } else { String::new() }
 }
 

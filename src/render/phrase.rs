@@ -265,10 +265,10 @@ pub(crate) fn iteration_length(iterations: &Iterations) -> String {
 }
 
 /// " in rank_0.sqlite", of which the report's iterations are, where other exports have a loop of their own.
-pub(crate) fn looping(report: &Report) -> String {
-    let mut looping = report.profiles.iter().filter(|profile| profile.iterations > 0);
-    let (first, more) = (looping.next(), looping.next().is_some());
-    let name = first.filter(|_| more).map(|profile| escape_terminal(text::path_end(&profile.path, 1)));
+pub(crate) fn looping(report: &Report, iterations: &Iterations) -> String {
+    let several = report.profiles.iter().filter(|profile| profile.iterations > 0).count() > 1;
+    let own = report.profiles.get(iterations.profile.index()).filter(|_| several);
+    let name = own.map(|profile| escape_terminal(text::path_end(&profile.path, 1)));
     name.map_or_else(String::new, |name| format!(" in {name}"))
 }
 

@@ -1,12 +1,13 @@
 //! Result structs of one export's sites: what every renderer prints.
 
 use super::awaited::{self, Look};
-use super::{edits, launches};
+use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
+use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
 use crate::profile::ids::{GlobalPid, GlobalTid, OpId, ThreadIx};
@@ -292,6 +293,7 @@ impl<'a> Sites<'a> {
             spans.map(|s| device.timeline.busy_within(s.0, s.1))
         }));
         Ok(Some(Iterations {
+            profile: self.number,
             source: found.source(),
             confidence: found.confidence,
             count: count as u64,
@@ -369,6 +371,7 @@ impl<'a> Sites<'a> {
             backtraces: self.backtraces(),
             slowed: self.found.prices.backtraces,
             launch_ns: launches::duration(profile),
+            host_calls: host_calls::all(self.found, (from, to)),
         })
     }
 
@@ -398,7 +401,7 @@ impl<'a> Sites<'a> {
 
 /// Of a wait that is mostly for a rank that comes late, what to do is about that one; what can be avoided all the same
 /// keeps its advice, and minds that.
-fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
+pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
     let Some(late) = late else { return fix };
     let why = format!("Most of this wait is for {late}, which comes late to a collective");
     if class == Class::False {
@@ -406,7 +409,7 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         return fix.map(mind);
     }
     Some(Fix {
-        title: format!("nothing to do here: find what makes {late} late"),
+        title: find_the_late(&late),
         why: format!(
             "{why}. Without the wait the GPU would stand in the collective as long: look at what that rank does before it."
         ),
