@@ -510,6 +510,7 @@ NOT_RUN = {
     "F08": ("version", "needs a driver before CUDA 11.4"),
     "F11": ("ranks", "needs several processes"),
     "F12": ("library", "needs CuPy"),
+    "L136": ("library", "needs CuPy"),
     "G02": ("environment", "needs a GPU whose memory is full"),
     "G05": ("environment", "is set before the process starts"),
     "H05": ("advice", "there is nothing to gain"),

@@ -26,7 +26,7 @@ pub struct Advice {
     pub by_entry: bool,
     /// The wait is in a library's code that the catalogue does not know: nothing can be done at its line.
     pub outside: bool,
-    /// What the library's maintainers can do, where the title is for those who have it installed.
+    /// The entry's own title, for the library's maintainers, where `title` is for those who have it installed.
     pub maintainers: Option<&'static str>,
 }
 

@@ -141,7 +141,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "add_self_loops=False, loops added by the data set")
         .before("conv = GCNConv(16, 16)")
         .after("data = T.AddRemainingSelfLoops()(data)  # once, or transform= of the data set\nconv = GCNConv(16, 16, add_self_loops=False)")
-        .mind("Every graph must come with its loops. What removes or adds edges on the way (pooling, dropout_edge with force_undirected) is to keep them.")
+        .mind("Every graph must come with its loops. Pooling and dropout_edge change edges after that: check that loops stay.")
         .or(&["one graph for all steps, never with mini-batches: GCNConv(cached=True) keeps the first graph for ever"])
         .sources("torch_geometric 2.8.0"),
     entry(L77, "PyG: parts of a graph", Kind::DynamicShape)
@@ -176,11 +176,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torchmetrics/detection/", "")
         .often("every compute, for each box")
         .why("COCO's evaluation runs on the CPU, and reads scores and areas box by box.")
-        .fix(Coalesce, "update with CPU tensors, or compute_on_cpu=True")
-        .before("metric = MeanAveragePrecision()")
-        .after("metric = MeanAveragePrecision(compute_on_cpu=True)  # one copy a tensor, not one a box")
+        .fix(Coalesce, "update() with CPU tensors: one copy a tensor, not a box")
+        .before("metric.update(preds, target)")
+        .after("to_cpu = lambda items: [{k: v.cpu() for k, v in item.items()} for item in items]\nmetric.update(to_cpu(preds), to_cpu(target))")
         .mind("update() then waits for its copies, a few for each image.")
         .or(&[
+            "boxes alone: MeanAveragePrecision(compute_on_cpu=True) does the same; masks it cannot move",
             "update() in the loop, compute() once after it",
             "MeanAveragePrecision(backend='faster_coco_eval') computes faster",
         ]),

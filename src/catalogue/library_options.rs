@@ -1,4 +1,4 @@
-//! L105 to L135: options of libraries for places whose lines wait in several ways, and entries for one caller of a place.
+//! L105 to L136: options of libraries for places whose lines wait in several ways, and entries for one caller of a place.
 //!
 //! Each option was read in the source of the version that the entry names.
 
@@ -34,7 +34,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every check that finds a better value"),
     entry(L106, "Lightning: EarlyStopping at the end of epochs", Kind::ControlFlow)
         .triggers(&["EarlyStopping('val_loss', check_on_train_epoch_end=True)"])
-        .why("Whether training stops is decided on the CPU. It asks at the end of epochs only already.")
+        .why("The CPU decides whether training stops, here at the end of epochs already.")
         .fix(Coalesce, "check_finite=False: one read a check, not two")
         .before("cb = EarlyStopping('val_loss')")
         .after("cb = EarlyStopping('val_loss', check_finite=False)")
@@ -245,7 +245,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "convert_to_tensor=True keeps them on the GPU")
         .before("embeddings = model.encode(sentences)")
         .after("embeddings = model.encode(sentences, convert_to_tensor=True)")
-        .mind("All embeddings must fit in GPU memory; what takes arrays needs .cpu() once at the end.")
+        .mind("All embeddings must fit in GPU memory; code that takes arrays needs .cpu() once at the end.")
         .sources("sentence-transformers 5.2")
         .at("sentence_transformers/SentenceTransformer.py", "encode")
         .line("embeddings.cpu()")
@@ -263,7 +263,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every call"),
     entry(L127, "flash-linear-attention: chunks of packed sequences", Kind::DynamicShape)
         .triggers(&["prepare_chunk_indices(cu_seqlens, chunk_size)", "chunk_gla(q, k, v, cu_seqlens=cu)"])
-        .why("How many chunks the sequences have is read from cu_seqlens, once for each tensor.")
+        .why("The number of chunks is read from cu_seqlens, once for each tensor.")
         .fix(SyncFreeApi, "pass cu_seqlens_cpu= beside cu_seqlens=")
         .before("o, _ = chunk_kda(q, k, v, g, beta, cu_seqlens=cu)")
         .after("o, _ = chunk_kda(q, k, v, g, beta, cu_seqlens=cu, cu_seqlens_cpu=cu_cpu)  # as the loader made it")
@@ -274,7 +274,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every new cu_seqlens"),
     option(L128, "DGL GraphBolt: sampling on the GPU")
         .triggers(&["datapipe.sample_neighbor(graph, [10, 10])"])
-        .why("How many neighbours were sampled, and how many nodes are unique, is read at every layer.")
+        .why("The numbers of sampled neighbours and of unique nodes are read at every layer.")
         .fix(SyncFreeApi, "sample_neighbor(…, asynchronous=True), DGL 2.4")
         .before("datapipe = datapipe.sample_neighbor(graph, [10, 10])")
         .after("datapipe = datapipe.sample_neighbor(graph, [10, 10], asynchronous=True)")
@@ -285,7 +285,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every layer of a batch"),
     entry(L129, "TorchRec: lengths of a KeyedJaggedTensor", Kind::DynamicShape)
         .triggers(&["kjt.length_per_key()", "kjt.split([1, 1])"])
-        .why("How many values each key has must be a Python list before they can be split or sent.")
+        .why("The numbers of values by key must be a Python list before the values can be split or sent.")
         .fix(SyncFreeApi, "TrainPipelineSparseDist reads them a batch ahead")
         .before("loss, out = model(batch)")
         .after("pipeline = TrainPipelineSparseDist(model, optimizer, device)  # once\nout = pipeline.progress(batches)")
@@ -360,9 +360,21 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("transformers/generation/logits_process.py", "__call__")
         .line("self.eos_token_id] = 0")
         .often("once per call"),
+    option(L136, "CuPy: sorts")
+        .triggers(&["cupy.sort(a)", "cupy.argsort(a)", "cupy.lexsort(keys)"])
+        .op("thrust::sort")
+        .trace("cudaStreamSynchronize without a copy, after the kernels of a sort")
+        .why("thrust waits for the stream at the end of a sort, although nothing is returned to the CPU.")
+        .fix(Remove, "upgrade CuPy: cupy#9497 sorts without the wait")
+        .before("# CuPy 13\norder = cupy.argsort(keys)")
+        .after("# a CuPy with cupy#9497\norder = cupy.argsort(keys)")
+        .mind("a.get() still waits for the result.")
+        .sources("cupy#9126, cupy#9497; it waits in CuPy 13.4")
+        .at("cupy/_sorting/sort.py", "")
+        .often("every sort"),
 ];
 
-/// What replaces an entry where its caller shows that the entry's own title does not apply there.
+/// Cases in which a caller shows that the title of an entry does not apply there, with the entry that replaces it.
 pub(super) const EARLY_STOPPING_CASES: &[(Case, PatternId)] =
     &[(Case::Through(EARLY_STOPPING, "on_train_epoch_end"), L106)];
 pub(super) const MASK_CASES: &[(Case, PatternId)] =

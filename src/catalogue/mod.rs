@@ -95,7 +95,7 @@ pub struct Fix {
     pub caveat: &'static str,
     /// Other ways, one each, for where the first does not fit.
     pub alternatives: &'static [&'static str],
-    /// What the user of an installed library can do, where `title` rewrites the library's own line; empty: `title` is for the user.
+    /// The title for those who have the library installed, where `title` rewrites the library's own line; empty: `title` is for them.
     #[serde(skip)]
     pub installed: &'static str,
     /// What is uploaded is pinned right there: the CPU copies it once more.

@@ -203,5 +203,5 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("minimind#835, minimind#837"),
 ];
 
-/// A loop over a model's own experts, whose lines are known one by one.
+/// The lines of a loop over a model's own experts, each of which has an entry of its own, have one remedy.
 pub(super) const OVER_EXPERTS: (Case, PatternId) = (Case::LoopOver("expert"), B35);

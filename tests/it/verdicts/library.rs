@@ -257,7 +257,7 @@ fn the_title_names_the_option_of_the_library() {
         ),
         (
             &[("_get_coco_format", "torchmetrics/detection/helpers.py")],
-            "update with CPU tensors, or compute_on_cpu=True",
+            "update() with CPU tensors: one copy a tensor, not a box",
         ),
         (
             &[("linear_cg", "linear_operator/utils/linear_cg.py")],
