@@ -69,7 +69,8 @@ impl CaptureAnalysis {
             }
             Case::Native(part) => site.bundle.chain.iter().any(|symbol| symbol.contains(part)),
             Case::LoopOver(part) => site.snippet.as_ref().is_some_and(|snippet| {
-                let frame = site.bundle.user_frame();
+                // The snippet is of the user's line, which is not what waits where a library's line does.
+                let frame = site.bundle.user_frame().filter(|_| library::line(&site.bundle).is_none());
                 frame.is_some_and(|frame| is_in_loop_over(snippet, frame.line, part))
             }),
         }

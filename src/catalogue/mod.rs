@@ -120,6 +120,19 @@ impl Pattern {
         self.instead.iter().find(|(case, _)| holds(*case)).map_or(self, |(_, other)| entry(*other))
     }
 
+    /// Places in which another entry's fix is the title, each with that fix.
+    pub fn elsewhere(&self) -> impl Iterator<Item = String> {
+        self.instead.iter().filter_map(|(case, other)| {
+            let place = match case {
+                Case::Through(file, functions) => format!("below {file} {functions}"),
+                Case::Native(part) => format!("below functions of {}", part.trim_end_matches(':')),
+                Case::LoopOver(part) => format!("in a loop over {part}"),
+                Case::Is(_) | Case::NumberIs(_) | Case::TakenOver | Case::Staged => return None,
+            };
+            Some(format!("{}: {} ({other})", place.trim_end(), entry(*other).fix.title))
+        })
+    }
+
     /// Issues and sources that confirm it.
     pub fn confirmed_by(&self) -> &'static str {
         let file = self.library.frames[0].0;

@@ -204,4 +204,4 @@ pub(super) const PATTERNS: &[Pattern] = &[
 ];
 
 /// The lines of a loop over a model's own experts, each of which has an entry of its own, have one remedy.
-pub(super) const OVER_EXPERTS: (Case, PatternId) = (Case::LoopOver("expert"), B35);
+pub(super) const OVER_EXPERTS: (Case, PatternId) = (Case::LoopOver("experts"), B35);
