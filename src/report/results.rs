@@ -211,7 +211,7 @@ impl<'a> Sites<'a> {
     /// The advice for the site's pattern, with the site's own expression.
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
-        let Advice { entry, strategy, title, by_entry, outside } = advice;
+        let Advice { entry, strategy, title, by_entry, outside, maintainers } = advice;
         // What is left as it is is not looked for again.
         let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
@@ -221,13 +221,18 @@ impl<'a> Sites<'a> {
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
         // What is not proven to be right, or to help, is no rewritten line.
         let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
+        // An installed library's line is not the user's to rewrite.
+        let proven = proven.filter(|_| maintainers.is_none());
         let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         // What tests gradients is switched off where it was switched on.
         let forward = operator && strategy != Strategy::Leave && site.verdict.kind != Kind::ErrorCheck;
         // The catalogue's code, and its other ways, are ways to the catalogue's own end.
         let alternatives = if by_entry { entry.fix.alternatives } else { &[] };
+        let library = site.library_frame().map_or("the library", |frame| package(&frame.file));
+        let for_maintainers = maintainers.map(|title| format!("for the maintainers of {library}: {title}"));
         let same_code = by_entry || strategy == Strategy::NonBlocking || site.verdict.kind == Kind::Timing;
+        let same_code = same_code && maintainers.is_none();
         let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
         // The line shown may go another way than its entry.
         let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
@@ -244,7 +249,7 @@ impl<'a> Sites<'a> {
             before: code(entry.fix.before),
             after: code(entry.fix.after),
             caveat: entry.fix.caveat.to_owned(),
-            alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
+            alternatives: alternatives.iter().map(|&way| way.to_owned()).chain(for_maintainers).collect(),
             here,
             confirm,
             ..by(strategy)
