@@ -165,6 +165,13 @@ SETUPS = {
         "same": "list(ema_model.module.parameters())",
     },
     "A21": {"setup": "scaler, log = torch.amp.GradScaler(device), Recorder()\nscaler.scale(loss)", "steps": 100, "same": "log.last"},
+    "A48": {
+        "setup": "scaler, opt, seen = torch.amp.GradScaler(device), torch.optim.SGD(params, 0.01), []\n"
+        "scheduler = SimpleNamespace(step=lambda: seen.append(step))",
+        "first": "scaler.scale(model(x).square().mean()).backward()",
+        "same": ["params", "seen"],
+        "tolerance": 1e-5,
+    },
     "A22": {
         "setup": GRADS
         + "\noptimizer = torch.optim.Adam(params, foreach=True)\noptimizer.step()\nstate = optimizer.state_dict()"
@@ -214,6 +221,13 @@ SETUPS = {
     "A40": {"same": None, "why": "neither prints"},
     "B01": {"setup": "mask = labels == 3\nf, n_max = torch.sqrt, 16", "same": "total", "tolerance": 1e-5},
     "B02": {"setup": "loss = x", "tolerance": 1e-5},
+    "B35": {
+        "setup": "experts = nn.ModuleList(nn.Linear(n, n) for _ in range(4)).to(device).requires_grad_(False)\n"
+        "top = torch.rand(n, 4, device=device).topk(2).indices",
+        "first": "y = torch.zeros_like(x)",
+        "same": "y",
+        "tolerance": 1e-4,
+    },
     "B03": {"setup": "t = y"},
     "B34": {"setup": "t = y"},
     "B31": {"setup": "mask, w = labels == 3, y[0]"},
@@ -444,9 +458,10 @@ SETUPS |= {
         "tolerance": 3e-2,
         "gpu": True,
     },
-    "L93": METRIC | {
-        "setup": "from torchmetrics.classification import MulticlassAUROC\n"
-        "metric, preds, target = MulticlassAUROC(C).to(device), torch.rand(n, C, device=device).softmax(1), labels",
+    "L112": METRIC | {
+        "setup": "from torchmetrics.classification import MulticlassAUROC as AnyAUROC\n"
+        "MulticlassAUROC = lambda **options: AnyAUROC(**options).to(device)\n"
+        "preds, target = torch.rand(n, C, device=device).softmax(1), labels",
         "same": "value",
         "tolerance": 1e-5,
     },
@@ -474,9 +489,10 @@ SETUPS |= {
     },
     "L76": {
         "needs": "torch_geometric",
-        "setup": "from torch_geometric.nn import GCNConv\nx, edge_index = torch.rand(n, 16, device=device), torch.stack([labels, labels.roll(3)])",
+        "setup": "from torch_geometric import transforms as T\nfrom torch_geometric.data import Data\nfrom torch_geometric.nn import GCNConv\n"
+        "data = Data(x=torch.rand(n, 16, device=device), edge_index=torch.stack([labels, labels.roll(3)]))",
         "once": True,
-        "then": "torch.manual_seed(0)\nconv.reset_parameters() if step == 1 else None\nout = conv.to(device)(x, edge_index)",
+        "then": "torch.manual_seed(0)\nconv.reset_parameters() if step == 1 else None\nout = conv.to(device)(data.x, data.edge_index)",
         "same": "out",
         "tolerance": 1e-5,
     },
@@ -494,15 +510,30 @@ NOT_RUN = {
     "F08": ("version", "needs a driver before CUDA 11.4"),
     "F11": ("ranks", "needs several processes"),
     "F12": ("library", "needs CuPy"),
+    "L136": ("library", "needs CuPy"),
     "G02": ("environment", "needs a GPU whose memory is full"),
     "G05": ("environment", "is set before the process starts"),
     "H05": ("advice", "there is nothing to gain"),
     **dict.fromkeys(["H08", "H09", "H10", "H11", "H14", "L21", "L30", "L33", "L39", "L49"], ("ranks", "needs several ranks")),
-    **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L26", "L65", "L77", "L91"], ("measuring", "it moves work out of what is measured")),
-    **dict.fromkeys(["G07", *(f"K{k:02}" for k in range(1, 8))], ("cuda", "CUDA C++, not Python")),
+    "E16": ("version", "needs PyTorch before 2.6"),
+    "L123": ("version", "needs accelerate before 0.22"),
+    **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L26", "L65", "L77", "L91", "L107", "L108"], ("measuring", "it moves work out of what is measured")),
+    **dict.fromkeys(["G07", *(f"K{k:02}" for k in range(1, 10))], ("cuda", "CUDA C++, not Python")),
 }
 
 LIBRARIES = {
+    "GPyTorch": "L114 L115 L116 L117",
+    "Lightning": "L105 L106 L109 L110",
+    "transformers": "L119 L120 L121 L122 L124 L135",
+    "torchmetrics": "L111 L113",
+    "pycocotools": "L93",
+    "PyG": "L126 L133",
+    "sentence-transformers": "L125",
+    "flash-linear-attention": "L127",
+    "DGL": "L128",
+    "TorchRec": "L129",
+    "Transformer Engine": "L130",
+    "Ultralytics": "L131",
     "DeepSpeed": "L47 L50 L51 L52 L53 L80 L81 L82 L94",
     "Pyro": "L96 L97",
     "fastai": "L99",

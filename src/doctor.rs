@@ -8,11 +8,13 @@ use crate::profile::ids::{GlobalPid, OpId};
 use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
+use crate::sites::Bundle;
 use crate::text::{self, count, counted, duration, shorten_end};
+use crate::verdict::site::Site;
 use crate::vocabulary::{Attribution, Class, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From nsys 2024.4 on (schema 3.12), exports can hold payloads of Python marks; 2024.2 has no such flag.
 const FIRST_WITH_PAYLOADS: (u32, u32) = (2024, 4);
@@ -199,8 +201,13 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
 
 /// How many sites a capture without lines leaves undecided.
 fn undecided(found: &CaptureAnalysis) -> String {
-    let undecided = found.sites.iter().filter(|s| s.verdict.class == Class::Unknown).count();
-    let (open, all) = (count(undecided as u64), counted(found.sites.len() as u64, "site"));
+    // As the head counts them: those of several ranks that share a key are one.
+    let keys = |which: &dyn Fn(&Site) -> bool| {
+        let keys: BTreeSet<&str> = found.sites.iter().filter(|s| which(s)).map(|s| &*s.key).collect();
+        keys.len() as u64
+    };
+    let undecided = keys(&|s| s.verdict.class == Class::Unknown);
+    let (open, all) = (count(undecided), counted(keys(&|_| true), "site"));
     if undecided > 0 { format!("; {open} of {all} are undecided") } else { String::new() }
 }
 
@@ -395,12 +402,14 @@ fn without_line(found: &CaptureAnalysis) -> String {
 
 /// What a capture should have, and whether this one has it.
 fn checks(found: &CaptureAnalysis) -> Vec<Check> {
-    let (profile, context) = (&found.profile, &found.context);
+    let profile = &found.profile;
     let waits = found.waits.len();
-    let exact = context.stack.iter().filter(|s| s.is_some()).count();
     let native_only = profile.target.without_python;
-    let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native);
-    let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
+    let waits_of = |of: &dyn Fn(&Bundle) -> bool| -> usize {
+        found.sites.iter().map(|s| &s.bundle).filter(|b| of(b)).map(|b| b.waits.len()).sum()
+    };
+    let exact = waits_of(&Bundle::has_own_line);
+    let native = waits_of(&|b| b.attribution == Attribution::Native);
     let number = |n: usize| count(n as u64);
     let check = |good, question: &str, answer| Check { good, question: question.to_owned(), answer };
     let chains = match profile.calls.twins.is_empty() {

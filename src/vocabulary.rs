@@ -213,6 +213,15 @@ words! {
 }
 
 words! {
+    /// What a call of the API does that takes host time without any wait.
+    ApiFamily {
+        HostAllocation = "host-allocation": "Allocates or registers pinned memory of the host.",
+        DeviceAllocation = "device-allocation": "Allocates memory of a device.",
+        ModuleLoading = "module-loading": "Loads code of kernels, at once or as they are first used.",
+    }
+}
+
+words! {
     /// A change that can be simulated.
     ///
     /// ```text

@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional, Sequence
 
+ApiFamily = Literal["host-allocation", "device-allocation", "module-loading"]
+"""What a call of the API does that takes host time without any wait."""
+
+
 Attribution = Literal["python-backtrace", "python-sample", "backward", "native", "nvtx", "none"]
 """How a wait was put on its line, best first."""
 
@@ -264,6 +268,8 @@ class CallPath:
     """Host time inside them."""
     drain_ns: int
     """Device-idle time after them."""
+    library: Optional[List[Frame]]
+    """The library's frames between `library_frame` and `user_frame`, nearest to the wait first."""
 
 
 @dataclass(frozen=True)
@@ -421,6 +427,30 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class HostCalls:
+    """Calls of one family on the thread where they take longest: of several threads times may overlap."""
+
+    family: ApiFamily
+    """What they do."""
+    api: str
+    """The function that takes most of the time."""
+    pid: int
+    """The process that calls."""
+    tid: int
+    """The thread."""
+    calls: int
+    """How many calls, without those inside another of them."""
+    ns: int
+    """Host time inside them, without waits."""
+    start_up_ns: int
+    """The part of it at start-up: before the loop or in its first iterations; without a loop, before the process'
+    first kernel.
+    """
+    first_call_ns: int
+    """The part of it in the process' first CUDA call, which creates the context too."""
+
+
+@dataclass(frozen=True)
 class IdleGpu:
     """Waits for a GPU that had nothing to do."""
 
@@ -458,6 +488,10 @@ class IterationSaving:
 class Iterations:
     """Turns of the program's loop."""
 
+    profile: int
+    """Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take
+    longest, since the others wait for it.
+    """
     source: str
     """What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches"."""
     confidence: Optional[float]
@@ -465,7 +499,7 @@ class Iterations:
     has.
     """
     count: int
-    """How many, over all exports."""
+    """How many."""
     start_up: int
     """How many before the first of them are left out as start-up."""
     median_ns: int
@@ -507,7 +541,13 @@ class Late:
     late_ns: int
     """All of it."""
     cost_ns: int
-    """Time that the kernels of all other ranks stood until it came."""
+    """Time that the kernels of all other ranks stood until it came: a sum over them."""
+    per_iteration_ns: Optional[int]
+    """What that makes an iteration longer: `late_ns` of one, without start-up. `None` where not all ranks have a
+    loop.
+    """
+    waiting_per_iteration_ns: Optional[int]
+    """The part of it in the late rank's own waits."""
     spent: Spent
     """What it did while the others stood, of `late_ns`."""
     wait: Optional[LateWait]
@@ -664,6 +704,8 @@ class ProfileInfo:
     """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
     few.
     """
+    host_calls: List[HostCalls]
+    """Host time that goes into memory and code, neither of which is a wait: a row each family of calls."""
 
 
 @dataclass(frozen=True)
@@ -732,6 +774,14 @@ class RankSite:
     """What to do."""
     once: bool
     """Whether it waits once per process on every rank that has it."""
+    per: Per
+    """What its times are of: one iteration of each rank, where it waits in iterations, else the run."""
+    saves_at_most: bool
+    """Whether some rank's saving is only known to be no more than that."""
+    late_rank: Optional[int]
+    """The rank that most of its waiting is for, which comes late to collectives: no change of this site saves
+    that.
+    """
     ranks: int
     """Ranks that have it."""
     waits: Over
@@ -755,7 +805,7 @@ class Ranks:
     """The ranks of a program, over all exports given."""
 
     per: Per
-    """What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
+    """What amounts are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
     list: List[Rank]
     """Ascending."""
     missing: List[int]
@@ -1183,12 +1233,12 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Backward: {'forward': Frame},
     BehindCollectives: {'late': LateRank},
     ByClass: {'false': ClassTotals, 'true': ClassTotals, 'unknown': ClassTotals},
-    CallPath: {'callers': Frame},
+    CallPath: {'callers': Frame, 'library': Frame},
     Edit: {'replacements': Replacement, 'blocks': Block},
     Fix: {'here': Rewrite},
     Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},
-    ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process},
+    ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process, 'host_calls': HostCalls},
     RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},

@@ -2,7 +2,11 @@
 
 use super::CaptureAnalysis;
 use crate::catalogue::{self, Case, Category, Pattern};
+use crate::model::Snippet;
+use crate::profile::payload::PyFrame;
 use crate::rules::{self, Role};
+use crate::text;
+use crate::verdict::library;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
     Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, Strategy, ThreadRole,
@@ -22,6 +26,8 @@ pub struct Advice {
     pub by_entry: bool,
     /// The wait is in a library's code that the catalogue does not know: nothing can be done at its line.
     pub outside: bool,
+    /// The entry's own title, for the library's maintainers, where `title` is for those who have it installed.
+    pub maintainers: Option<&'static str>,
 }
 
 impl CaptureAnalysis {
@@ -32,9 +38,21 @@ impl CaptureAnalysis {
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
+        // The verdict's entry says what the line does; the library's entry says what its user can set.
+        let option = outside.then(|| option(site)).flatten();
+        let option = option.map(|option| option.in_case(|case| self.holds(site, case)));
+        let (entry, outside) = option.map_or((entry, outside), |option| (option, false));
         let other = self.way(site, entry, outside);
         let (strategy, title) = other.unwrap_or((entry.fix.strategy, entry.fix.title));
-        Some(Advice { entry, strategy, title, by_entry: other.is_none(), outside })
+        let for_user = !entry.fix.installed.is_empty() && other.is_none() && is_installed(site);
+        Some(Advice {
+            entry,
+            strategy,
+            title: if for_user { entry.fix.installed } else { title },
+            by_entry: other.is_none(),
+            outside,
+            maintainers: for_user.then_some(title),
+        })
     }
 
     fn holds(&self, site: &Site, case: Case) -> bool {
@@ -45,6 +63,16 @@ impl CaptureAnalysis {
             Case::NumberIs(wanted) => kind == wanted && copy.is_some_and(Copy::reads_number),
             Case::TakenOver => self.is_taken_over(site),
             Case::Staged => pageable() && !self.is_taken_over(site),
+            Case::Through(place, functions) => {
+                let at = |frame: &PyFrame| catalogue::is_at(&frame.file, &frame.function, place, functions);
+                site.bundle.frames.iter().any(at)
+            }
+            Case::Native(part) => site.bundle.chain.iter().any(|symbol| symbol.contains(part)),
+            Case::LoopOver(part) => site.snippet.as_ref().is_some_and(|snippet| {
+                // The snippet is of the user's line, which is not what waits where a library's line does.
+                let frame = site.bundle.user_frame().filter(|_| library::line(&site.bundle).is_none());
+                frame.is_some_and(|frame| is_in_loop_over(snippet, frame.line, part))
+            }),
         }
     }
 
@@ -130,7 +158,9 @@ impl CaptureAnalysis {
             _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
             // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
             Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
-            Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::Drop,
+            Kind::Upload if matches!(strategy, Some(Strategy::SyncFreeApi | Strategy::Remove)) => {
+                Change::Drop
+            }
             // Pinning costs more than that.
             Kind::Upload if self.is_taken_over(site) => Change::NonBlocking,
             Kind::Upload => match copy.map(|c| c.host_memory) {
@@ -165,6 +195,41 @@ fn reads_little(copy: Copy) -> bool {
     copy.direction == Direction::DeviceToHost && copy.bytes <= LITTLE
 }
 
+/// The entry with an option for the library code around a wait.
+fn option(site: &Site) -> Option<&'static Pattern> {
+    let inside = site.bundle.inside();
+    let frames: Vec<_> = inside.iter().map(|frame| (&*frame.file, &*frame.function)).collect();
+    let read = library::line(&site.bundle);
+    let line = |depth| site.line_text().filter(|_| read == Some(depth)).map(str::to_owned);
+    let (uploads, copies) = (site.bundle.uploads(), site.bundle.copy.is_some());
+    catalogue::option(&frames, &line, |entry| match entry.kind {
+        None => true,
+        Some(Kind::Upload) => uploads,
+        Some(Kind::Explicit | Kind::Timing) => !copies,
+        Some(_) => copies && !uploads,
+    })
+}
+
+/// Whether the library's line that waits is in an installed package, which its user does not edit.
+fn is_installed(site: &Site) -> bool {
+    let package = |frame: &PyFrame| text::package(&frame.file).is_some();
+    site.library_frame().is_some_and(package)
+}
+
+/// Whether the line with that number stands in a `for` loop whose head contains `part`.
+fn is_in_loop_over(snippet: &Snippet, line: u32, part: &str) -> bool {
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let at = line.saturating_sub(snippet.first_line) as usize;
+    let Some(own) = snippet.lines.get(at) else { return false };
+    // The nearest line above that is indented less holds the line; a branch in between is passed.
+    let mut outer = indent(own);
+    snippet.lines[..at].iter().rev().filter(|text| !text.trim().is_empty()).any(|text| {
+        let encloses = indent(text) < outer;
+        outer = outer.min(indent(text));
+        encloses && text.trim_start().starts_with("for ") && text.contains(part)
+    })
+}
+
 /// Whether a bare synchronisation is a call of the user's line. PyTorch's own are Python functions, so that a stack shows
 /// them; of others the line has the name.
 fn is_by_name(site: &Site) -> bool {
@@ -177,6 +242,23 @@ fn is_by_name(site: &Site) -> bool {
 mod tests {
     use super::*;
     use crate::vocabulary::PatternId::*;
+
+    #[test]
+    fn a_line_is_in_the_loops_that_enclose_it() {
+        let lines = [
+            "for expert in experts:",
+            "    if any:",
+            "",
+            "        a()",
+            "    for x in xs:",
+            "        b()",
+            "c()",
+        ];
+        let snippet = Snippet { first_line: 10, lines: lines.map(str::to_owned).to_vec() };
+        for (line, inside) in [(10, false), (11, true), (13, true), (15, true), (16, false), (99, false)] {
+            assert_eq!(is_in_loop_over(&snippet, line, "expert"), inside, "{line}");
+        }
+    }
 
     /// Each kind of need has its own way out, which a read's own entry does not know.
     #[test]
@@ -196,6 +278,9 @@ mod tests {
             (A14, ControlFlow, A14),
             (A14, RoundTrip, A14),
             (F02, Timing, F01),
+            (A03, RoundTrip, A37),
+            (A21, ControlFlow, A48),
+            (A21, Logging, A21),
         ] {
             let holds = |case| matches!(case, Case::Is(wanted) | Case::NumberIs(wanted) if wanted == kind);
             assert_eq!(catalogue::entry(pattern).in_case(holds).id, fits, "{pattern} {kind}");

@@ -10,7 +10,7 @@ use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, GlobalPid};
 use crate::profile::parallel::both;
 use crate::profile::payload::PyFrame;
-use crate::sites::{native, ranges};
+use crate::sites::{Freed, native, ranges};
 use crate::verdict::site::Site;
 use crate::vocabulary::{
     Attribution, Change, Class, Direction, HostMemory, Kind, Made, ProfileIx, SiteId, SiteIx,
@@ -66,7 +66,7 @@ struct Place {
     pid: GlobalPid,
     api: Arc<str>,
     copies: Option<(Direction, HostMemory)>,
-    taken_down: bool,
+    freed: Freed,
     around: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Place {
             _ => ranges().collect(),
         };
         let copies = bundle.copy.map(|copy| (copy.direction, copy.host_memory));
-        Self { pid: bundle.pid, api: bundle.api.clone(), copies, taken_down: bundle.taken_down, around }
+        Self { pid: bundle.pid, api: bundle.api.clone(), copies, freed: bundle.freed, around }
     }
 }
 

@@ -1,4 +1,4 @@
-//! E01 to E15: checks and tuning inside operators.
+//! E01 to E16: checks and tuning inside operators.
 
 use super::{CTX_SYNC, Category, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind;
@@ -82,6 +82,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("A negative std is no longer reported, and both must be tensors. The random numbers stay those of the generator, up to rounding.")
         .versions("up to 2.12; asynchronous assertion in 2.15")
         .sources("PyTorch DistributionTemplates.h"),
+    BASE.entry(E16, "torch.multinomial() before PyTorch 2.6")
+        .triggers(&["torch.multinomial(p, 1)"])
+        .op("aten::multinomial -> aten::item")
+        .trace("reductions of the probabilities, two copies of 1 byte, each with cudaStreamSynchronize, then the sampling kernels")
+        .why("Old versions read whether the probabilities are valid: finite, not negative, with a sum above zero.")
+        .fix(SyncFreeApi, "upgrade PyTorch, or argmax(p / exponential noise)")
+        .before("idx = torch.multinomial(p, 1)")
+        .after("q = torch.empty_like(p).exponential_(1)\nidx = torch.argmax(p / q, dim=-1, keepdim=True)  # one draw, the same distribution")
+        .mind("Other random numbers are drawn. Nothing tests the probabilities. Several draws without replacement: (p / q).topk(n).")
+        .versions("before PyTorch 2.6; later ones test on the GPU")
+        .sources("pytorch#134818, vllm#1889, gpt-fast#39"),
     BASE.entry(E06, "device-side assertions (nll_loss, embedding, gather)")
         .category(Category::NotAWait)
         .triggers(&["F.nll_loss(x, y)", "F.cross_entropy(x, y)", "F.embedding(idx, w)"])

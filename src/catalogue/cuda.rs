@@ -1,6 +1,6 @@
-//! K01 to K07: the same waits in programs that are not PyTorch's, with fixes in CUDA's terms.
+//! K01 to K09: the same waits in programs that are not PyTorch's, with fixes in CUDA's terms.
 
-use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
+use super::{CTX_SYNC, Case, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Change;
 use crate::vocabulary::Kind::{self, *};
 use crate::vocabulary::PatternId::{self, *};
@@ -13,6 +13,7 @@ const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or th
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(K01, "cudaDeviceSynchronize()")
+        .instead(&[OF_THRUST, OF_TENSORRT])
         .triggers(&["cudaDeviceSynchronize()", "cuCtxSynchronize()", "acc wait", "CUDA.synchronize()"])
         .op("cudaDeviceSynchronize")
         .trace("cudaDeviceSynchronize without a copy before it")
@@ -22,9 +23,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);")
         .after("produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED)
-        .or(&["the CPU needs one result: cudaEventSynchronize for that one", "nothing needs it: delete it"])
+        .or(&["the CPU needs one result: cudaEventSynchronize for that one", "nothing needs it: delete it", "several threads: cudaStreamSynchronize waits for one's own stream only, and breaks no graph that another thread captures"])
         .driver_api(CTX_SYNC),
     BASE.entry(K02, "cudaStreamSynchronize()")
+        .instead(&[OF_THRUST, OF_TENSORRT])
         .triggers(&["cudaStreamSynchronize(stream)", "cuStreamSynchronize(stream)"])
         .op("cudaStreamSynchronize")
         .trace("cudaStreamSynchronize without a copy before it")
@@ -67,7 +69,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "cudaMemcpyAsync to pinned memory, read a step late")
         .before("cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;")
         .after("cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late")
-        .mind("What depends on the value happens one step later. h_err is from cudaMallocHost.")
+        .mind("What depends on the value happens one step later. h_err is from cudaMallocHost. A copy to pageable memory also holds up launches of other threads.")
         .driver_api("cuMemcpyDtoH"),
     BASE.of_kind(K06, "cuDNN: timing of algorithms", Timing)
         .category(super::Category::ErrorCheck)
@@ -93,7 +95,35 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("double t0 = seconds();\nstep<<<grid, block>>>(x);\ncudaDeviceSynchronize();\ndouble s = seconds() - t0;")
         .after("cudaEventRecord(start);\nstep<<<grid, block>>>(x);\ncudaEventRecord(stop);\n// after the loop: cudaEventSynchronize(stop); cudaEventElapsedTime(&ms, start, stop);")
         .driver_api(CTX_SYNC),
+    BASE.of_kind(K08, "thrust: an algorithm waits at its end", Explicit)
+        .triggers(&["thrust::sort(policy, first, last)", "cupy.sort(a)", "cupy.argsort(a)"])
+        .op("thrust::cuda_cub::synchronize")
+        .trace("cudaStreamSynchronize right after the kernels of a sort, scan or reduction")
+        .intended()
+        .why("thrust's algorithms wait for their stream before they return, also those that return nothing.")
+        .fix(SyncFreeApi, "thrust::cuda::par_nosync; of CuPy, a newer version")
+        .before("thrust::sort(thrust::cuda::par.on(stream), first, last);")
+        .after("thrust::sort(thrust::cuda::par_nosync.on(stream), first, last);")
+        .mind("The CPU must wait itself before it reads the result. Algorithms that return a number wait all the same. CuPy's sorts no longer wait since cupy#9497.")
+        .versions("par_nosync: thrust 1.16 and later")
+        .sources("cupy#9126, cupy#9497, thrust's documentation"),
+    BASE.of_kind(K09, "TensorRT: the end of an inference", Explicit)
+        .triggers(&["context.execute_v2(bindings)", "context->executeV2(bindings)", "context->enqueueV3(0)"])
+        .op("nvinfer1::IExecutionContext")
+        .trace("cudaStreamSynchronize that lasts as long as the engine's kernels")
+        .intended()
+        .why("executeV2 returns when the inference is done: the wait is the inference. enqueueV3 on the default stream waits for order.")
+        .fix(SyncFreeApi, "enqueueV3 on a stream of one's own")
+        .before("context->executeV2(bindings);")
+        .after("context->enqueueV3(stream);  // not the default stream\nprepare_next();\ncudaStreamSynchronize(stream);")
+        .mind("The time of the inference itself stays. The results are there after the wait.")
+        .or(&["Torch-TensorRT uses a stream of its own since pytorch/TensorRT#3191: upgrade"])
+        .sources("TensorRT#1493, pytorch/TensorRT#3190"),
 ];
+
+/// Waits that a library makes for its callers, by what its functions are called.
+pub(super) const OF_THRUST: (Case, PatternId) = (Case::Native("thrust::"), K08);
+pub(super) const OF_TENSORRT: (Case, PatternId) = (Case::Native("nvinfer1::"), K09);
 
 /// The entry that says the same as `pattern` in CUDA's terms; the same where that is in nobody's terms but the driver's.
 pub fn in_cuda_terms(pattern: PatternId, kind: Kind) -> PatternId {

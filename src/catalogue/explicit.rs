@@ -1,5 +1,6 @@
 //! F01 to F12: synchronisation that the code asks for by name.
 
+use super::cuda::{OF_TENSORRT, OF_THRUST};
 use super::{CTX_SYNC, Case, Category::*, EVENT_SYNC, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::{Change, Kind::*};
 
@@ -8,6 +9,7 @@ const BASE: Pattern =
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(F01, "torch.cuda.synchronize()")
+        .instead(&[OF_THRUST, OF_TENSORRT])
         .wraps()
         .triggers(&["torch.cuda.synchronize()", "torch.accelerator.synchronize()"])
         .op("torch.cuda.synchronize")
@@ -16,13 +18,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)")
         .after("start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop\nend.synchronize()\nms = start.elapsed_time(end)")
         .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
-        .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
+        .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream", "several threads: stream.synchronize() waits for one's own work only, and breaks no graph that another thread captures"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
         .at("torch/cuda/__init__.py", "synchronize")
         .at("torch/accelerator/__init__.py", "synchronize"),
     BASE.entry(F02, "stream.synchronize()")
         .wraps()
-        .instead(&[(Case::Is(Timing), F01)]) // what is timed is timed on the GPU, whatever waits for it
+        .instead(&[(Case::Is(Timing), F01), OF_THRUST, OF_TENSORRT]) // what is timed is timed on the GPU, whatever waits for it
         .simulated(Change::GpuWait)
         .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
         .op("torch.cuda.Stream.synchronize")
@@ -48,6 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("event.synchronize()\ny = model(x)")
         .after("torch.cuda.current_stream().wait_event(event)\nx.record_stream(torch.cuda.current_stream())  # x was made on another stream\ny = model(x)")
         .mind("Needed before the CPU reads or writes a pinned buffer, and where it limits memory or the number of steps in flight.")
+        .or(&["where it stays and another thread needs the core: torch.cuda.Event(blocking=True) sleeps instead of spinning; torch.Event ignores the flag"])
         .driver_api(EVENT_SYNC)
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.

@@ -1,7 +1,8 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
 //! program's own; A41, A46, A47: optimizers, averages.
 
-use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
+use super::library_options::SCALE_CASES;
+use super::{Case, Category::*, OF_NUMBER, Pattern, PatternId, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Change;
 use crate::vocabulary::Kind::{self, *};
 
@@ -9,6 +10,10 @@ const BOOL_READ: &str =
     "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
 const BASE: Pattern =
     Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE.reads(Reads::Number) };
+
+/// Of a scale, the use and the caller decide.
+const OF_SCALE: &[(Case, PatternId)] =
+    &[SCALE_CASES, (Case::Is(ControlFlow), A48), OF_NUMBER[1], OF_NUMBER[2], OF_NUMBER[3]];
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(A15, "formatting a scalar tensor (f-string, format, %)")
@@ -95,14 +100,27 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .triggers(&["scaler.get_scale()"])
         .op("GradScaler.get_scale -> aten::item")
         .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
-        .why("The scale lives on the GPU. Reading it for a log can wait; reading it to detect a skipped step cannot.")
+        .instead(OF_SCALE)
+        .why("The scale lives on the GPU. A log can read it later, and a skipped step shows without it.")
         .fix(Delay, "read the scale every N steps only")
         .before("log('scale', scaler.get_scale())")
         .after("if step % 100 == 0:\n    log('scale', scaler.get_scale())")
-        .mind("Code that compares the scale before and after update() to detect a skipped step needs it every step.")
+        .mind("Code that compares the scale before and after update() to see a skipped step can count calls instead: A48.")
         .sources("torch/amp/grad_scaler.py")
         .at("torch/amp/grad_scaler.py", "get_scale")
         .at("torch/cuda/amp/grad_scaler.py", "get_scale"),
+    BASE.of_kind(A48, "the scale compared to see a skipped step", ControlFlow)
+        .triggers(&["if scaler.get_scale() >= before: scheduler.step()", "skipped = scaler.get_scale() < before"])
+        .op("GradScaler.get_scale -> aten::item")
+        .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize, before and after the step")
+        .why("The comparison only asks whether the step was skipped, which GradScaler.step() has read already: it does not call the optimizer then.")
+        .fix(SyncFreeApi, "count the optimizer's calls: none is a skipped step")
+        .before("before = scaler.get_scale()\nscaler.step(opt)\nscaler.update()\nif scaler.get_scale() >= before:\n    scheduler.step()")
+        .after("calls = []  # once\nhook = opt.register_step_post_hook(lambda *_: calls.append(1))  # once\nscaler.step(opt)\nscaler.update()\nif calls:\n    scheduler.step()\ncalls.clear()")
+        .mind("Not with fused optimizers, which are called and skip the step on the GPU.")
+        .or(&["train in bfloat16, without a scaler"])
+        .versions("register_step_post_hook: PyTorch 2.0 and later")
+        .sources("accelerate#1714, accelerate#1720, accelerate#4243"),
     BASE.of_kind(A22, "optimizer state 'step' on the GPU", RoundTrip)
         .wraps()
         .triggers(&["optimizer.step()"])

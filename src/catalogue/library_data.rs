@@ -1,5 +1,6 @@
 //! L31 to L36, L55, L57, L59 to L64: accelerate, timm, training scripts, TRL, loggers, inference engines.
 
+use super::library_options::{BATCH_CASES, PADDING_CASES};
 use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::*;
 
@@ -7,6 +8,7 @@ const OPERATIONS: &str = "accelerate/utils/operations.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.of_kind(L31, "accelerate: batches moved to the GPU", Upload)
+        .instead(BATCH_CASES)
         .triggers(&["accelerator.prepare(loader)", "send_to_device(batch, device)"])
         .op("aten::to")
         .trace("per tensor: a copy from pageable or pinned host memory to the GPU, then cudaStreamSynchronize")
@@ -14,7 +16,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(NonBlocking, "DataLoaderConfiguration(non_blocking=True)")
         .before("acc = Accelerator()\nloader = acc.prepare(DataLoader(ds))")
         .after("acc = Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))\nloader = acc.prepare(DataLoader(ds, pin_memory=True))")
-        .mind("Only from pinned memory. Do not overwrite the CPU batch before the copy has run. With the Trainer: accelerator_config={'non_blocking': True}.")
+        .mind("Only from pinned memory. Do not overwrite the CPU batch before the copy has run.")
         .at(OPERATIONS, "send_to_device _send_to_device")
         .at("accelerate/data_loader.py", "__iter__")
         .often("every batch"),
@@ -29,6 +31,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("accelerate/accelerator.py", "check_trigger")
         .often("every call"),
     BASE.of_kind(L33, "accelerate: gather_object, pad_across_processes", DynamicShape)
+        .instead(PADDING_CASES)
         .triggers(&["accelerator.pad_across_processes(x)", "accelerator.gather_for_metrics(x)"])
         .trace("copies of sizes to the host, each with cudaStreamSynchronize")
         .why("The sizes of the other ranks decide the padding.")
@@ -100,7 +103,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Coalesce, "append tensors; convert them when logging")
         .before("metrics['kl'].append(kl.mean().item())")
         .after("metrics['kl'].append(kl.mean().detach())\n# after the loop: in log()\nvalue = torch.stack(metrics['kl']).mean().item()")
-        .sources("TRL 1.16.0")
+        .installed("raise per_device_train_batch_size: reads are per micro-step")
+        .or(&["over several ranks: append the tensors, gather them once in log()"])
+        .sources("trl#6678, TRL 1.16.0")
         .at("trl/trainer/grpo_trainer.py", "_compute_loss _generate_and_score_completions _generate")
         .at("trl/trainer/dpo_trainer.py", "_compute_loss get_batch_loss_metrics")
         .line(".item()")
@@ -150,6 +155,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("lens = torch.tensor(seq_lens, device='cuda')")
         .after("lens = torch.tensor(seq_lens, pin_memory=True).to('cuda', non_blocking=True)")
         .mind("Do not reuse the pinned buffer before the copy has run.")
+        .installed("upgrade SGLang: 0.5.10 uploads from pinned memory")
         .versions("SGLang 0.5.10 uploads from pinned memory: upgrade")
         .sources("TensorRT-LLM#16680, sglang#35106, SGLang 0.5.10")
         .at("sglang/srt/managers/schedule_batch.py", "prepare_for_extend prepare_for_decode")

@@ -78,7 +78,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "prediction_loss_only=True where only the loss counts")
         .before(TRAINER_ARGS)
         .after("args = TrainingArguments(output_dir='out', prediction_loss_only=True)")
-        .mind("compute_metrics is then not called, predict() gives no predictions, and metric_for_best_model can only be the loss."),
+        .mind("compute_metrics is then not called, predict() gives no predictions, and metric_for_best_model can only be the loss.")
+        .or(&["batch_eval_metrics=True hands each batch to compute_metrics on the GPU, which adds up there"]),
     entry(L70, "generate(): stop flag read a token late", Kind::ControlFlow)
         .triggers(&["copy_done.synchronize()"])
         .at("transformers/generation/utils.py", "__call__ finish")
@@ -137,11 +138,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torch_geometric/utils/loop.py", "add_remaining_self_loops remove_self_loops segregate_self_loops get_self_loop_attr")
         .often("every layer and forward")
         .why("Self-loops are cut out by a mask, so the number of edges is read.")
-        .fix(SyncFreeApi, "cached=True, for one graph")
+        .fix(SyncFreeApi, "add_self_loops=False, loops added by the data set")
         .before("conv = GCNConv(16, 16)")
-        .after("conv = GCNConv(16, 16, cached=True)  # one graph for all steps")
-        .mind("cached=True keeps the first graph for ever: only for transductive training. GATConv and others have no cached.")
-        .or(&["else T.AddRemainingSelfLoops() in the data set, and add_self_loops=False"]),
+        .after("data = T.AddRemainingSelfLoops()(data)  # once, or transform= of the data set\nconv = GCNConv(16, 16, add_self_loops=False)")
+        .mind("Every graph must come with its loops. Pooling and dropout_edge change edges after that: check that loops stay.")
+        .or(&["one graph for all steps, never with mini-batches: GCNConv(cached=True) keeps the first graph for ever"])
+        .sources("torch_geometric 2.8.0"),
     entry(L77, "PyG: parts of a graph", Kind::DynamicShape)
         .triggers(&["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"])
         .at("torch_geometric/utils/_subgraph.py", "subgraph")
@@ -169,17 +171,20 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every image")
         .why("How many anchors match depends on the boxes.")
         .fix(Leave, "no option: the numbers of boxes depend on values"),
-    entry(L93, "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute)
-        .triggers(&["MeanAveragePrecision().compute()", "MulticlassAUROC(10)(preds, target)"])
+    entry(L93, "torchmetrics: detection on the CPU", Kind::CpuCompute)
+        .triggers(&["MeanAveragePrecision().compute()"])
         .at("torchmetrics/detection/", "")
-        .at("torchmetrics/functional/classification/auroc.py", "_reduce_auroc")
-        .at("torchmetrics/functional/classification/average_precision.py", "_reduce_average_precision")
-        .often("every compute")
-        .why("The result is computed on the CPU, or branches on classes that are missing.")
-        .fix(Delay, "update() in the loop, compute() once after it")
-        .before("value = metric(preds, target)  # computes too")
-        .after("metric.update(preds, target)\n# after the loop\nvalue = metric.compute()")
-        .mind("MeanAveragePrecision(backend='faster_coco_eval') computes faster."),
+        .often("every compute, for each box")
+        .why("COCO's evaluation runs on the CPU, and reads scores and areas box by box.")
+        .fix(Coalesce, "update() with CPU tensors: one copy a tensor, not a box")
+        .before("metric.update(preds, target)")
+        .after("to_cpu = lambda items: [{k: v.cpu() for k, v in item.items()} for item in items]\nmetric.update(to_cpu(preds), to_cpu(target))")
+        .mind("update() then waits for its copies, a few for each image.")
+        .or(&[
+            "boxes alone: MeanAveragePrecision(compute_on_cpu=True) does the same; masks it cannot move",
+            "update() in the loop, compute() once after it",
+            "MeanAveragePrecision(backend='faster_coco_eval') computes faster",
+        ]),
     entry(L96, "Pyro: warnings of NaN and infinity", Kind::ErrorCheck)
         .triggers(&["warn_if_nan(log_p)", "warn_if_inf(log_p)", "svi.step(batch)"])
         .at("pyro/util.py", "warn_if_nan warn_if_inf")

@@ -1,5 +1,6 @@
 //! L06 to L18, L54, L56, L58, L95: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
+use super::library_options::{MASK_CASES, POOL_CASES};
 use super::{Category::*, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
@@ -45,6 +46,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("streamer.put(tokens.cpu())")
         .after("if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)")
         .mind("Text appears one token later.")
+        .installed("no streamer=, where nobody reads along")
         .at(GENERATE, "_sample __call__ _assisted_decoding")
         .at("transformers/generation/streamers.py", "put")
         .line("streamer.put")
@@ -104,9 +106,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")
         .often("every layer"),
     BASE.of_kind(L14, "attention masks: can the mask be skipped?", ControlFlow)
+        .instead(MASK_CASES) // generate() makes a mask where none is given
         .triggers(&[
             "attention_mask.all()",
-            "(packed_sequence_mask[:, -1] == 0).all()",
             "torch.all(attention_mask == 1)",
         ])
         .trace("a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
@@ -114,9 +116,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass attention_mask=None")
         .before("out = model(input_ids=ids, attention_mask=torch.ones_like(ids))")
         .after("out = model(input_ids=ids, attention_mask=None)")
-        .mind("Only for batches without padding. Without a cache (use_cache=False) position_ids are looked at instead, unless the mask is 4-D.")
-        .or(&["a ready 4-D mask"])
-        .at(MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask")
+        .mind("Only for batches without padding. Without a cache (use_cache=False) position_ids are looked at instead.")
+        .or(&["a ready 4-D mask: it is used as it is, without the kernel of flash attention"])
+        .at(MASKS, "_ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask")
         .at(OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa")
         .often("every forward"),
     BASE.of_kind(L15, "rotary embeddings: dynamic scaling", ControlFlow)
@@ -167,6 +169,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = AutoModel.from_pretrained(name)")
         .after("model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')")
         .mind("Needs flash-attn and half precision.")
+        .or(&["transformers#47703 keeps grid_thw and cu_seqlens on the CPU, where their lengths are known: upgrade once it is released"])
         .at("models/qwen2_5_vl/modeling_qwen2_5_vl.py", "forward")
         .at("models/qwen2_vl/modeling_qwen2_vl.py", "forward")
         .at("models/qwen3_vl/modeling_qwen3_vl.py", "forward")
@@ -185,15 +188,16 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("diffusers/schedulers/", "index_for_timestep _init_step_index")
         .often("first step of a call"),
     BASE.of_kind(L56, "PyG: sizes from the largest index", HostKnown)
+        .instead(POOL_CASES) // its caller there passes no size on
         .category(DynamicShapes)
         .triggers(&["int(index.max()) + 1", "global_mean_pool(x, batch)"])
         .trace("a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
         .why("Without a size argument the number of nodes or graphs is read from the index tensor; who made the batch has it.")
-        .fix(SyncFreeApi, "pass size=")
+        .fix(SyncFreeApi, "pass its size argument: size=, batch_size=, num_nodes=")
         .before("out = global_mean_pool(x, batch)")
         .after("out = global_mean_pool(x, batch, size=data.num_graphs)")
         .mind("The value must be that of the batch. max_num_nodes of to_dense_adj is checked by reads of its own; dense_to_sparse takes no size.")
-        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes, num_nodes, num_classes, num_groups"])
+        .or(&["as the function takes it: also dim_size, max_num_nodes, num_classes, num_groups"])
         .at("torch_geometric/utils/_scatter.py", "scatter group_argsort")
         .at("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch")
         .at("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj")

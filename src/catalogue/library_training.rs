@@ -1,5 +1,6 @@
 //! L01 to L05 and L19 to L30: Hugging Face Trainer, Lightning, torchmetrics.
 
+use super::library_options::{BINCOUNT_CASES, EARLY_STOPPING_CASES};
 use super::{CTX_SYNC, Category::*, LOGGED as BASE, Pattern, PatternId::*, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
@@ -88,6 +89,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("lightning/pytorch/loops/training_epoch_loop.py", "_broadcast_sigterm_tensor broadcast_sigterm_tensor")
         .often("every step with several ranks"),
     BASE.of_kind(L22, "Lightning: EarlyStopping", ControlFlow)
+        .instead(EARLY_STOPPING_CASES) // there it checks at the end of epochs already
         .triggers(&["EarlyStopping(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
         .why("Whether training stops is decided on the CPU.")
@@ -95,16 +97,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("cb = EarlyStopping('val_loss', check_on_train_epoch_end=False)")
         .after("cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)")
         .mind("Patience then counts epochs. Not with check_val_every_n_epoch above 1; with one validation an epoch it changes nothing.")
+        .or(&["check_finite=False leaves out one of its two reads"])
         .at("lightning/pytorch/callbacks/early_stopping.py", "_evaluate_stopping_criteria _run_early_stopping_check")
         .often("every validation"),
     BASE.of_kind(L23, "Lightning: ModelCheckpoint", ControlFlow)
         .triggers(&["ModelCheckpoint(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize, after a collective")
         .why("Whether a checkpoint is written is decided on the CPU.")
-        .fix(Delay, "check for checkpoints more rarely")
+        .fix(Delay, "raise every_n_epochs or every_n_train_steps")
         .before("cb = ModelCheckpoint(monitor='val_loss', every_n_train_steps=10)")
         .after("cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)")
         .mind("Other checkpoints are kept, and a resumed run does not take over which were best.")
+        .or(&["save_top_k=-1 keeps every checkpoint and compares none: disk space"])
         .at("lightning/pytorch/callbacks/model_checkpoint.py", "check_monitor_top_k _update_best_and_save")
         .often("every checkpoint check"),
     BASE.of_kind(L24, "Lightning: detect_anomaly", Kind::ErrorCheck)
@@ -163,6 +167,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .at("torchmetrics/aggregation.py", "_cast_and_nan_check_input")
         .often("every update"),
     BASE.of_kind(L29, "torchmetrics: bincount", DynamicShape)
+        .instead(BINCOUNT_CASES)
         .triggers(&["torchmetrics.utilities.data._bincount(x)"])
         .op("aten::bincount, aten::_unique2")
         .trace("the waits of unique and of bincount, one after the other")
@@ -170,7 +175,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "count with scatter_add_ into a fixed number of bins")
         .before("n = _bincount(x)")
         .after("n = torch.zeros(C, dtype=torch.long, device='cuda').scatter_add_(0, x, torch.ones_like(x))")
-        .mind("Values must lie in 0..C-1.")
+        .mind("For the maintainers' line: values must lie in 0..C-1.")
+        .installed("one update() for many batches: it waits once each")
+        .or(&[
+            "collect preds.argmax(1) and targets of N batches, torch.cat them, update() once",
+            "average='micro' of accuracy, precision, recall and F1 counts by comparison",
+            "few classes: torch.use_deterministic_algorithms(True) around update() counts without a wait, in memory of samples x bins",
+        ])
         .sources("torchmetrics#1413, torchmetrics#2638, torchmetrics 1.9.0")
         .at("torchmetrics/utilities/data.py", "_bincount")
         .often("every update"),

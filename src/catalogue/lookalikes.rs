@@ -56,7 +56,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "x.masked_scatter_(m, src)",
         ])
         .op("aten::topk, aten::sort, aten::multinomial")
-        .why("The output's size is an argument or follows from the input's shape."),
+        .why("The output's size is an argument or follows from the input's shape.")
+        .versions("torch.multinomial waited before PyTorch 2.6: E16"),
     BASE.entry(N05, "a CPU scalar tensor in arithmetic with a CUDA tensor")
         .triggers(&["x_gpu * cpu_scalar"])
         .op("TensorIterator")

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The subjects in the order of their ids.
-const SUBJECTS: [&[Pattern]; 19] = [
+const SUBJECTS: [&[Pattern]; 20] = [
     scalar::PATTERNS,
     hidden_reads::PATTERNS,
     shape::PATTERNS,
@@ -23,6 +23,7 @@ const SUBJECTS: [&[Pattern]; 19] = [
     library_data::PATTERNS,
     library_knobs::PATTERNS,
     library_engines::PATTERNS,
+    library_options::PATTERNS,
 ];
 
 /// Code of libraries that moves or converts what it is given.
@@ -164,6 +165,23 @@ pub fn script_site(file: &str, function: &str, line: &str) -> Option<&'static Pa
     frame_site(file, function, || Some(line.to_owned()))
         .and_then(|known| known.entries.first().copied())
         .filter(|p| p.library().is_some_and(|l| !l.line_text.is_empty()))
+}
+
+/// The entry with an option for the library code that a wait stands in, where one fits by file and function, or by the line.
+/// The verdict's own entry may say only what that code does.
+pub fn option(
+    frames: &[(&str, &str)],
+    line: &dyn Fn(usize) -> Option<String>,
+    fits: impl Fn(&Pattern) -> bool,
+) -> Option<&'static Pattern> {
+    let known = library_site(frames, line).filter(|known| known.sure)?;
+    known.entries.into_iter().find(|entry| entry.id.letter() == 'L' && fits(entry))
+}
+
+/// Whether a frame is of that file, or of a file in that folder, and one of these functions; no names: any.
+pub fn is_at(file: &str, function: &str, place: &str, functions: &str) -> bool {
+    let named = |wanted| function == wanted || is_named(last_name(function), wanted);
+    (functions.is_empty() || functions.split(' ').any(named)) && lies_at(file, place)
 }
 
 /// The best entries for one frame: one that the known line confirms, else those that name the function with its class,

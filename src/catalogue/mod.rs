@@ -17,6 +17,7 @@ mod library_data;
 mod library_engines;
 mod library_knobs;
 mod library_models;
+mod library_options;
 mod library_parallel;
 mod library_training;
 mod lookalikes;
@@ -31,7 +32,9 @@ mod tests;
 mod upload;
 
 pub use cuda::in_cuda_terms;
-pub use lookup::{Known, all, by_id, entry, is_helper, is_logger, library_site, near, script_site, search};
+pub use lookup::{
+    Known, all, by_id, entry, is_at, is_helper, is_logger, library_site, near, option, script_site, search,
+};
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
@@ -92,6 +95,9 @@ pub struct Fix {
     pub caveat: &'static str,
     /// Other ways, one each, for where the first does not fit.
     pub alternatives: &'static [&'static str],
+    /// The title for those who have the library installed, where `title` rewrites the library's own line; empty: `title` is for them.
+    #[serde(skip)]
+    pub installed: &'static str,
     /// What is uploaded is pinned right there: the CPU copies it once more.
     #[serde(skip)]
     pub pins: bool,
@@ -112,6 +118,19 @@ impl Pattern {
     /// The entry that says what to do: its own, or that of the first case that holds.
     pub fn in_case(&'static self, holds: impl Fn(Case) -> bool) -> &'static Pattern {
         self.instead.iter().find(|(case, _)| holds(*case)).map_or(self, |(_, other)| entry(*other))
+    }
+
+    /// Places in which another entry's fix is the title, each with that fix.
+    pub fn elsewhere(&self) -> impl Iterator<Item = String> {
+        self.instead.iter().filter_map(|(case, other)| {
+            let place = match case {
+                Case::Through(file, functions) => format!("below {file} {functions}"),
+                Case::Native(part) => format!("below functions of {}", part.trim_end_matches(':')),
+                Case::LoopOver(part) => format!("in a loop over {part}"),
+                Case::Is(_) | Case::NumberIs(_) | Case::TakenOver | Case::Staged => return None,
+            };
+            Some(format!("{}: {} ({other})", place.trim_end(), entry(*other).fix.title))
+        })
     }
 
     /// Issues and sources that confirm it.
@@ -144,6 +163,7 @@ impl Pattern {
             after: "",
             caveat: "",
             alternatives: &[],
+            installed: "",
             pins: false,
             of_pinned: "",
             change: None,
@@ -156,12 +176,14 @@ impl Pattern {
 }
 
 /// The version in which each library was read, by where its files lie. Entries that were read in another say so.
-const READ_IN: [(&str, &str); 14] = [
+const READ_IN: [(&str, &str); 16] = [
     ("accelerate/", "accelerate 1.15.0"),
     ("deepspeed/", "DeepSpeed 0.19.6"),
     ("diffusers/", "diffusers 0.42.1"),
+    ("gpytorch/", "GPyTorch 1.15.2"),
     ("lightly/", "lightly 1.6.0"),
     ("lightning/", "Lightning 2.6.6"),
+    ("linear_operator/", "linear_operator 0.6.1"),
     ("megatron/core/", "Megatron core 0.19.2"),
     ("megatron/training/", "Megatron-LM 0.20.0"),
     ("models/", "transformers 5.23.0"),
@@ -240,6 +262,12 @@ pub enum Case {
     TakenOver,
     /// A copy from pageable memory that it does not take over: only from pinned memory it is sent without blocking.
     Staged,
+    /// A frame around the wait is of that file and one of these functions: the caller decides what can be done.
+    Through(&'static str, &'static str),
+    /// The native chain has a function whose name contains that.
+    Native(&'static str),
+    /// The line stands in a `for` loop whose head contains that.
+    LoopOver(&'static str),
 }
 
 /// What to do about a read by what it is for. Only the use of a value decides that: an entry of a certain kind has its own advice.
@@ -300,6 +328,7 @@ texts! {
     mind(&'static str) => fix.caveat;
     case_of(&'static [PatternId]) => case_of;
     or(&'static [&'static str]) => fix.alternatives;
+    installed(&'static str) => fix.installed;
     of_pinned(&'static str) => fix.of_pinned;
     instead(&'static [(Case, PatternId)]) => instead;
     package(&'static str) => library.package;

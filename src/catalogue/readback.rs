@@ -59,7 +59,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)")
         .after("host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)")
         .mind("Do not remove the wait: the buffer would be read before it is filled, or written before it is sent. Nothing may write x or host between.")
-        .or(&["one step late, with two buffers and an event for each"])
+        .or(&[
+            "one step late, with two buffers and an event for each",
+            "where it stays and another thread needs the core: torch.cuda.Event(blocking=True) sleeps instead of spinning",
+        ])
         .driver_api(EVENT_SYNC)
         .sources("vllm#22760; Megatron-LM MoE dispatcher"),
     BASE.of_kind(D06, "a CPU function between two GPU steps", CpuCompute)
@@ -79,6 +82,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.save(model.state_dict(), path)")
         .after("state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)")
         .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
+        .instead(super::library_options::SAVING_CASES)
         .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
         .sources("torch/serialization.py, torch/distributed/checkpoint")
         .at("torch/serialization.py", "save _save _legacy_save persistent_id")

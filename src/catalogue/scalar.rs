@@ -1,6 +1,7 @@
 //! A01 to A14: reads of single values that the user's own line asks for.
 
-use super::{Category::*, Pattern, PatternId::*, Reads, Strategy::*};
+use super::shape::OVER_EXPERTS;
+use super::{Case, Category::*, Pattern, PatternId::*, Reads, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const READ: &str = "copy of one value (1 to 16 bytes) to pinned host memory, then cudaStreamSynchronize; no kernel of its own";
@@ -20,7 +21,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("loss_sum += loss.item()")
         .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()")
         .mind("A value that steers the program (if, size, learning rate) cannot be read late. What is kept and changed in place later (an element of a running sum) needs .clone().")
-        .or(&["the mean of an epoch: leave zero_() out, and count on"])
+        .or(&[
+            "the mean of an epoch: leave zero_() out, and count on",
+            "a metric gathered over ranks: append the tensor, gather once where it is logged",
+        ])
         .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
     BASE.entry(A02, "float(), int(), complex() of a tensor")
         .triggers(&["float(t)", "int(t)", "complex(t)"])
@@ -29,8 +33,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("history.append(float(loss))")
         .after("history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()")
         .mind("Until then history holds GPU tensors, which NumPy does not take. clone() what is written again in place, such as the output of a CUDA graph.")
+        .or(&["a running sum: total += loss.detach() adds it up on the GPU; read total once"])
         .sources("PyTorch python_variable_methods.cpp"),
     BASE.of_kind(A03, "truth value of a tensor (if, while, not, and, assert)", ControlFlow)
+        .instead(&[OVER_EXPERTS, (Case::Is(RoundTrip), A37)])
         .triggers(&["if t:", "while t:", "not t", "t and u", "assert t", "bool(t)", "a < t < b"])
         .op("aten::is_nonzero")
         .trace("a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize")
@@ -39,9 +45,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("if (x > limit).any():\n    x = x.clamp(max=limit)")
         .after("x = torch.where(x > limit, limit, x)")
         .mind("Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.")
-        .or(&["else, or where one side costs much: ask every N steps"])
+        .or(&["else, or where one side costs much: ask every N steps", "whether it was given at all: `is not None` asks nothing of the GPU"])
         .sources("PyTorch test_sync_warning"),
     BASE.of_kind(A04, "torch.is_nonzero()", ControlFlow)
+        .instead(&[OVER_EXPERTS, (Case::Is(RoundTrip), A37)])
         .triggers(&["torch.is_nonzero(t)"])
         .op("aten::is_nonzero")
         .why("The answer is a Python bool, so the CPU waits for it.")
@@ -156,6 +163,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("scale = x.norm().item()\ny = y / scale")
         .after("scale = x.norm().detach()\ny = y / scale")
         .mind("detach() because the number took no part in autograd; clone() what is changed in place afterwards.")
+        .or(&["a test: hand on the comparison itself, without bool() or .item()"])
         .sources("torchtitan#206, DeepSpeed#5115"),
     BASE.of_kind(A38, "a value read to decide when a loop ends", ControlFlow)
         .triggers(&["if loss.item() < target: break", "while gap.item() > tol:"])
@@ -172,6 +180,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .sources("NVIDIA sync-free guide, step 4"),
     BASE.of_kind(A42, "a value that a branch needs", ControlFlow)
+        .instead(&[OVER_EXPERTS])
         .triggers(&["if acc > best: save(model)", "sorted(scores, key=scores.get)"])
         .op("aten::_local_scalar_dense, aten::is_nonzero")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")

@@ -1,6 +1,6 @@
-//! B01 to B15: outputs whose size only the GPU knows.
+//! B01 to B15, B35: outputs whose size only the GPU knows.
 
-use super::{Category::*, Pattern, PatternId::*, Strategy::*};
+use super::{Case, Category::*, Pattern, PatternId, PatternId::*, Strategy::*};
 use crate::vocabulary::{Change, Kind::*};
 
 const COUNT: &str = "a cub reduction, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize, then selection and write kernels";
@@ -10,6 +10,7 @@ const BASE: Pattern = Pattern::BASE.kind(DynamicShape).op("aten::nonzero").trace
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(B01, "nonzero(), argwhere(), one-argument where()")
+        .instead(&[OVER_EXPERTS])
         .triggers(&["t.nonzero()", "torch.nonzero(t)", "torch.argwhere(t)", "torch.where(cond)"])
         .fix(SyncFreeApi, "torch.nonzero_static(size=N), and mask the filler")
         .before("idx = mask.nonzero().squeeze(1)\ntotal = f(x)[idx].sum()")
@@ -19,6 +20,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("the count is copied to pinned memory since about 2.6, to pageable memory before")
         .sources("PyTorch Nonzero.cu; pytorch#134712, pytorch#131256"),
     BASE.entry(B02, "x[mask], torch.masked_select()")
+        .instead(&[OVER_EXPERTS])
         .triggers(&["x[mask]", "torch.masked_select(x, mask)", "x[x > 0]"])
         .op("aten::index, aten::masked_select")
         .fix(SyncFreeApi, "keep the full shape: torch.where")
@@ -39,6 +41,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("where makes a new tensor: other names of x keep the old one. The mask gets an unsqueeze(-1) for each dimension that it lacks. NaN or infinity in places left out can reach the gradient. A wider dtype of w widens x: cast it first.")
         .sources("PyTorch TensorAdvancedIndexing.cpp"),
     BASE.entry(B32, "x[mask], of which the rows themselves go on")
+        .instead(&[OVER_EXPERTS])
         .case_of(&[B02])
         .triggers(&["rows = x[mask]", "return x[mask]"])
         .op("aten::index, aten::masked_select")
@@ -187,4 +190,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("m = (tokens.unsqueeze(-1) == stop_ids).any(-1)")
         .mind("Broadcasting takes memory for every pair. stop_ids has one dimension: flatten() others.")
         .sources("PyTorch TensorCompare.cpp"),
+    BASE.entry(B35, "a loop over experts that asks each for its tokens")
+        .triggers(&["for i, expert in enumerate(self.experts): mask = top == i"])
+        .op("aten::is_nonzero, aten::nonzero, aten::index")
+        .trace("for each expert: a copy of 1 byte and counts of nonzero (4 bytes), each with cudaStreamSynchronize")
+        .why("Each expert asks whether it has tokens, and which: up to three waits an expert, in every layer.")
+        .fix(Coalesce, "sort tokens by expert, read the counts once a layer")
+        .before("for i, expert in enumerate(experts):\n    mask = (top == i).any(-1)\n    if mask.any():\n        y[mask] += expert(x[mask])")
+        .after("order = top.flatten().argsort(stable=True)\nrows = order // top.shape[1]\ncounts = F.one_hot(top.flatten(), len(experts)).sum(0).tolist()  # the one read\nparts = x[rows].split(counts)\ny.index_add_(0, rows, torch.cat([expert(part) for expert, part in zip(experts, parts)]))")
+        .mind("With weights: multiply the outputs by weight.flatten()[order].unsqueeze(-1) before they are added. Experts without tokens get an empty part.")
+        .or(&["torch._grouped_mm(x, w, offs=offsets) needs no read, on GPUs and dtypes that it supports"])
+        .sources("minimind#835, minimind#837"),
 ];
+
+/// The lines of a loop over a model's own experts, each of which has an entry of its own, have one remedy.
+pub(super) const OVER_EXPERTS: (Case, PatternId) = (Case::LoopOver("experts"), B35);

@@ -21,6 +21,89 @@ fn ids(query: &str) -> Vec<&'static str> {
     search(query).iter().map(|p| p.id.as_str()).collect()
 }
 
+/// Every entry that a case leads to is another one, which says something else, and has no case of its own.
+#[test]
+fn cases_lead_to_other_advice() {
+    for p in all() {
+        for (case, other) in p.instead.iter().map(|(case, id)| (case, entry(*id))) {
+            assert_ne!(p.fix.title, other.fix.title, "{} {case:?}", p.id);
+            let nested = other.instead.iter().any(|(again, _)| again == case);
+            assert!(!nested, "{} {case:?} leads to {}, which has it too", p.id, other.id);
+        }
+    }
+}
+
+/// An entry that rewrites a library's line says what its user can do, which is something else.
+#[test]
+fn titles_for_users_are_of_libraries() {
+    for p in all().filter(|p| !p.fix.installed.is_empty()) {
+        assert!(p.id.letter() == 'L' && p.fix.installed != p.fix.title, "{}", p.id);
+        assert!(p.fix.installed.chars().count() <= 60 && !p.fix.installed.ends_with('.'), "{}", p.id);
+    }
+}
+
+/// Where the verdict's entry says only what the line does, the place has an option; an entry that needs its line is none without.
+#[test]
+fn places_of_libraries_have_options() {
+    let at = |file: &str, function, line: Option<&str>| {
+        let path = format!("{SITE}{file}");
+        let text = |depth| line.filter(|_| depth == 0).map(str::to_owned);
+        option(&[(&path, function)], &text, |_| true).map(|p| p.id.as_str())
+    };
+    for (file, function, id) in [
+        ("torchmetrics/functional/classification/roc.py", "_binary_roc_compute", "L111"),
+        ("torchmetrics/functional/retrieval/reciprocal_rank.py", "retrieval_reciprocal_rank", "L113"),
+        ("linear_operator/utils/linear_cg.py", "linear_cg", "L116"),
+        ("linear_operator/functions/_inv_quad_logdet.py", "forward", "L117"),
+        ("gpytorch/kernels/kernel.py", "covar_dist", "L118"),
+        ("lightning/pytorch/callbacks/lr_monitor.py", "_extract_stats", "L109"),
+        ("pytorch_lightning/core/module.py", "__to_tensor", "L110"),
+        ("fla/ops/utils/index.py", "prepare_chunk_indices", "L127"),
+        ("dgl/graphbolt/impl/neighbor_sampler.py", "sample_subgraphs", "L128"),
+        ("torchrec/sparse/jagged_tensor.py", "_maybe_compute_length_per_key", "L129"),
+        ("ultralytics/utils/ops.py", "time", "L131"),
+        ("cupy/_sorting/sort.py", "argsort", "L136"),
+    ] {
+        assert_eq!(at(file, function, None), Some(id), "{file} {function}");
+    }
+    let encode = ("sentence_transformers/SentenceTransformer.py", "encode");
+    assert_eq!(at(encode.0, encode.1, None), None);
+    assert_eq!(at(encode.0, encode.1, Some("embeddings = embeddings.cpu()")), Some("L125"));
+    let attention = "transformer_engine/pytorch/attention/dot_product_attention/dot_product_attention.py";
+    let longest = "max_seqlen_q = int((seqlens_q.max().item() + 63) // 64 * 64)";
+    assert_eq!(at(attention, "forward", Some(longest)), Some("L130"));
+    let dense = ("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch");
+    assert_eq!(at(dense.0, dense.1, Some("max_num_nodes = int(num_nodes.max())")), Some("L126"));
+    assert_eq!(at(dense.0, dense.1, Some("batch_size = int(batch.max()) + 1")), Some("L56"));
+}
+
+/// The advice that maintainers gave where the catalogue said otherwise.
+#[test]
+fn entries_say_what_maintainers_did() {
+    let says = |id: &str| {
+        let p = by_id(id).expect("an entry");
+        format!("{} {} {} {}", p.fix.title, p.fix.caveat, p.versions, p.fix.alternatives.join(" "))
+    };
+    for (id, part) in [
+        ("F03", "torch.cuda.Event(blocking=True)"),
+        ("D05", "torch.cuda.Event(blocking=True)"),
+        ("F01", "breaks no graph that another thread captures"),
+        ("K05", "holds up launches of other threads"),
+        ("K09", "enqueueV3 on a stream of one's own"),
+        ("E16", "before PyTorch 2.6"),
+        ("N04", "E16"),
+        ("A03", "`is not None`"),
+        ("A01", "gather once where it is logged"),
+        ("A48", "count the optimizer's calls"),
+        ("B35", "read the counts once a layer"),
+        ("L18", "grid_thw"),
+        ("L39", "read it at the log line"),
+        ("L57", "gather them once in log()"),
+    ] {
+        assert!(says(id).contains(part), "{id}: {}", says(id));
+    }
+}
+
 /// That each id has one entry, the build checks.
 #[test]
 fn ids_of_a_letter_have_no_gaps() {

@@ -5,11 +5,12 @@
 //! How fine a unit is depends on what both captures can tell.
 
 use super::snapshot::{Snapshot, ranks};
+use crate::catalogue;
 use crate::cost::statistics::QUARTILES_APART;
 use crate::model::diff::Granularity;
 use crate::model::{Frame, Site};
 use crate::rules;
-use crate::vocabulary::{Attribution, Direction, DriverApi, Kind, Per, Sample, ThreadRole, index};
+use crate::vocabulary::{Attribution, Direction, DriverApi, Kind, PatternId, Per, Sample, ThreadRole, index};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -99,6 +100,22 @@ index! {
     UnitIx
 }
 
+/// The library code that a site waits in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Library<'a> {
+    /// An entry of the catalogue: its lines have one fix, and move with the version of the library.
+    Known(PatternId),
+    At(&'a Frame),
+}
+
+impl<'a> Library<'a> {
+    pub fn of(site: &'a Site) -> Option<Self> {
+        let frame = site.library_frame.as_ref()?;
+        let known = site.pattern.filter(|&pattern| catalogue::entry(pattern).library().is_some());
+        Some(known.map_or(Self::At(frame), Self::Known))
+    }
+}
+
 /// What the sites of a unit share: the call, whose thread waits, and where.
 pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, Place<'a>);
 
@@ -106,9 +123,24 @@ pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, Place<'a>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place<'a> {
     Anywhere(Option<Direction>),
-    Line { kind: KindGroup, operation: Option<String>, once: bool, at: &'a Frame, library: Option<&'a Frame> },
-    Function { file: &'a str, function: &'a str, copy: Option<Direction> },
-    Unframed { kind: KindGroup, native: &'a [String], nvtx: &'a [String], copy: Option<Direction> },
+    Line {
+        kind: KindGroup,
+        operation: Option<String>,
+        once: bool,
+        at: &'a Frame,
+        library: Option<Library<'a>>,
+    },
+    Function {
+        file: &'a str,
+        function: &'a str,
+        copy: Option<Direction>,
+    },
+    Unframed {
+        kind: KindGroup,
+        native: &'a [String],
+        nvtx: &'a [String],
+        copy: Option<Direction>,
+    },
 }
 
 /// The units of a side, those with most waits first; of equals, by what they are.
@@ -131,7 +163,8 @@ pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
         (Granularity::Call, _) => Place::Anywhere(copy),
         (Granularity::Line, Some(at)) => {
             // What is paid once is compared by the run.
-            let (operation, library) = (site.native_method(), site.library_frame.as_ref());
+            let library = Library::of(site);
+            let operation = site.native_method().filter(|_| !matches!(library, Some(Library::Known(_))));
             Place::Line { kind, operation, once: site.once, at, library }
         }
         // Which verdict a sampled site has depends on its line.

@@ -80,6 +80,8 @@ impl Sites {
             column("unread", rows().map(unread)),
             column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
             column("export", rows().map(|s| s.process.profile.index() as i64)),
+            column("saves_per_iteration_ns", rows().map(|s| whole(s.saves().1))),
+            column("saves_at_most", rows().map(|s| s.saves_ns() > 0 && s.promise().is_none())),
         ];
         Ok(Self(DataFrame::new(sites.len(), COLUMNS.iter().map(of).chain(more).collect())?))
     }

@@ -20,7 +20,7 @@ mod warning;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use crate::vocabulary::{Backtraces, PatternId, ProfileIx};
+use crate::vocabulary::{ApiFamily, Backtraces, PatternId, ProfileIx};
 use ranks::Ranks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -177,6 +177,30 @@ pub struct ProfileInfo {
     pub slowed: bool,
     /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
     pub launch_ns: Option<i64>,
+    /// Host time that goes into memory and code, neither of which is a wait: a row each family of calls.
+    #[serde(default)]
+    pub host_calls: Vec<HostCalls>,
+}
+
+/// Calls of one family on the thread where they take longest: of several threads times may overlap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCalls {
+    /// What they do.
+    pub family: ApiFamily,
+    /// The function that takes most of the time.
+    pub api: String,
+    /// The process that calls.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// How many calls, without those inside another of them.
+    pub calls: u64,
+    /// Host time inside them, without waits.
+    pub ns: i64,
+    /// The part of it at start-up: before the loop or in its first iterations; without a loop, before the process' first kernel.
+    pub start_up_ns: i64,
+    /// The part of it in the process' first CUDA call, which creates the context too.
+    pub first_call_ns: i64,
 }
 
 /// A process as a rank of NCCL's largest communicator in it.
@@ -257,12 +281,17 @@ impl Process {
 /// Turns of the program's loop.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
+    /// Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take longest, since the
+    /// others wait for it.
+    #[serde(default)]
+    #[schemars(with = "usize")]
+    pub profile: ProfileIx,
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,
     /// Where no ranges mark them: of the launches, copies and waits between first and last, the share that each has.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// How many, over all exports.
+    /// How many.
     pub count: u64,
     /// How many before the first of them are left out as start-up.
     #[serde(default)]

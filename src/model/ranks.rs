@@ -19,7 +19,7 @@ words! {
 /// The ranks of a program, over all exports given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
-    /// What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run".
+    /// What amounts are of: one "iteration" of each rank on average, where all have a loop, else its "run".
     pub per: Per,
     /// Ascending.
     pub list: Vec<Rank>,
@@ -37,6 +37,26 @@ pub struct Ranks {
     pub alone: u64,
     /// Ranks that others waited for, what costs them most first.
     pub late: Vec<Late>,
+}
+
+/// What to do about a wait that is for a rank which comes late to collectives.
+pub fn find_the_late(late: &str) -> String {
+    format!("nothing to do here: find what makes {late} late")
+}
+
+impl Ranks {
+    /// How long an iteration takes, or without a loop the run, on the rank where that is longest.
+    pub fn length_ns(&self) -> i64 {
+        let iterations =
+            self.list.iter().filter(|_| self.per == Per::Iteration).filter_map(|rank| rank.iteration_ns);
+        iterations.max().or_else(|| self.list.iter().map(|rank| rank.span_ns).max()).unwrap_or(0)
+    }
+
+    /// The rank that others wait for most, where it makes an iteration longer by a hundredth or more: the answer, before any
+    /// saving.
+    pub fn latest(&self) -> Option<&Late> {
+        self.late.first().filter(|late| late.delay_ns().0 >= self.length_ns() / 100)
+    }
 }
 
 /// A process of a program that runs in many.
@@ -91,6 +111,15 @@ pub struct RankSite {
     pub fix: Option<String>,
     /// Whether it waits once per process on every rank that has it.
     pub once: bool,
+    /// What its times are of: one iteration of each rank, where it waits in iterations, else the run.
+    #[serde(default)]
+    pub per: Per,
+    /// Whether some rank's saving is only known to be no more than that.
+    #[serde(default)]
+    pub saves_at_most: bool,
+    /// The rank that most of its waiting is for, which comes late to collectives: no change of this site saves that.
+    #[serde(default)]
+    pub late_rank: Option<u32>,
     /// Ranks that have it.
     pub ranks: u64,
     /// Waits of the run.
@@ -165,8 +194,14 @@ pub struct Late {
     pub late_max_ns: i64,
     /// All of it.
     pub late_ns: i64,
-    /// Time that the kernels of all other ranks stood until it came.
+    /// Time that the kernels of all other ranks stood until it came: a sum over them.
     pub cost_ns: i64,
+    /// What that makes an iteration longer: `late_ns` of one, without start-up. `None` where not all ranks have a loop.
+    #[serde(default)]
+    pub per_iteration_ns: Option<i64>,
+    /// The part of it in the late rank's own waits.
+    #[serde(default)]
+    pub waiting_per_iteration_ns: Option<i64>,
     /// What it did while the others stood, of `late_ns`.
     pub spent: Spent,
     /// The wait that it came from; `None` where none ended within the time by which it was late.
@@ -174,9 +209,11 @@ pub struct Late {
 }
 
 impl Late {
-    /// Its cost in each of so many iterations.
-    pub fn cost_each_ns(&self, iterations: u64) -> i64 {
-        self.cost_ns / i64::try_from(iterations.max(1)).unwrap_or(i64::MAX)
+    /// What it makes an iteration longer, or without a loop the run, and the part of it in its own waits.
+    pub fn delay_ns(&self) -> (i64, i64) {
+        self.per_iteration_ns
+            .zip(self.waiting_per_iteration_ns)
+            .unwrap_or((self.late_ns, self.spent.waiting_ns))
     }
 
     /// Whether it was its GPU that came late for most of the delay, not its host.

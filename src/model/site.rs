@@ -201,7 +201,7 @@ impl Site {
 
     /// All frames that are known of it.
     pub fn all_frames(&self) -> impl Iterator<Item = &Frame> {
-        let callers = self.call_paths.iter().flat_map(|path| &path.callers);
+        let callers = self.call_paths.iter().flat_map(|path| path.library.iter().chain(&path.callers));
         self.frames.iter().chain(&self.user_frame).chain(callers)
     }
 
@@ -250,6 +250,9 @@ impl Site {
 pub struct CallPath {
     /// The user's frames around the line's, nearest first.
     pub callers: Vec<Frame>,
+    /// The library's frames between `library_frame` and `user_frame`, nearest to the wait first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub library: Vec<Frame>,
     /// Waits that came by it.
     pub waits: u64,
     /// Host time inside them.

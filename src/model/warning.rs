@@ -128,6 +128,12 @@ codes! {
         => "Record an event behind the copy and wait for it before the next write, or use two buffers in turn.",
     EarlyRead = "early-read": "A copy to the host was read with nothing that waits for it: the values may be those from before"
         => "Record an event behind the copy and wait for it (`event.synchronize()`) before the read.",
+    HostAllocation = "host-allocation": "A tenth of the run or more goes into allocating pinned memory of the host"
+        => "Allocate pinned buffers once and reuse them.",
+    DeviceAllocation = "device-allocation": "A tenth of the run or more goes into allocating memory of the device"
+        => "Keep memory in a pool: PyTorch's caching allocator without `empty_cache()`, `cudaMallocAsync` elsewhere.",
+    ModuleLoading = "module-loading": "A tenth of the run or more goes into loading code of kernels"
+        => "Run each kernel once before the part that counts; `CUDA_MODULE_LOADING=LAZY` loads only kernels that run.",
     // prices
     SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only"
         => "Read savings as bounds; `sync-report replay` measures them.",
@@ -219,7 +225,7 @@ impl Code {
         matches!(self, SamplingOnly | PythonWithoutCudabacktrace | NoPythonBacktraces | PythonPayloadMissing)
     }
 
-    /// Whether it limits only what fixes would save, which no gate asks for.
+    /// Whether it says only what fixes would save or what takes time beside waits, which no gate asks for.
     pub const fn is_of_savings(self) -> bool {
         matches!(
             self,
@@ -229,6 +235,9 @@ impl Code {
                 | Self::PricesPartlyBounds
                 | Self::BandwidthAssumed
                 | Self::CollectivesAsRecorded
+                | Self::HostAllocation
+                | Self::DeviceAllocation
+                | Self::ModuleLoading
         )
     }
 }

@@ -8,6 +8,7 @@ use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::getters::nine_of_ten;
+use crate::profile::host_calls::HostCall;
 use crate::profile::ids::{CallId, ExportId, GlobalTid, NameIx, ThreadIx, TwinIx};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
@@ -70,6 +71,8 @@ pub struct Calls {
     pub copies: u64,
     /// What nine of ten calls do not exceed that take as good as no time but the tracer's, in ns.
     pub getter: Option<i64>,
+    /// Calls that allocate or load, in no order.
+    pub host_calls: Vec<HostCall>,
 }
 
 /// Calls that returned an error.
@@ -151,6 +154,7 @@ struct Counts {
     chains: Tally<i64, u64>,
     /// Getters by their length in ns.
     getters: Tally<i64, u64>,
+    host_calls: Vec<HostCall>,
     open: u64,
     out_of_range: u64,
     failed: Failures,
@@ -290,7 +294,8 @@ impl Calls {
     /// The calls that were read, with the names of their functions.
     pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let Rows { mut calls, callers, counts, kept, mut twins, mut by_thread } = rows;
-        let Counts { spans, names, chains, getters, .. } = counts;
+        let Counts { spans, names, chains, getters, host_calls, .. } = counts;
+        calls.host_calls = host_calls;
         (calls.open, calls.out_of_range, calls.failed) = (counts.open, counts.out_of_range, counts.failed);
         calls.getter = nine_of_ten(&getters);
         calls.names = kept.keys().map(|&id| ApiName { id, base: "".into() }).collect();
@@ -438,6 +443,8 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
             if names.getters.contains(&name) {
                 counts.getters.add(end - start, 1);
             }
+            let of = |&family| HostCall { tid: raw.tid, start, end, name, family };
+            counts.host_calls.extend(names.families.get(&name).map(of).filter(HostCall::counts));
             let failed = row.int(7).filter(|code| waits && !HARMLESS.contains(code));
             if let Some(code) = failed {
                 counts.failed.add(Failures { calls: 1, first: Some((start, name, code)) });
@@ -459,6 +466,7 @@ impl Counts {
         self.names.join(&part.names);
         self.chains.join(&part.chains);
         self.getters.join(&part.getters);
+        self.host_calls.extend_from_slice(&part.host_calls);
         self.open += part.open;
         self.out_of_range += part.out_of_range;
         self.failed.add(part.failed);

@@ -13,6 +13,7 @@ pub mod elsewhere;
 pub mod footer;
 mod getters;
 pub mod header;
+pub mod host_calls;
 pub mod ids;
 pub mod issued;
 pub mod lacks;

@@ -123,6 +123,17 @@ impl Syncs {
         self.events.iter().filter(move |record| asked.contains(&(record.pid, record.event)))
     }
 
+    /// All records of events, each with whether a host or stream waits for its event or asks about it.
+    pub fn used(&self) -> impl Iterator<Item = (&EventRow, bool)> {
+        let used: FxHashSet<_> = self.rows.iter().map(|row| (row.pid, row.event)).collect();
+        self.events.iter().map(move |record| (record, used.contains(&(record.pid, record.event))))
+    }
+
+    /// Whether rows name the events that hosts, or else streams, wait for.
+    pub fn names_events(&self, of_streams: bool) -> bool {
+        self.rows.iter().any(|row| !row.event.is_none() && row.is_of_stream() == of_streams)
+    }
+
     /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a
     /// stream and an event.
     pub fn stream_waits(&self) -> impl Iterator<Item = (&SyncRow, &EventRow)> {

@@ -3,14 +3,16 @@
 use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::getters::GETTER;
+use crate::profile::host_calls;
 use crate::profile::strings::{Test, base_name, ids_of};
+use crate::vocabulary::ApiFamily;
 use memchr::memmem;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is wanted of an export.
 pub struct Wanted<'a> {
-    /// Whether a call of this name (suffix gone) may block the host.
+    /// Whether a call of this name (suffix gone) may block the host, or tells what the next one does.
     pub may_wait: fn(&str) -> bool,
     /// The part of a range's text that its repetitions share.
     pub name: fn(&str) -> String,
@@ -37,6 +39,8 @@ pub struct Names {
     pub waiting: FxHashSet<i64>,
     /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
+    /// Calls that allocate or load, by what they do.
+    pub families: FxHashMap<i64, ApiFamily>,
     /// Names by which the host may see what kernels write without a copy.
     pub sharing: FxHashSet<i64>,
     /// Whether any string names PyTorch: its libraries, its files, its C++ functions.
@@ -61,11 +65,16 @@ impl Names {
         let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
         let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
         let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares, &of_pytorch];
+        let family = |family| move |text: &[u8]| api(text).and_then(host_calls::family) == Some(family);
+        let families: Vec<_> = ApiFamily::ALL.iter().map(|&of| family(of)).collect();
+        tests.extend(families.iter().map(|family| family as Test));
         tests.extend(ranges.iter().map(|range| range as Test));
         let mut ids = ids_of(db, &tests)?.into_iter();
         let mut next = || ids.next().unwrap_or_default();
         let (waiting, getters, sharing, pytorch) = (next(), next(), next(), !next().is_empty());
-        Ok(Self { waiting, getters, sharing, pytorch, ranges: ids.collect() })
+        let family = |&family| next().into_iter().map(move |id| (id, family));
+        let families = ApiFamily::ALL.iter().flat_map(family).collect();
+        Ok(Self { waiting, getters, families, sharing, pytorch, ranges: ids.collect() })
     }
 }
 

@@ -19,6 +19,7 @@ use super::numbers::{Party, PartyIx};
 use crate::model::ranks::{Late, LateWait, Spent};
 use crate::model::{Code, Warning};
 use crate::text;
+use crate::vocabulary::Per;
 use crate::waits::collectives::{END_APART_NS, Meeting, meetings};
 use std::collections::BTreeMap;
 use typed_index_collections::TiSlice;
@@ -28,6 +29,10 @@ const LISTED: usize = 20;
 
 /// Those that cost less than this part of the first are noise beside it.
 const LEAST_PART: i64 = 50;
+
+/// Of so many times in a row the first may be start-up, where one is so many times as long as any later one: as of iterations.
+const WARM_UP: usize = 10;
+const START_UP: i64 = 4;
 
 /// What was found.
 #[derive(Default)]
@@ -45,14 +50,15 @@ pub struct Found {
 /// One rank late at one kind of collective, while it is added up.
 #[derive(Default)]
 struct Sum {
-    late: Vec<i64>,
+    /// In the order of time: how late, and the part of it in a wait.
+    late: Vec<(i64, i64)>,
     cost: i64,
     spent: Spent,
     waits: BTreeMap<u32, u64>,
 }
 
 /// Over all kinds of collectives.
-pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
+pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>, per: Per) -> Found {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
     let unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
@@ -82,10 +88,11 @@ pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
                 sums.entry(*last).or_default().add(&by_rank[*last][at[*last]], late, cost);
             }
         }
-        let late = |(rank, sum): (usize, Sum)| Late {
-            rank: parties[among[rank]].listed.rank,
-            among: among.len() as u64,
-            ..sum.at(group, met.len(), &aligned.keys)
+        let late = |(rank, sum): (usize, Sum)| {
+            let party = &parties[among[rank]];
+            let iterations = (per == Per::Iteration).then_some(party.profile.iterations);
+            let (rank, among) = (party.listed.rank, among.len() as u64);
+            Late { rank, among, ..sum.at(group, met.len(), &aligned.keys, iterations) }
         };
         found.late.extend(sums.into_iter().map(late));
     }
@@ -99,19 +106,33 @@ pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>) -> Found {
 impl Sum {
     fn add(&mut self, kernel: &Kernel, late: i64, cost: i64) {
         let (to, from) = (kernel.span.0, kernel.span.0.saturating_sub(late));
-        self.late.push(late);
         self.cost = self.cost.saturating_add(cost);
         let launched = kernel.launched.map_or(from, |launched| launched.clamp(from, to));
         let wait = kernel.wait.filter(|&(_, _, end)| end > from && end <= launched);
         let (began, ended) = wait.map_or((from, from), |(_, start, end)| (start.max(from), end));
         let (waiting, spent) = (ended - began, &mut self.spent);
+        self.late.push((late, waiting));
         spent.gpu_ns = spent.gpu_ns.saturating_add(to - launched);
         spent.waiting_ns = spent.waiting_ns.saturating_add(waiting);
         spent.host_ns = spent.host_ns.saturating_add(launched - from - waiting);
         wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
     }
 
-    fn at(mut self, group: &Group, of: usize, keys: &[String]) -> Late {
+    /// What an iteration comes to of a part of each time, without start-up.
+    fn each(&self, part: fn(&(i64, i64)) -> i64, iterations: u64) -> i64 {
+        let (first, later) = self.late.split_at(self.late.len() / WARM_UP);
+        let longest = later.iter().map(|late| late.0).max().unwrap_or(0);
+        let start_up = first.iter().rposition(|late| late.0 > longest.saturating_mul(START_UP));
+        let settled = &self.late[start_up.map_or(0, |last| last + 1)..];
+        let sum = settled.iter().map(part).fold(0, i64::saturating_add);
+        let mean = sum / settled.len().max(1) as i64;
+        mean.saturating_mul(self.late.len() as i64) / iterations.max(1) as i64
+    }
+
+    fn at(mut self, group: &Group, of: usize, keys: &[String], iterations: Option<u64>) -> Late {
+        let [per_iteration_ns, waiting_per_iteration_ns] =
+            [|late: &(i64, i64)| late.0, |late: &(i64, i64)| late.1]
+                .map(|part| Some(self.each(part, iterations?)));
         self.late.sort_unstable();
         let most = self.waits.into_iter().max_by_key(|&(key, times)| (times, std::cmp::Reverse(key)));
         let wait = most.and_then(|(key, times)| {
@@ -125,10 +146,12 @@ impl Sum {
             among: 0,
             times: self.late.len() as u64,
             of: of as u64,
-            late_p50_ns: self.late[self.late.len() / 2],
-            late_max_ns: self.late.last().copied().unwrap_or_default(),
-            late_ns: self.late.iter().fold(0, |sum, ns| sum.saturating_add(*ns)),
+            late_p50_ns: self.late[self.late.len() / 2].0,
+            late_max_ns: self.late.last().copied().unwrap_or_default().0,
+            late_ns: self.late.iter().fold(0, |sum, late| sum.saturating_add(late.0)),
             cost_ns: self.cost,
+            per_iteration_ns,
+            waiting_per_iteration_ns,
             spent: self.spent,
             wait,
         }

@@ -15,9 +15,9 @@ pub mod numbers;
 mod sites;
 pub mod tables;
 
-use crate::model::ranks::{Rank, Ranks};
+use crate::model::ranks::{Rank, RankSite, Ranks, find_the_late};
 use crate::model::{Report, SCHEMA_VERSION, Totals, Warning};
-use crate::vocabulary::Per;
+use crate::vocabulary::{Class, Kind, Per};
 use anyhow::Result;
 use numbers::Party;
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     let per = if parties.iter().all(|p| p.profile.iterations > 0) { Per::Iteration } else { Per::Run };
     let sites = sites::over(tables, &parties, per)?;
     let aligned = clocks::align(tables.collectives(&parties)?, TiSlice::from_ref(&parties));
-    let mut found = late::find(&aligned, TiSlice::from_ref(&parties));
+    let mut found = late::find(&aligned, TiSlice::from_ref(&parties), per);
     for wait in found.late.iter_mut().filter_map(|late| late.wait.as_mut()) {
         if let Some(site) = sites.iter().find(|site| site.key == wait.key) {
             (wait.id, wait.place) = (Some(site.id.clone()), site.place.clone());
@@ -51,7 +51,7 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     // A number far beyond all others is no count of ranks.
     let missing: Vec<u32> = (first..last).take(list.len() * 4).filter(known).collect();
     warnings.extend(numbers::missing(&missing));
-    let ranks = Ranks {
+    let mut ranks = Ranks {
         per,
         missing,
         sites_omitted: 0,
@@ -62,7 +62,20 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
         late: found.late,
         list,
     };
+    behind_the_latest(&mut ranks);
     Ok((Some(ranks), warnings))
+}
+
+/// Marks the needed waits of other ranks that are half or more for the rank that comes late.
+fn behind_the_latest(ranks: &mut Ranks) {
+    let Some((rank, (delay, _))) = ranks.latest().map(|late| (late.rank, late.delay_ns())) else { return };
+    let behind = |site: &&mut RankSite| {
+        let waits = site.class == Class::True && site.kind == Kind::Barrier && site.per == ranks.per;
+        waits && site.blocked_ns.max_rank != rank && delay >= site.blocked_ns.max / 2
+    };
+    for site in ranks.sites.iter_mut().filter(behind) {
+        (site.late_rank, site.fix) = (Some(rank), Some(find_the_late(&format!("rank {rank}"))));
+    }
 }
 
 /// The report of ranks that were written to folders.

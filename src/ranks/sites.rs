@@ -31,9 +31,9 @@ const LEAST_NS: i64 = 10_000;
 const AMOUNTS: [(&str, bool); 4] =
     [("waits", false), ("blocked_ns", true), ("drain_ns", true), ("saves_ns", true)];
 
-/// All of them, those that block a rank longest first.
+/// All of them: what waits in iterations first, what saves that much for sure before what saves that much at most.
 pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
-    let rows = amounts(tables.sites(parties)?, parties, per);
+    let rows = amounts(tables.sites(parties)?, parties, per)?;
     let n = parties.len() as i64;
     let mut figures: Vec<Expr> = Vec::new();
     for (name, _) in AMOUNTS {
@@ -49,10 +49,14 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
     figures.push(col("blocked_p99_ns").max());
     figures.push(col("class").n_unique().cast(DataType::Int64).alias("classes"));
     figures.push(col("once").min().cast(DataType::Int64).alias("once"));
+    figures.push(col("repeats").max().cast(DataType::Int64));
+    figures.push(col("saves_at_most").max().cast(DataType::Int64));
     figures.push(len().cast(DataType::Int64).alias("ranks"));
-    let by = SortMultipleOptions::default().with_order_descending_multi([false, true, true, false]);
+    let by = ["once", "repeats", "saves_at_most", "saves_ns max", "blocked_ns max", "key"];
+    let order = [false, true, false, true, true, false];
     let found = rows.clone().group_by([col("key")]).agg(figures);
-    let found = found.sort(["once", "saves_ns max", "blocked_ns max", "key"], by).collect()?;
+    let found =
+        found.sort(by, SortMultipleOptions::default().with_order_descending_multi(order)).collect()?;
     let mut sites = read(&found)?;
     by_rank(&rows.collect()?, parties, &mut sites)?;
     Ok(sites)
@@ -63,14 +67,20 @@ fn order() -> SortMultipleOptions {
     SortMultipleOptions::default().with_order_descending_multi([true, false])
 }
 
-/// Rows with their rank, and times of one iteration each where that is asked for.
-fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> LazyFrame {
+/// Rows with their rank and whether the site waits in iterations of any rank; then times are those of one iteration, as the report
+/// of that rank alone has them. Of a process whose loop is not known they are those of the run by its export's iterations.
+fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> PolarsResult<LazyFrame> {
     let of = |values: Vec<i64>| lit(Series::new("of".into(), values)).gather(col("party"), false);
     let rank = of(parties.iter().map(|p| i64::from(p.listed.rank)).collect());
     let turns = of(parties.iter().map(|p| p.profile.iterations.max(1) as i64).collect());
-    let times = AMOUNTS.iter().filter(|(_, time)| *time && per == Per::Iteration).map(|(name, _)| *name);
-    let times: Vec<Expr> = times.map(|name| (col(name) / turns.clone()).alias(name)).collect();
-    rows.with_column(rank.alias("rank")).with_columns(times)
+    let inside = col("per_iteration").gt(lit(0.0)).fill_null(col("once").not());
+    let repeats = inside.max().over([col("key")])?.and(lit(per == Per::Iteration));
+    let each = |name: &str| {
+        let one = col(name.replace("_ns", "_per_iteration_ns")).fill_null(col(name) / turns.clone());
+        when(col("repeats")).then(one).otherwise(col(name)).alias(name)
+    };
+    let times: Vec<Expr> = AMOUNTS.iter().filter(|(_, time)| *time).map(|(name, _)| each(name)).collect();
+    Ok(rows.with_columns([rank.alias("rank"), repeats.alias("repeats")]).with_columns(times))
 }
 
 /// The quantile of all ranks by [`nearest_rank`], those that have no row with 0 in front.
@@ -102,6 +112,7 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
     let [waits, blocked, drain, saves] = AMOUNTS.map(|(name, _)| spread(name));
     let (waits, blocked, drain, saves) = (waits?, blocked?, drain?, saves?);
     let (classes, once, ranks) = (whole("classes")?, whole("once")?, whole("ranks")?);
+    let (repeats, at_most) = (whole("repeats")?, whole("saves_at_most")?);
     let (confidence, p99) = (found.column("confidence")?.f64()?, whole("blocked_p99_ns")?);
     let fix: Vec<Option<String>> =
         found.column("fix_title")?.str()?.iter().map(|fix| fix.map(str::to_owned)).collect();
@@ -121,6 +132,9 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
             api: api[i].clone(),
             fix: fix[i].clone(),
             once: once[i] > 0,
+            per: if repeats[i] > 0 { Per::Iteration } else { Per::Run },
+            saves_at_most: at_most[i] > 0,
+            late_rank: None,
             ranks: ranks[i].unsigned_abs(),
             waits: waits[i],
             blocked_ns: blocked[i],

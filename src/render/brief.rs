@@ -3,7 +3,8 @@
 //! It takes less than [`LIMIT`] bytes whatever the capture holds: texts are cut, a list ends where the next entry would
 //! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
 
-use super::{json, saving};
+use super::saving::Finding;
+use super::{answer, json};
 use crate::model::{Fix, Frame, Iterations, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind, PatternId};
 use schemars::JsonSchema;
@@ -27,7 +28,7 @@ pub struct Brief {
     pub schema_version: u32,
     /// What wrote it.
     pub tool: Tool,
-    /// What it comes to, in a sentence: the saving with its range, or what is needed to tell it.
+    /// What it comes to, in a sentence: the rank that comes late, else the saving with its range.
     pub finding: Option<String>,
     /// The first exports, as they were given.
     pub profiles: Vec<String>,
@@ -115,7 +116,7 @@ pub fn in_brief(report: &Report) -> Brief {
     let mut brief = Brief {
         schema_version: report.schema_version,
         tool: report.tool.clone(),
-        finding: saving::finding(&report.totals).and_then(|found| whole(&(found.lead + &found.rest))),
+        finding: answer::finding(report).and_then(finding),
         profiles: report.profiles.iter().take(PROFILES).map(|profile| end(&profile.path)).collect(),
         profiles_omitted: report.profiles.len().saturating_sub(PROFILES),
         totals: report.totals.clone(),
@@ -137,6 +138,12 @@ pub fn in_brief(report: &Report) -> Brief {
         brief.sites_omitted -= 1;
     }
     brief
+}
+
+/// The late rank, else the saving.
+fn finding(found: Finding) -> Option<String> {
+    let saved = || whole(&(found.lead + &found.rest));
+    found.late.and_then(|words| whole(&words.join(" "))).or_else(saved)
 }
 
 /// Bytes as printed.

@@ -140,6 +140,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.field("sources", p.confirmed_by());
     page.gap();
     page.field("fix", p.fix.title);
+    page.field("for users", p.fix.installed);
     if p.fix.strategy != Strategy::Leave {
         page.field("strategy", p.fix.strategy.as_str());
     }
@@ -153,6 +154,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
     }
     page.items("or", p.fix.alternatives);
     page.field("mind", p.fix.caveat);
+    page.items("but", &p.elsewhere().collect::<Vec<_>>());
     if let Some(run) = catalogue::run_of(p.id) {
         page.gap();
         page.field("pair", &outcome(run));

@@ -1,8 +1,8 @@
 //! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
 
 use super::markdown_text::{self as md, Limited};
-use super::saving;
 use super::view::{SiteView, Views};
+use super::{answer, saving};
 use super::{phrase, ranks};
 use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
@@ -34,7 +34,7 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
     let sets = report.together.iter().map(saving::together);
-    saving::of_all(&report.totals).into_iter().chain(sets).for_each(|words| text.sentence(&words));
+    answer::of_all(report).into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
     let listed =
         |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));
@@ -80,7 +80,7 @@ fn head(report: &Report) -> String {
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
         let (length, waits) = (phrase::iteration_length(i), phrase::waits(i.waits_per_iteration));
-        let of = md::plain(&phrase::looping(report));
+        let of = md::plain(&phrase::looping(report, i));
         out += &format!("- {count}{of}, {length}, {waits} each\n");
     }
     out + "\n"
@@ -103,7 +103,8 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
         md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])
     };
     let left = text.table(&TITLES, over.sites.iter().map(row));
-    ranks::late(over).into_iter().chain(ranks::signs(over)).for_each(|words| text.sentence(&words));
+    let late = ranks::late(over).skip(usize::from(over.latest().is_some())).map(|words| words.join(" "));
+    late.chain(ranks::signs(over)).for_each(|words| text.sentence(&words));
     left
 }
 

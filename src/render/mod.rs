@@ -3,6 +3,7 @@
 //! A format is one line in one of the lists here: the command line takes from it what can be typed, what the analysis has
 //! to find, and how many sites are listed.
 
+pub mod answer;
 mod awaited;
 pub mod bench;
 pub mod brief;

@@ -13,7 +13,7 @@ impl<'a> FileNames<'a> {
     /// Names for the files that the sites' location column can show.
     pub(crate) fn of(report: &'a Report) -> Self {
         let frames = report.sites.iter().flat_map(|site| {
-            let callers = site.call_paths.iter().flat_map(|path| &path.callers);
+            let callers = site.call_paths.iter().flat_map(|path| path.library.iter().chain(&path.callers));
             let all = site.location().into_iter().chain(&site.library_frame).chain(site.forward());
             all.chain(&site.caller).chain(callers)
         });
@@ -143,20 +143,25 @@ pub(crate) fn call_paths(site: &Site, files: &FileNames<'_>) -> (Vec<(String, St
     /// A recursive program has thousands.
     const MOST: usize = 20;
     let paths = &site.call_paths;
-    let like_first = |path: &CallPath| {
-        let pairs = path.callers.iter().rev().zip(paths[0].callers.iter().rev());
-        pairs.take_while(|(own, first)| own == first).count()
+    let ways = paths.iter().map(|path| path.library.iter().chain(&path.callers).collect::<Vec<_>>());
+    let ways: Vec<_> = ways.collect();
+    let alike = |way: &Vec<&Frame>| {
+        let outer = way.iter().rev().zip(ways[0].iter().rev()).take_while(|(own, first)| own == first);
+        let inner = way.iter().zip(&ways[0]).take_while(|(own, first)| own == first && !own.user);
+        (outer.count(), inner.count())
     };
-    let shared = paths.iter().map(like_first).min().unwrap_or(0);
-    let words = |path: &CallPath| {
-        let own = &path.callers[..path.callers.len() - shared];
+    let outer = ways.iter().map(|way| alike(way).0).min().unwrap_or(0);
+    let inner = ways.iter().map(|way| alike(way).1).min().unwrap_or(0);
+    let words = |(path, way): (&CallPath, &Vec<&Frame>)| {
+        let end = (way.len() - outer).max(1);
+        let own = way.iter().take(end).skip(inner.min(end - 1));
         let frame =
             |f: &Frame| format!("{} {}", at_line(&files.get(&f.file), f.line), escape_terminal(&f.function));
-        let place = own.iter().map(frame).collect::<Vec<_>>().join(", from ");
+        let place = own.map(|f| frame(f)).collect::<Vec<_>>().join(", from ");
         let place = if place.is_empty() { "not called by your code".to_owned() } else { place };
         (place, format!("{}, {}", text::counted(path.waits, "wait"), text::duration(path.blocked_ns)))
     };
-    (paths.iter().take(MOST).map(words).collect(), paths.len().saturating_sub(MOST))
+    (paths.iter().zip(&ways).take(MOST).map(words).collect(), paths.len().saturating_sub(MOST))
 }
 
 /// `file:line`, without the line where none is known.
@@ -260,10 +265,10 @@ pub(crate) fn iteration_length(iterations: &Iterations) -> String {
 }
 
 /// " in rank_0.sqlite", of which the report's iterations are, where other exports have a loop of their own.
-pub(crate) fn looping(report: &Report) -> String {
-    let mut looping = report.profiles.iter().filter(|profile| profile.iterations > 0);
-    let (first, more) = (looping.next(), looping.next().is_some());
-    let name = first.filter(|_| more).map(|profile| escape_terminal(text::path_end(&profile.path, 1)));
+pub(crate) fn looping(report: &Report, iterations: &Iterations) -> String {
+    let several = report.profiles.iter().filter(|profile| profile.iterations > 0).count() > 1;
+    let own = report.profiles.get(iterations.profile.index()).filter(|_| several);
+    let name = own.map(|profile| escape_terminal(text::path_end(&profile.path, 1)));
     name.map_or_else(String::new, |name| format!(" in {name}"))
 }
 

@@ -34,47 +34,44 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
     lines
 }
 
-/// Who comes late, a sentence each.
-pub(crate) fn late(ranks: &Ranks) -> Vec<String> {
-    let all = ranks.list.len() as u64;
-    let turns = ranks.list.iter().map(|rank| rank.iterations).max().filter(|_| ranks.per == Per::Iteration);
-    ranks.late.iter().map(|late| sentence(late, all, turns)).collect()
+/// Who comes late: of each the delay, and where it came from.
+pub(crate) fn late(ranks: &Ranks) -> impl Iterator<Item = [String; 2]> {
+    ranks.late.iter().map(|late| sentences(late, ranks))
 }
 
-fn sentence(late: &Late, all: u64, turns: Option<u64>) -> String {
-    let [median, most, cost] = [late.late_p50_ns, late.late_max_ns, late.cost_ns].map(text::duration);
-    let whom = match late.among.saturating_sub(1) {
-        1 => "the other rank".to_owned(),
-        others => format!("the other {} ranks together", text::count(others)),
-    };
+/// The rank that is the answer; the first of [`late`].
+pub(crate) fn latest(ranks: &Ranks) -> Option<[String; 2]> {
+    ranks.latest().map(|late| sentences(late, ranks))
+}
+
+fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
+    let (delay, waiting) = late.delay_ns();
     // The group is said where it is not all ranks.
-    let communicator = late.communicator.as_deref().filter(|_| late.among < all);
+    let communicator = late.communicator.as_deref().filter(|_| late.among < ranks.list.len() as u64);
     let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
-    let each = turns.filter(|&turns| turns > 1);
-    let each = each.map(|turns| format!(", {} per iteration", text::duration(late.cost_each_ns(turns))));
     let ([times, of], collective) = ([late.times, late.of].map(text::count), escaped(&late.collective));
-    let (rank, group, each) = (late.rank, group.unwrap_or_default(), each.unwrap_or_default());
-    let mut words = format!(
-        "rank {rank} comes last to {times} of {of} {collective}{group}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{each}"
+    let of_what = if late.per_iteration_ns.is_some() { "an iteration" } else { "the run" };
+    let share = Some(ranks.length_ns()).filter(|&whole| delay <= whole);
+    let share = share.map(|whole| format!(", {} of it", text::share(delay, whole))).unwrap_or_default();
+    let (rank, group) = (late.rank, group.unwrap_or_default());
+    let first = format!(
+        "Rank {rank} comes last to {times} of {of} {collective}{group} and delays {of_what} by {}{share}.",
+        text::duration(delay)
     );
-    let part = |ns: i64| text::share(ns, late.late_ns);
-    if let Some(wait) = &late.wait {
+    let from = if let Some(wait) = &late.wait {
         let id = wait.id.as_deref().map(|id| format!("{} ", escaped(id))).unwrap_or_default();
         let how =
-            if wait.times == late.times { "Each time".to_owned() } else { format!("{} times", wait.times) };
-        let ([inside, after], place) =
-            ([late.spent.waiting_ns, late.spent.host_ns].map(part), escaped(&wait.place));
-        words += &format!(
-            ". {how} it had come from the wait {id}{place}: {inside} of the delay passed in it, {after} on the host after it"
-        );
+            if wait.times == late.times { "each time".to_owned() } else { format!("{} times", wait.times) };
+        let (waiting, place) = (text::duration(waiting), escaped(&wait.place));
+        format!("{waiting} of the delay pass in its own wait {id}{place}, {how}.")
     } else {
         let (why, spent) = match late.launched_in_time() {
             true => ("It had launched in time: its GPU had more to do", late.spent.gpu_ns),
             false => ("No wait made it late: its host came later", late.spent.host_ns),
         };
-        words += &format!(". {why}, {} of the delay", part(spent));
-    }
-    words + "."
+        format!("{why}, {} of the delay.", text::share(spent, late.late_ns))
+    };
+    [first, from]
 }
 
 /// Ranks on which a site stands out: "rank 17: 3.10 ms, median 400 µs".
@@ -130,7 +127,9 @@ pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "drain", "saves"];
 /// The four amounts of a site.
 pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
     let time = |over| cells(over, ranks, text::duration);
-    [cells(&site.waits, ranks, number), time(&site.blocked_ns), time(&site.drain_ns), time(&site.saves_ns)]
+    let known = |cell: &str| !site.saves_at_most || cell.is_empty() || cell.starts_with("0 ns");
+    let saves = time(&site.saves_ns).map(|cell| if known(&cell) { cell } else { format!("≤ {cell}") });
+    [cells(&site.waits, ranks, number), time(&site.blocked_ns), time(&site.drain_ns), saves]
 }
 
 /// How many sites a table leaves out.
@@ -143,9 +142,13 @@ pub(crate) fn not_shown(sites: usize) -> Option<String> {
 pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     let mut notes: Vec<String> = not_shown(ranks.sites_omitted).into_iter().collect();
     if ranks.late.iter().any(|late| late.wait.is_some()) {
-        notes.push("A late rank came from the wait named: without it, it would have launched earlier, where the work that it waited for has not to be done before.".to_owned());
+        notes.push("Without the wait named, the late rank launches earlier, unless the collective needs the work that the wait is for.".to_owned());
     }
-    let per = if ranks.per == Per::Iteration { "per iteration" } else { "of the run" };
+    let per = match ranks.per {
+        Per::Run => "of the run",
+        _ if ranks.sites.iter().all(|site| site.per == Per::Iteration) => "per iteration",
+        Per::Iteration => "per iteration, of the run where a site waits in none",
+    };
     let over = if ranks.list.len() == 2 {
         "the rank that has more, then the other; once where both have as much"
     } else {

@@ -129,6 +129,8 @@ pub fn replayed_in_words(replayed: &Replayed) -> String {
 /// What a report comes to: what fixing all false sites saves, and what of that is sure.
 #[derive(Default)]
 pub struct Finding {
+    /// The rank that comes late, which costs more than a saving here tells of one rank alone; and where it comes from.
+    pub late: Option<[String; 2]>,
     /// The figure.
     pub lead: String,
     /// Its range, and what the captured run would save.
@@ -148,7 +150,9 @@ impl Finding {
     pub fn words(self) -> (String, String) {
         let more = [self.rewriting, self.undecided, self.limit.map(str::to_owned), self.once];
         let more = more.into_iter().flatten();
-        (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
+        let rest = more.fold(self.rest, |text, words| format!("{text} {words}"));
+        let Some([late, from]) = self.late else { return (self.lead, rest) };
+        (late, format!(" {from} {}{rest}", self.lead).trim_end().to_owned())
     }
 }
 
@@ -208,7 +212,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };
-    Some(Finding { lead, rest, rewriting, undecided, limit, once })
+    Some(Finding { late: None, lead, rest, rewriting, undecided, limit, once })
 }
 
 /// What savings are of.
@@ -264,18 +268,6 @@ fn once(all: Once) -> Option<String> {
 
 fn between(low: i64, high: i64) -> String {
     format!("{} and {}", least(low), text::duration(high))
-}
-
-/// What fixing all false sites saves, with its basis: the figure, and the rest.
-pub fn in_two(totals: &Totals) -> Option<(String, String)> {
-    let (lead, rest) = finding(totals)?.words();
-    let basis = basis(totals).map(|words| format!(" {words}")).unwrap_or_default();
-    Some((lead, rest + &basis))
-}
-
-/// [`in_two`] as one text.
-pub fn of_all(totals: &Totals) -> Option<String> {
-    in_two(totals).map(|(lead, rest)| lead + &rest)
 }
 
 /// What fixing all sites of a class saves, in a column.

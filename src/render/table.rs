@@ -4,6 +4,7 @@ mod sites;
 
 pub use super::style::Style;
 
+use super::answer;
 use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
@@ -36,7 +37,9 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     let mut parts = vec![style.labelled("", &facts(report))];
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
-        let late: Vec<String> = ranks::late(over).iter().map(|words| style.hang("late  ", words)).collect();
+        // The first stands above.
+        let told = ranks::late(over).skip(usize::from(over.latest().is_some()));
+        let late: Vec<String> = told.map(|words| style.hang("late  ", &words.join(" "))).collect();
         parts.extend((!late.is_empty()).then(|| late.join("\n")));
         parts.push(style.faint(&ranks::signs(over)));
     } else if report.sites.is_empty() {
@@ -75,18 +78,18 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
         lines.push(("waits".to_owned(), waits));
     }
-    lines.extend(findings(totals));
+    lines.extend(findings(report));
     lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
     lines
 }
 
 /// The answer, in a few short lines.
-fn findings(totals: &Totals) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, rewriting, undecided, limit, once }) = saving::finding(totals) else {
-        return Vec::new();
-    };
+fn findings(report: &Report) -> Vec<(String, String)> {
+    let Some(found) = answer::finding(report) else { return Vec::new() };
+    let Finding { late, lead, rest, rewriting, undecided, limit, once } = found;
     let lines = [
-        ("saves", Some(lead + &rest)),
+        ("late", late.map(|words| words.join(" "))),
+        ("saves", Some(lead + &rest).filter(|words| !words.is_empty())),
         ("rewriting", rewriting),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
@@ -134,7 +137,7 @@ fn iterations_line(report: &Report) -> Option<String> {
     let share = iterations.confidence.map(|share| format!(", {} alike", text::confidence(share)));
     let (count, share) = (text::iterations(iterations.count, iterations.start_up), share.unwrap_or_default());
     let (source, length) = (escape_terminal(&iterations.source), phrase::iteration_length(iterations));
-    let (waits, of) = (phrase::waits(iterations.waits_per_iteration), phrase::looping(report));
+    let (waits, of) = (phrase::waits(iterations.waits_per_iteration), phrase::looping(report, iterations));
     Some(format!("{count} by {source}{share}{of}, {length}, {waits} each"))
 }
 

@@ -1,7 +1,7 @@
 //! One report from analysed exports: collected, ranked, numbered, summed.
 
 use super::results::Sites;
-use super::{edits, notes, savings};
+use super::{edits, host_calls, notes, over_ranks, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
@@ -68,11 +68,16 @@ impl<'a> Assembler<'a> {
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
         self.collectives.push(waits.collectives.clone());
-        self.report.profiles.push(profile?);
-        if self.report.iterations.is_none() {
-            self.report.iterations = sites.iterations()?;
+        let profile = profile?;
+        let host = host_calls::warnings(&profile);
+        self.report.profiles.push(profile);
+        let length = |found: &Iterations| found.start_to_start_ns;
+        if let Some(found) = sites.iterations()?
+            && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&found))
+        {
+            self.report.iterations = Some(found);
         }
-        for warning in limits.into_iter().chain(notes::warnings(found)) {
+        for warning in limits.into_iter().chain(notes::warnings(found)).chain(host) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }
@@ -130,8 +135,9 @@ impl<'a> Assembler<'a> {
         // Who asks for one process wants nothing over all.
         if processes > 1 && !self.options.filter.is_of_one_capture() {
             let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
-            if over.is_some() {
+            if let Some(over) = &over {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
+                over_ranks::tell(&mut self.report, over);
             }
             self.report.ranks = over;
             self.report.warnings.extend(doubts);

@@ -199,6 +199,10 @@ pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
     behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(LateRank::name)
 }
 
+/// What one export cannot tell: the end of a sentence of [`said`], until the other ranks are known.
+pub const UNTOLD: &str =
+    "whether another rank came late the capture does not tell, which holds none that took part";
+
 /// What is said of a site of whose time a tenth and more passed behind collectives.
 pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
     let [passed, all, late] = [behind.blocked_ns, blocked, behind.late_ns].map(text::duration);
@@ -210,9 +214,7 @@ pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
                 latest.name()
             )
         }
-        None if behind.met_ns == 0 => {
-            "whether another rank came late the capture does not tell, which holds none that took part".into()
-        }
+        None if behind.met_ns == 0 => UNTOLD.to_owned(),
         None => "no other rank of the capture came late".to_owned(),
     };
     let text = format!("{passed} of its {all} passed behind {}; {rest}", behind.name);

@@ -3,8 +3,10 @@
 mod assemble;
 mod awaited;
 mod edits;
+mod host_calls;
 mod launches;
 mod notes;
+mod over_ranks;
 mod reading;
 mod results;
 mod savings;

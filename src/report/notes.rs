@@ -8,8 +8,8 @@ use crate::profile::recapture;
 use crate::text;
 use crate::vocabulary::{Change, Class};
 
-/// Share of the span from which the profiler's own time is worth a word.
-const WORTH_SAYING: f64 = 0.1;
+/// Share of the span from which time is worth a word that is no wait: the profiler's own, memory allocated, code loaded.
+pub(super) const WORTH_SAYING: f64 = 0.1;
 
 /// Share of a span from which an estimate of it says "most".
 const MOST: f64 = 0.9;

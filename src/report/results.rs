@@ -1,12 +1,13 @@
 //! Result structs of one export's sites: what every renderer prints.
 
 use super::awaited::{self, Look};
-use super::{edits, launches};
+use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
+use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
 use crate::profile::ids::{GlobalPid, GlobalTid, OpId, ThreadIx};
@@ -17,7 +18,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::text;
-use crate::verdict::site::Site as FoundSite;
+use crate::verdict::site::{Path, Site as FoundSite};
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
     Attribution, Backtraces, Class, Copy, Evidence, Kind, ProfileIx, RuleId, SiteId, SiteIx, Strategy,
@@ -179,19 +180,20 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
+    /// The ways to the site's line, as far as they differ in frames of the user or the library; none where there is but one.
     fn call_paths(&self, site: &FoundSite, sums: &[PathSums]) -> Vec<CallPath> {
-        let mut paths: IndexMap<Vec<Frame>, PathSums> = IndexMap::new();
-        for (path, sums) in site.paths.iter().zip(sums) {
-            let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
-            let to = paths.entry(callers.collect()).or_default();
+        let frame = |f: &PyFrame| self.options.rules.frame(f);
+        let mut paths: IndexMap<[Vec<Frame>; 2], PathSums> = IndexMap::new();
+        for (Path { way, .. }, sums) in site.paths.iter().zip(sums) {
+            let callers = way.callers.iter().map(frame).filter(|f| f.user);
+            let to = paths.entry([callers.collect(), way.library.iter().map(frame).collect()]).or_default();
             to.waits += sums.waits;
             to.blocked_ns = to.blocked_ns.saturating_add(sums.blocked_ns);
             to.drain_ns = to.drain_ns.saturating_add(sums.drain_ns);
         }
-        let path = |(callers, sums): (_, PathSums)| {
+        let path = |([callers, library], sums): ([_; 2], PathSums)| {
             let PathSums { waits, blocked_ns, drain_ns } = sums;
-            CallPath { callers, waits: waits.unsigned_abs(), blocked_ns, drain_ns }
+            CallPath { callers, library, waits: waits.unsigned_abs(), blocked_ns, drain_ns }
         };
         let mut paths: Vec<CallPath> = paths.into_iter().map(path).collect();
         // Stable: of equals, the one with most waits, then the first.
@@ -209,7 +211,7 @@ impl<'a> Sites<'a> {
     /// The advice for the site's pattern, with the site's own expression.
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
-        let Advice { entry, strategy, title, by_entry, outside } = advice;
+        let Advice { entry, strategy, title, by_entry, outside, maintainers } = advice;
         // What is left as it is is not looked for again.
         let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
@@ -219,13 +221,18 @@ impl<'a> Sites<'a> {
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
         // What is not proven to be right, or to help, is no rewritten line.
         let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
+        // An installed library's line is not the user's to rewrite.
+        let proven = proven.filter(|_| maintainers.is_none());
         let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         // What tests gradients is switched off where it was switched on.
         let forward = operator && strategy != Strategy::Leave && site.verdict.kind != Kind::ErrorCheck;
         // The catalogue's code, and its other ways, are ways to the catalogue's own end.
         let alternatives = if by_entry { entry.fix.alternatives } else { &[] };
+        let library = site.library_frame().map_or("the library", |frame| package(&frame.file));
+        let for_maintainers = maintainers.map(|title| format!("for the maintainers of {library}: {title}"));
         let same_code = by_entry || strategy == Strategy::NonBlocking || site.verdict.kind == Kind::Timing;
+        let same_code = same_code && maintainers.is_none();
         let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
         // The line shown may go another way than its entry.
         let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
@@ -242,7 +249,7 @@ impl<'a> Sites<'a> {
             before: code(entry.fix.before),
             after: code(entry.fix.after),
             caveat: entry.fix.caveat.to_owned(),
-            alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
+            alternatives: alternatives.iter().map(|&way| way.to_owned()).chain(for_maintainers).collect(),
             here,
             confirm,
             ..by(strategy)
@@ -291,6 +298,7 @@ impl<'a> Sites<'a> {
             spans.map(|s| device.timeline.busy_within(s.0, s.1))
         }));
         Ok(Some(Iterations {
+            profile: self.number,
             source: found.source(),
             confidence: found.confidence,
             count: count as u64,
@@ -368,6 +376,7 @@ impl<'a> Sites<'a> {
             backtraces: self.backtraces(),
             slowed: self.found.prices.backtraces,
             launch_ns: launches::duration(profile),
+            host_calls: host_calls::all(self.found, (from, to)),
         })
     }
 
@@ -397,7 +406,7 @@ impl<'a> Sites<'a> {
 
 /// Of a wait that is mostly for a rank that comes late, what to do is about that one; what can be avoided all the same
 /// keeps its advice, and minds that.
-fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
+pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
     let Some(late) = late else { return fix };
     let why = format!("Most of this wait is for {late}, which comes late to a collective");
     if class == Class::False {
@@ -405,7 +414,7 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         return fix.map(mind);
     }
     Some(Fix {
-        title: format!("nothing to do here: find what makes {late} late"),
+        title: find_the_late(&late),
         why: format!(
             "{why}. Without the wait the GPU would stand in the collective as long: look at what that rank does before it."
         ),

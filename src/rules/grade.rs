@@ -79,6 +79,7 @@ grades! {
     R23: R23 0.95 "";
     R24: R24 0.9 "";
     R25: R25 0.75 "at least; a clock is read beside it, in code that measures by its name";
+    R25_EVENTS: R25 0.85 "at least; it ends what two events measure";
     R25_NAMED: R25 0.7 "at least; by the name of the code or range around it alone";
     R25_CLOSES: R25 0.7 "at least; it is the last call of most ranges of one name";
     R26: R26 0.8 "its event was recorded right after the copy";

@@ -5,7 +5,7 @@ use super::chain::Signatures;
 use super::context::{Backward, Context};
 use super::frames::PathRules;
 use super::neighbours::{self, Neighbours};
-use super::{Bundle, native, ranges, sampled};
+use super::{Bundle, Freed, native, ranges, sampled};
 use crate::catalogue;
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -45,7 +45,7 @@ struct Key {
     completes: bool,
     guards: Guards,
     copy_lost: bool,
-    taken_down: bool,
+    freed: Freed,
     /// Its native chain: one Python stack may do different things.
     signature: Option<u32>,
     backward: Option<Backward>,
@@ -149,8 +149,7 @@ fn group(
             completes: wait.completes.is_some(),
             guards: if wait.copy.is_none() { wait.guards } else { Guards::Nothing },
             copy_lost: wait.copy_lost(),
-            taken_down: matches!(wait.blocking, Blocking::Free | Blocking::HostFree)
-                && devices.work.get(&wait.pid).is_some_and(|w| wait.start >= w.1),
+            freed: Freed::of(wait, devices),
             signature: None,
             backward: context.backward.get(&w).copied(),
         };
@@ -300,7 +299,7 @@ impl Former<'_> {
             completes: key.completes,
             guards: key.guards,
             copy_lost: key.copy_lost,
-            taken_down: key.taken_down,
+            freed: key.freed,
             neighbours,
             waits: members,
         }

@@ -21,9 +21,35 @@ use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
 use crate::vocabulary::{Attribution, Copy, Direction, ThreadRole};
 use crate::waits::api::Blocking;
-use crate::waits::{Found, Guards, WaitId};
+use crate::waits::device::Devices;
+use crate::waits::{Found, Guards, Wait, WaitId};
 use neighbours::Neighbours;
 use std::sync::Arc;
+
+/// When in the life of its process a wait frees memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Freed {
+    /// Among its kernels; all that frees nothing, too.
+    AtWork,
+    /// Nothing is freed: the call starts a CUDA runtime.
+    ToStart,
+    /// Before its first kernel.
+    Before,
+    /// After its last kernel: the program takes down what it has.
+    After,
+}
+
+impl Freed {
+    fn of(wait: &Wait, devices: &Devices) -> Self {
+        let frees = matches!(wait.blocking, Blocking::Free | Blocking::HostFree);
+        match devices.work.get(&wait.pid).filter(|_| frees) {
+            _ if wait.starts => Self::ToStart,
+            Some(work) if wait.end <= work.0 => Self::Before,
+            Some(work) if wait.start >= work.1 => Self::After,
+            _ => Self::AtWork,
+        }
+    }
+}
 
 /// Waits alike in everything that a verdict may rest on.
 #[derive(Clone, Debug)]
@@ -67,8 +93,8 @@ pub struct Bundle {
     pub guards: Guards,
     /// Whether a copy came with the waits that the export does not hold.
     pub copy_lost: bool,
-    /// Memory freed once the process' last kernel has run: what a program takes down when it ends.
-    pub taken_down: bool,
+    /// When memory is freed.
+    pub freed: Freed,
     /// Names of the ops around an example.
     pub neighbours: Neighbours,
 }
@@ -97,6 +123,12 @@ impl Bundle {
     /// The innermost user frame; `None` where all frames are a library's.
     pub fn user_frame(&self) -> Option<&PyFrame> {
         self.user.and_then(|u| self.frames.get(u))
+    }
+
+    /// Whether a backtrace of the wait itself names a line; one of another thread, or samples, only make a line probable.
+    pub fn has_own_line(&self) -> bool {
+        matches!(self.attribution, Attribution::PythonBacktrace | Attribution::Backward)
+            && self.frames.iter().take(self.own).any(|frame| frame.line > 0)
     }
 
     /// The tensor method that waits, or whose backward does, read from the native chain.

@@ -77,6 +77,8 @@ pub struct Inside {
     /// Whether advice for the pattern helps the caller: the catalogue knows the code, or the user's line calls what
     /// waits through nothing but a wrapper.
     pub advised: bool,
+    /// Whether the frame does nothing but carry the user's call on: it is no line of its own.
+    pub wraps: bool,
     /// Whether the user's line calls that code by its name (`torch.cuda.synchronize()`), so that the frame says nothing
     /// new. Formatting, comparing and the like call methods that the line does not name.
     pub called: bool,
@@ -94,15 +96,17 @@ pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
         // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
         Some(k) if k.wraps && foreign.is_none() => {
             let advised = only_wraps(&frames[k.depth + 1..]);
-            Inside { frame: k.depth + usize::from(!advised), advised, called: advised && by_name(frames) }
+            let frame = k.depth + usize::from(!advised);
+            Inside { frame, advised, wraps: advised, called: advised && by_name(frames) }
         }
         Some(k) => {
             let advised = k.entries.iter().any(|e| Some(e.id) == pattern);
-            Inside { frame: k.depth, advised, called: false }
+            Inside { frame: k.depth, advised, wraps: false, called: false }
         }
         None => {
             let advised = foreign.is_none() && only_wraps(frames);
-            Inside { frame: foreign.unwrap_or(0), advised, called: advised && by_name(frames) }
+            let frame = foreign.unwrap_or(0);
+            Inside { frame, advised, wraps: advised, called: advised && by_name(frames) }
         }
     })
 }

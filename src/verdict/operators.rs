@@ -188,6 +188,7 @@ const OPERATIONS: &[Operation] = &[
         .called(By::Any, "coalesce to_sparse", 3),
     as_entry(B24).called(By::Any, "tensor_split", 1),
     op("segment_reduce*", B26, "it checks its lengths"),
+    op("multinomial", E16, "it tests the probabilities, for whose answer PyTorch before 2.6 waits"),
     op("normal*", E05, "it checks that no standard deviation is negative").called(By::Torch, "normal", 2),
     op("cov", E09, "it checks its weights and warns where too few observations are left").called(
         By::Dot,
@@ -332,6 +333,7 @@ mod tests {
         assert_eq!(pattern(&["item", "is_nonzero"]), Some(A03));
         assert_eq!(pattern(&["_local_scalar_dense", "item", "normal_Tensor_Tensor"]), Some(E05));
         assert_eq!(pattern(&["item", "equal", "cov"]), Some(E09));
+        assert_eq!(pattern(&["_local_scalar_dense", "item", "multinomial"]), Some(E16));
         assert_eq!(pattern(&["item", "normal_"]), None);
         assert_eq!(pattern(&["item", "_linalg_check_errors", "_linalg_svd", "linalg_svd"]), Some(E15));
         assert_eq!(pattern(&["copy_", "item"]), None);

@@ -7,7 +7,7 @@ use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
 use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
-use crate::sites::{Bundle, native, ranges};
+use crate::sites::{Bundle, Freed, native, ranges};
 use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, PatternId, Verdict};
 use crate::waits::WaitId;
 use rustc_hash::FxHashMap;
@@ -38,10 +38,19 @@ pub struct Site {
 /// A way to a line.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// The frames around the line's, nearest first.
-    pub callers: Vec<PyFrame>,
+    /// The frames around the line.
+    pub way: Way,
     /// The waits that came by it.
     pub waits: Vec<WaitId>,
+}
+
+/// Frames that two waits of one line may differ in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// The library's frames between the line that waits and the user's, nearest to the wait first.
+    pub library: Vec<PyFrame>,
+    /// The frames around the user's line, nearest first.
+    pub callers: Vec<PyFrame>,
 }
 
 impl Site {
@@ -49,7 +58,9 @@ impl Site {
     pub fn new(bundle: Bundle, inside: Option<Inside>, combined: Combined) -> Self {
         let Combined { verdict, reading, stale } = combined;
         let callers = bundle.user_stack().iter().skip(1).cloned().collect();
-        let paths = vec![Path { callers, waits: bundle.waits.clone() }];
+        let around = inside.filter(|inside| !inside.wraps).map_or(usize::MAX, |inside| inside.frame + 1);
+        let library = bundle.inside().iter().skip(around).cloned().collect();
+        let paths = vec![Path { way: Way { library, callers }, waits: bundle.waits.clone() }];
         Self { bundle, paths, inside, verdict, reading, stale, snippet: None, key: String::new() }
     }
 
@@ -101,7 +112,7 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     }
     let frames = sites
         .iter()
-        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.callers)));
+        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.way.callers)));
     for frame in frames.filter(|frame| frame.line > 0) {
         if let Some(whole) = whole.get_mut(&*frame.file) {
             let at = (&*frame.file, frame.line, &*frame.function);
@@ -116,21 +127,20 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     }
 }
 
-/// Joins sites of one place and verdict, first those of one stack, then over its callers.
+/// Joins sites of one place and verdict, first those of one stack, then over the ways to it.
 ///
-/// Of one stack are those that share process, role, API, kind and pattern, the stack from the user's line outwards and, in
-/// library code that the catalogue does not know, its line (natively attributed ones: the chain; else the NVTX ranges). So the four places inside
-/// `_tensor_str.py` that one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand
-/// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
+/// Of one stack are those that share process, role, API, kind and pattern, the stack from the library's line that waits, or
+/// the user's, outwards (natively attributed ones: the chain; else the NVTX ranges). PyTorch's wrappers have no line of their own: the four
+/// places inside `_tensor_str.py` that one `print(tensor)` waits at are one site. `synchronize()` calls that found the GPU idle stand
+/// apart from those of the same line that did not. Sites that differ in nothing but the frames around their line are one with
 /// several paths, as long as they agree in `once`: what a program pays once is no part of what every iteration pays, and
 /// whether a capture holds it does not change the key of what does.
 pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
-        (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
+        (bundle.pid, place(site), bundle.freed, verdict.kind, verdict.pattern)
     };
-    let callers = |site: &Site| site.paths[0].callers.clone();
-    let of_stack = gather(judged, |site| (line(site), callers(site), once(site)));
+    let of_stack = gather(judged, |site| (line(site), site.paths[0].way.clone(), once(site)));
     let mut sites = gather(of_stack, |site| (line(site), once(site)));
     sites.sort_by_key(|site| site.bundle.waits[0]);
     for site in &mut sites {
@@ -187,7 +197,7 @@ fn absorb(site: &mut Site, other: Site) {
     site.bundle.waits.extend(bundle.waits);
     for path in paths {
         // Those of one stack were joined first: the paths of a site differ.
-        match site.paths.first_mut().filter(|first| first.callers == path.callers) {
+        match site.paths.first_mut().filter(|first| first.way == path.way) {
             Some(first) => first.waits.extend(path.waits),
             None => site.paths.push(path),
         }
@@ -239,8 +249,8 @@ fn place(site: &Site) -> String {
             text += &format!("|{}", ranges::stable_name(range));
         }
     }
-    // What is known of the code is one thing, whichever of its lines waits; and where samples fall within a wait is chance.
-    let apart = |i: &Inside| !i.advised && bundle.attribution != Attribution::PythonSample;
+    // A wrapper of PyTorch's is the user's own call. Where samples fall within a wait is chance.
+    let apart = |i: &Inside| !i.wraps && bundle.attribution != Attribution::PythonSample;
     let library = site.inside.filter(apart).and_then(|_| site.library_frame());
     for frame in bundle.user_stack().iter().take(1).chain(library).chain(&bundle.forward) {
         text += &format!("|{}:{}:{}", frame.file, frame.function, frame.line);
@@ -269,7 +279,12 @@ fn key(site: &Site, once: bool) -> String {
         }
     };
     let mut place = format!("{}|{}", place(site), verdict.pattern.map_or("", PatternId::as_str));
-    place += if bundle.taken_down { "|taken down" } else { "" };
+    place += match bundle.freed {
+        Freed::AtWork => "",
+        Freed::ToStart => "|set up",
+        Freed::Before => "|before",
+        Freed::After => "|taken down",
+    };
     place += if once { "|once" } else { "" };
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
 }

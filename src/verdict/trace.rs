@@ -6,7 +6,7 @@ use crate::catalogue;
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
-use crate::sites::{Bundle, native, set_up};
+use crate::sites::{Bundle, Freed, native, set_up};
 use crate::vocabulary::{
     Attribution, Direction, Evidence, HostMemory, Kind, PatternId, PatternId::*, RuleId, ThreadRole, Verdict,
 };
@@ -51,6 +51,10 @@ fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option
 
 /// R23: a library sets itself up.
 fn set_up(s: &Subject) -> Option<Verdict> {
+    if s.bundle.freed == Freed::ToStart {
+        let text = "cuInit is right before it: a library starts a CUDA runtime of its own, and frees nothing";
+        return of_entry(grade::R23, G08, text);
+    }
     let (set_up, name) = set_up::find(&s.bundle.chain, &s.bundle.ranges)?;
     let text = format!("{} is around it: {}", native::short(name), set_up.what);
     of_entry(grade::R23, set_up.pattern, text)

@@ -29,6 +29,9 @@ pub enum Blocking {
     HostAlloc,
 }
 
+/// Starts the driver. A CUDA runtime calls it, and cudaFree behind it makes the context.
+pub const INIT: &str = "cuInit";
+
 /// How the call with this name (version suffix gone) may block; `None` for one that never does: queries,
 /// `StreamWaitEvent`, event records, launches that only fill the queue.
 pub fn classify(name: &str) -> Option<Blocking> {

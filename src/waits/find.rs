@@ -1,6 +1,6 @@
 //! From API calls to waits: pick the blocking calls, merge nested rows, give each synchronisation its copy.
 
-use super::api::{Blocking, classify};
+use super::api::{Blocking, INIT, classify};
 use super::awaited::{self, Queues};
 use super::device::Devices;
 use super::{Covers, Found, Guards, Wait, WaitId};
@@ -38,6 +38,7 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
     let by_thread = awaited::by_thread(&waits);
     queues.complete_copies(&mut waits, &by_thread);
     queues.guard_copies(&mut waits, &by_thread);
+    queues.find_timed(&mut waits, &by_thread);
     waits.sort_unstable_by_key(|w| w.call);
     waits.shrink_to_fit();
     TiVec::from(waits)
@@ -92,6 +93,7 @@ impl Finder<'_> {
             // A launch around a synchronisation does not make it part of the launch.
             (covered_until, after) = (covered_until.max(end), at + 1);
             let mut wait = self.wait(call, blocking, previous);
+            wait.starts = blocking == Blocking::Free && self.follows_init(&calls[..at]);
             // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
             wait.blocked -= overlap.min(wait.blocked);
             if let Some(copy) = wait.copy_call {
@@ -130,6 +132,8 @@ impl Finder<'_> {
             not_for: None,
             completes: None,
             guards: Guards::Nothing,
+            timed: false,
+            starts: false,
             covers: Covers::Nothing,
             covers_before: table.end(call),
         };
@@ -152,6 +156,12 @@ impl Finder<'_> {
             _ => {}
         }
         wait
+    }
+
+    /// Whether the last of these calls starts the driver. Those that ask for something, or allocate, are not among them.
+    fn follows_init(&self, calls: &[CallId]) -> bool {
+        let table = &self.profile.calls;
+        calls.last().is_some_and(|&call| &*table.names[table.name(call)].base == INIT)
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,

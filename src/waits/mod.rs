@@ -9,6 +9,7 @@ mod guards;
 pub mod held;
 mod overlap;
 pub mod streams;
+mod timed;
 
 use crate::profile::calls::Calls;
 use crate::profile::ids::{CallId, ExportId, GlobalPid, OpId, StreamIx, ThreadIx, index};
@@ -107,6 +108,10 @@ pub struct Wait {
     pub completes: Option<OpId>,
     /// Whether the host relies on it for memory that a copy reads or writes.
     pub guards: Guards,
+    /// Whether it ends what two events measure.
+    pub timed: bool,
+    /// Whether it is the free by which a CUDA runtime starts: that of a library which brings one of its own, as cuBLAS and cuRAND do.
+    pub starts: bool,
     /// Which streams its end proves drained.
     pub covers: Covers,
     /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was

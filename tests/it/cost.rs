@@ -13,6 +13,7 @@ mod beside;
 mod bounds;
 mod collectives;
 mod drain;
+mod host_calls;
 mod iterations;
 mod machine;
 mod once;

@@ -362,7 +362,7 @@ fn bad_sides_are_refused_with_a_sentence() {
         (write("other.json", "{\"a\": 1}"), "is no report of sync-report"),
         (write("cut.json", "{"), "is no report of sync-report"),
         (write("new.json", "{\"schema_version\": 2}"), "schema version 2"),
-        (write("top.json", &cut), "4 sites are missing"),
+        (write("top.json", &cut), "5 sites are missing"),
         (write("text.txt", "hello"), "no SQLite database"),
         (folder.path().join("none.sqlite").display().to_string(), "no such file"),
     ] {

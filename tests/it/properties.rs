@@ -304,7 +304,7 @@ proptest! {
             let same = |site: &Site| {
                 let Site { bundle: b, verdict: v, .. } = site;
                 let place = (b.role, &b.forward, &b.frames, &b.ranges, &b.chain, b.attribution, b.copy, &b.neighbours);
-                let judged = (v.kind, v.pattern, b.taken_down, found.paid_once(site).is_some());
+                let judged = (v.kind, v.pattern, b.freed, found.paid_once(site).is_some());
                 format!("{:?} {place:?} {judged:?}", b.waits.iter().map(wait).collect::<Vec<_>>())
             };
             found.sites.iter().map(|site| (same(site), site.key.clone())).collect()

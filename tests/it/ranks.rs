@@ -77,6 +77,11 @@ fn a_real_late_rank_is_named_with_its_wait_and_its_cost() {
     assert_eq!(late["wait"]["place"], "two_ranks.py:62 extra_metric");
     let cost = late["cost_ns"].as_i64().expect("a time");
     assert!((cost - 131_176_896).abs() < 13_117_690, "{cost}");
+    // Without the first, which is start-up.
+    let each = late["per_iteration_ns"].as_i64().expect("a time");
+    assert!((each - 91_100_000 / 29).abs() < 310_000, "{each}");
+    // Iterations are those of the rank that the other waits for.
+    assert_eq!((&report["iterations"]["profile"], &report["iterations"]["count"]), (&1.into(), &30.into()));
 }
 
 /// Four ranks on four clocks: the late one is named, with its wait and what it costs the three others.
@@ -101,20 +106,59 @@ fn the_late_rank_and_its_wait_are_named() {
     assert_eq!(late["spent"]["host_ns"], STEPS * 97_000);
     assert_eq!(late["spent"]["gpu_ns"], STEPS * 10_000);
     assert_eq!((&late["wait"]["place"], &late["wait"]["times"]), (&"train.py:41 step".into(), &STEPS.into()));
-    let table = program(&[folder.path().as_os_str(), "--width".as_ref(), "100".as_ref()]).stdout;
-    let said = table.split("late  ").nth(1).expect("a sentence").replace('\n', " ");
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(late["per_iteration_ns"], LATE);
+    let (head, rest) = shown(folder.path());
+    assert!(head.contains("late Rank 2 comes last to 10 of 10 ncclDevKernel_AllReduce_Sum_f32_RING_LL and delays an iteration by 3.00 ms, 83.4 % of it."), "{head}");
     assert!(
-        said.starts_with(
-            "rank 2 comes last to 10 of 10 ncclDevKernel_AllReduce_Sum_f32_RING_LL, 3.00 ms after"
-        ),
-        "{said}"
+        head.contains("2.89 ms of the delay pass in its own wait S4 train.py:41 step, each time."),
+        "{head}"
     );
-    assert!(said.contains("costs the other 3 ranks together 90.0 ms, 9.00 ms per iteration."), "{said}");
-    assert!(
-        said.contains("Each time it had come from the wait S4 train.py:41 step: 96.4 % of the delay"),
-        "{said}"
-    );
+    assert!(!rest.contains("comes last"), "{rest}");
+    assert!(brief(folder.path()).starts_with("Rank 2 comes last"));
+}
+
+/// The table with its lines joined: what stands above the sites, and the rest.
+fn shown(folder: &Path) -> (String, String) {
+    let table = program(&[folder.as_os_str(), "--width".as_ref(), "100".as_ref()]).stdout;
+    let (head, rest) = table.split_once("───").expect("a table");
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (joined(head), joined(rest))
+}
+
+fn brief(folder: &Path) -> String {
+    let format = ["--format", "json", "--brief", "-q"].map(AsRef::as_ref);
+    let found = program(&[&[folder.as_os_str()], &format[..]].concat()).good().json();
+    found["finding"].as_str().expect("a sentence").to_owned()
+}
+
+/// A row over ranks has the amounts of the rank's own report: of an iteration where it waits in one, else of the run.
+#[test]
+fn rows_say_what_the_ranks_own_reports_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    world(folder.path(), 4, 2);
+    let found = report(folder.path());
+    let sites = found["sites"].as_array().expect("sites");
+    for over in found["ranks"]["sites"].as_array().expect("sites") {
+        let own = sites.iter().find(|site| site["id"] == over["id"]).expect("its site");
+        let each = if over["per"] == "iteration" { "blocked_per_iteration_ns" } else { "blocked_ns" };
+        assert_eq!(over["blocked_ns"]["max"], own[each], "{over}");
+        assert_eq!(over["fix"], own["fix"]["title"], "{over}");
+    }
+}
+
+/// Others' waits at the collective are for the late rank: row, details and reason say so.
+#[test]
+fn waits_for_the_late_rank_are_about_that_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    world(folder.path(), 4, 2);
+    let found = report(folder.path());
+    let over = found["ranks"]["sites"].as_array().expect("sites");
+    let behind = over.iter().find(|site| site["late_rank"] == 2).expect("a site");
+    assert_eq!((&behind["kind"], &behind["saves_at_most"]), (&"barrier".into(), &true.into()));
+    assert_eq!(behind["fix"], "nothing to do here: find what makes rank 2 late");
+    let own = found["sites"].as_array().expect("sites").iter().find(|site| site["id"] == behind["id"]);
+    let said = own.expect("its site")["evidence"].to_string();
+    assert!(said.contains("most of that is for rank 2, which comes late"), "{said}");
 }
 
 /// Nobody is late where all do the same.

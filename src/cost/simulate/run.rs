@@ -29,7 +29,8 @@ pub struct Outcome {
     pub busy: Vec<i64>,
     /// Host time inside the waits of each site.
     pub waited: TiVec<SiteIx, i64>,
-    /// From the first iteration to the last: from when all was done that came before the one, to the same of the other.
+    /// From the first iteration to the last: from when all was done that came before the one and the host had come to it, to the
+    /// same of the other.
     pub laps: Option<i64>,
     /// Busy time in between, of the process and device that is busiest.
     pub busy_in_laps: i64,
@@ -148,7 +149,7 @@ struct Group<const L: usize> {
 
 /// Where a run stood when an iteration began.
 struct Lap {
-    /// When all was done that came before.
+    /// When all was done that came before, and the host had come to its first call.
     done: i64,
     /// For how long each group had been busy by then.
     busy: Vec<i64>,

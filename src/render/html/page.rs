@@ -4,7 +4,7 @@ use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
 use crate::model::{Gpu, Report, Warning};
-use crate::render::{phrase, ranks as words, saving, table, view};
+use crate::render::{answer, phrase, ranks as words, saving, table, view};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Class;
 use serde::Serialize;
@@ -105,10 +105,10 @@ fn title(names: &[String]) -> String {
 fn headline(report: &Report) -> (String, String) {
     let totals = &report.totals;
     if report.sites.is_empty() {
-        let late = report.ranks.iter().flat_map(words::late).next();
-        return (nothing(report), late.unwrap_or_default());
+        let late = report.ranks.as_ref().and_then(words::latest);
+        return (nothing(report), late.map(|words| words.join(" ")).unwrap_or_default());
     }
-    saving::in_two(totals).unwrap_or_else(|| {
+    answer::in_two(report).unwrap_or_else(|| {
         let sites = text::counted(totals.sites, "site");
         let lead = format!("{} at {sites}.", text::counted(totals.waits, "wait"));
         let avoidable = text::count(totals.by_class.false_.waits);

@@ -56,7 +56,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
     RanksView {
         columns: ranks.list.chunks(each).map(column).collect(),
         rows: ranks.sites.iter().map(row).collect(),
-        late: words::late(ranks),
+        late: words::late(ranks).map(|words| words.join(" ")).collect(),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
 mod tests {
     use super::*;
     use crate::model::ranks::{Over, Rank};
-    use crate::vocabulary::Kind;
+    use crate::vocabulary::{Kind, Per};
 
     /// Of 200 ranks two share a column, which shows the one that waits longer.
     #[test]
@@ -81,6 +81,9 @@ mod tests {
             api: "cudaStreamSynchronize".into(),
             fix: None,
             once: false,
+            per: Per::Iteration,
+            saves_at_most: false,
+            late_rank: None,
             ranks: 200,
             waits: Over::default(),
             blocked_ns: Over { p10: 100, p50: 100, p90: 100, max: 400, max_rank: 150 },

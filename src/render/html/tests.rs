@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::sample;
-use crate::render::saving;
+use crate::render::answer;
 use serde_json::Value;
 
 fn data(report: &Report) -> Value {
@@ -16,7 +16,7 @@ fn the_headline_is_the_sentence_of_the_table() {
     let page = data(&report);
     let said: String =
         page["headline"].as_array().expect("two parts").iter().filter_map(Value::as_str).collect();
-    assert_eq!(Some(said), saving::of_all(&report.totals));
+    assert_eq!(Some(said), answer::of_all(&report));
 }
 
 #[test]

@@ -103,7 +103,10 @@ impl Leaning {
 
 /// R25: what a bare synchronisation is for, where it ends what is measured. `read`: the source was, which knows its functions better.
 pub fn timing(bundle: &Bundle, observed: &Observed, read: bool) -> Option<Verdict> {
-    let (grade, text) = if let Some(name) = rules::measuring(bundle, read) {
+    let (grade, text) = if observed.timed {
+        let text = "two events around the work take its time: nothing waits for the first one, and this is the wait for the second";
+        (grade::R25_EVENTS, text.to_owned())
+    } else if let Some(name) = rules::measuring(bundle, read) {
         match rules::clocked(observed) {
             true => (
                 grade::R25,

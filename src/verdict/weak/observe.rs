@@ -48,6 +48,8 @@ pub struct Observed {
     pub run: usize,
     /// The name of the ranges that most of its waits end: [`closing`].
     pub closes: Option<Arc<str>>,
+    /// Whether most of its waits end what two events measure.
+    pub timed: bool,
     /// Whether what it awaits runs on another stream than most of the process's work.
     pub beside: bool,
 }
@@ -117,6 +119,7 @@ impl<'a> Observer<'a> {
             in_iterations: iterations.map(|i| i.counts(bundle.waits.iter().map(|&w| self.waits[w].start))),
             run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2]),
             closes,
+            timed: sample.iter().filter(|&&w| self.waits[w].timed).count() * 2 > sample.len(),
             beside: self.beside(profile, sample[sample.len() / 2]),
         })
     }

@@ -243,3 +243,24 @@ fn enormous_waits_do_not_overflow() {
     assert!(report.totals.gpu_busy_ns > 0, "{}", report.totals.gpu_busy_ns);
     assert_sound(&report);
 }
+
+/// Host time before the loop is none of its iterations'.
+///
+/// ```text
+///  NVTX                                       [step 0--------][step 1--------] … [step 9--------]
+///  host  [launch]      50 ms of loading        [launch][item]  [launch][item]     [launch][item]
+/// ```
+#[test]
+fn the_way_to_the_loop_is_no_part_of_an_iteration() {
+    let (mut e, t) = empty();
+    e.launch(t, 0..10, GPU0, 20..1_000, "gemm");
+    for i in 0..10 {
+        let at = 50_000_000 + i * 100_000;
+        e.nvtx(t, at..at + 99_000, &format!("step {i}"));
+        e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 30_000, "gemm");
+        e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+    }
+    let totals = look::report(&e).totals;
+    let iteration = totals.iteration.expect("a loop");
+    assert!((90_000..110_000).contains(&iteration.ns), "{}", iteration.ns);
+}

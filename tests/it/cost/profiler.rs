@@ -135,7 +135,7 @@ fn what_is_paid_once_is_apart() {
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (2, 1));
     let saved = report.totals.recoverable_false_joint_ns.expect("simulated");
     assert!(saved < 5_000_000, "{saved}: the upload is no part of it");
-    let said = sync_report::render::saving::of_all(&report.totals).expect("a finding");
+    let said = sync_report::render::answer::of_all(&report).expect("a finding");
     assert!(
         said.contains("the false site")
             && said.contains("Once per process, at start or end: 1 site, 9.00 ms of waiting; ")

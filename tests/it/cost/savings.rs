@@ -84,7 +84,7 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     assert!(totals.recoverable_high_ns > Some(0));
     assert!(missed.sites.iter().filter_map(|s| s.recoverable.as_ref()).all(|r| !r.simulated));
     assert!(missed.warnings.iter().any(|w| w.code == "simulation-off"));
-    let said = sync_report::render::saving::of_all(totals).expect("a sentence");
+    let said = sync_report::render::answer::of_all(&missed).expect("a sentence");
     assert!(
         said.starts_with("Fixing the false site saves between") && said.contains("no closer figure"),
         "{said}"
@@ -347,9 +347,10 @@ fn ranges_widen_as_iterations_scatter() {
     let joint = uneven.recoverable_false_joint_ns.expect("simulated");
     let down = (joint as f64 * 0.25).hypot(54_772.0) as i64;
     assert!((uneven.recoverable_low_ns.unwrap_or(0) - (joint - down)).abs() <= 1, "{joint} {uneven:?}");
-    let said = sync_report::render::saving::of_all(&uneven).expect("a sentence");
+    let of_all = |totals| sync_report::render::answer::of_all(&Report { totals, ..Report::default() });
+    let said = of_all(uneven).expect("a sentence");
     assert!(said.contains("0.75 to 1.4 times the figure as in measured programs, and ± 54.8 µs"), "{said}");
-    let said = sync_report::render::saving::of_all(&even).expect("a sentence");
+    let said = of_all(even).expect("a sentence");
     assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
 }
 

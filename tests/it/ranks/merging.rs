@@ -48,7 +48,7 @@ fn merging_is_separate_from_reading() {
     assert_eq!(direct["ranks"], apart["ranks"]);
     assert_eq!(direct["profiles"], apart["profiles"]);
     let named =
-        |text: &str| text.contains("train.py:41 step") && text.contains("rank 2 comes last to 10 of 10");
+        |text: &str| text.contains("train.py:41 step") && text.contains("Rank 2 comes last to 10 of 10");
     for format in ["table", "markdown", "html"] {
         let text = merged(&all, &["--format", format]).stdout;
         assert!(

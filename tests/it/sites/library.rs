@@ -1,6 +1,8 @@
 //! Waits inside libraries: both lines, and what may be said of a line that is not the user's.
 
 use super::*;
+use crate::diff::compare;
+use sync_report::diff::Snapshot;
 use sync_report::vocabulary::PatternId;
 
 const SITE: &str = "/venv/lib/python3.12/site-packages/";
@@ -22,6 +24,13 @@ fn library(site: &Site) -> String {
 
 fn advice(site: &Site) -> &str {
     site.fix.as_ref().map_or("", |fix| &fix.title)
+}
+
+/// The page of the first site.
+fn details(report: &Report) -> String {
+    let (style, mut page) = (sync_report::render::style::Style::default(), Vec::new());
+    sync_report::render::details::render(report, "S1", &style, &mut page).expect("a Vec takes everything");
+    String::from_utf8(page).expect("renderers write UTF-8")
 }
 
 /// One line of the user, two lines of a library: two sites, which name them, and no advice for a line that nobody owns.
@@ -109,17 +118,62 @@ fn a_wrapper_of_an_operator_leaves_the_advice() {
     assert_eq!(library(only(&report)), "- ");
 }
 
-/// Code that the catalogue knows is one thing, with one knob, whichever of its lines waits.
+/// Lines of code that the catalogue knows are sites of their own, with one option for all.
 #[test]
-fn known_code_is_one_site() {
+fn each_line_of_known_code_is_a_site() {
     let check = format!("{TORCH}distributions/distribution.py");
     let stack = |line| vec![("__init__", &*check, line), ("act", "/w/agent.py", 12)];
-    let report = items(&[&stack(70), &stack(76)]);
-    let site = only(&report);
-    assert_eq!(
-        (site.waits, site.pattern, advice(site)),
-        (2, Some(PatternId::A26), "pass validate_args=False")
-    );
+    let report = items(&[&stack(70), &stack(76), &stack(70)]);
+    let mut sites: Vec<_> = report.sites.iter().map(|s| (s.waits, library(s))).collect();
+    sites.sort();
+    assert_eq!(sites, [(1, "torch __init__:76".to_owned()), (2, "torch __init__:70".to_owned())]);
+    for site in &report.sites {
+        assert_eq!((site.pattern, advice(site)), (Some(PatternId::A26), "pass validate_args=False"));
+    }
+    assert_ne!(report.sites[0].key, report.sites[1].key);
+}
+
+/// A comparison takes them together: older reports have one site for them, and a new version of the library moves its lines.
+#[test]
+fn lines_of_known_code_are_compared_as_one() {
+    let check = format!("{TORCH}distributions/distribution.py");
+    let stack = |line| vec![("__init__", &*check, line), ("act", "/w/agent.py", 12)];
+    let [before, after] = [[70, 70, 70], [71, 77, 77]].map(|lines| {
+        let stacks = lines.map(stack);
+        let stacks: Vec<&[PythonFrame]> = stacks.iter().map(Vec::as_slice).collect();
+        Snapshot::of(items(&stacks), false)
+    });
+    let report = compare(&before, &after);
+    assert_eq!((report.counts.new, report.counts.gone, report.sites.len()), (0, 0, 1));
+}
+
+/// ```text
+///  train.py:8  auroc.py:277 ─┐
+///                            ├─ roc.py:54 ── data.py:206 bincount      one site, two paths
+///              auroc.py:125 ─┘
+/// ```
+#[test]
+fn paths_through_a_library_are_told() {
+    let [data, roc, auroc] = ["data.py", "roc.py", "auroc.py"].map(|file| format!("{SITE}metrics/{file}"));
+    let stack = |line| {
+        vec![
+            ("bincount", &*data, 206),
+            ("curve", &*roc, 54),
+            ("compute", &*auroc, line),
+            ("main", "/w/train.py", 8),
+        ]
+    };
+    let report = items(&[&stack(277), &stack(125), &stack(277)]);
+    let mut paths: Vec<_> = only(&report)
+        .call_paths
+        .iter()
+        .map(|path| (path.library.iter().map(|frame| frame.line).collect::<Vec<_>>(), path.waits))
+        .collect();
+    paths.sort();
+    assert_eq!(paths, [(vec![54, 125], 1), (vec![54, 277], 2)]);
+    let page = details(&report);
+    // The frames that all paths share tell none apart.
+    assert!(page.contains("auroc.py:277 compute\n") && !page.contains("roc.py:54 curve, from"), "{page}");
 }
 
 /// ```text
@@ -139,15 +193,7 @@ fn paths_are_told_with_what_they_cost() {
     let sums = site.call_paths.iter().fold((0, 0), |sums, p| (sums.0 + p.blocked_ns, sums.1 + p.drain_ns));
     assert_eq!(sums, (site.blocked_ns, site.drain_ns));
     assert_eq!(site.caller.as_ref().map(|f| f.line), Some(31), "the path that blocks longest");
-    let mut page = Vec::new();
-    sync_report::render::details::render(
-        &report,
-        "S1",
-        &sync_report::render::style::Style::default(),
-        &mut page,
-    )
-    .expect("a Vec takes everything");
-    let page = String::from_utf8(page).expect("renderers write UTF-8");
+    let page = details(&report);
     assert!(page.contains("called from\n    2 waits, "), "{page}");
 }
 

@@ -189,6 +189,37 @@ fn a_wait_that_completes_a_copy_is_a_data_barrier() {
     assert_eq!(super::words(only(&report)), "unknown value-read D05 R03");
 }
 
+/// A library that brings a CUDA runtime of its own starts it by a free of nothing.
+///
+/// ```text
+///  host   [launch]  [cuInit][cudaFree=====]  [launch]  [cudaFree]      by when it happens: start, set-up, the program's own
+///  s7      [gemm~]                            [gemm~~~~~~~~~~~]
+/// ```
+#[test]
+fn a_free_that_starts_a_runtime_frees_nothing() {
+    let (mut e, t) = empty();
+    e.free(t, 1_000..900_000);
+    e.launch(t, 1_000_000..1_001_000, GPU0, 1_002_000..1_003_000, "gemm");
+    e.call(t, "cuInit", 1_100_000..1_101_000);
+    e.free(t, 1_200_000..1_900_000);
+    e.launch(t, 2_000_000..2_001_000, GPU0, 2_002_000..2_050_000, "gemm");
+    e.free(t, 2_010_000..2_051_000);
+    e.launch(t, 2_060_000..2_061_000, GPU0, 2_062_000..2_070_000, "gemm");
+    e.free(t, 2_062_000..2_071_000);
+    let report = look::report(&e);
+    let mut said: Vec<String> =
+        report.sites.iter().map(|s| format!("{} {} {}", s.waits, words(s), s.once)).collect();
+    said.sort();
+    let expected = [
+        "1 false allocator G07 R13 true",
+        "1 false allocator G08 R23 true",
+        "2 false allocator G07 R13 false",
+    ];
+    assert_eq!(said, expected);
+    let saved = report.totals.by_class.false_.recoverable_ns;
+    assert!(saved.is_some_and(|ns| ns < 200_000), "neither start is a saving: {saved:?}");
+}
+
 /// ```text
 ///  host      [launch]  [cudaFree]              returned while the gemm ran: it did not drain
 ///  stream 7     [gemm~~~~~~~~~~~~~~~~~~~~]

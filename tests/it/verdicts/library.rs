@@ -5,7 +5,7 @@ use crate::export::{Copy, Memory};
 use crate::look;
 use crate::snippets::marker;
 use sync_report::analysis::Options;
-use sync_report::model::{Report, Site};
+use sync_report::model::{Fix, Report, Site};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::PatternId;
 
@@ -232,4 +232,136 @@ fn what_a_scripted_function_does_stands_on_no_line() {
     };
     let told = |site: Site| site.evidence.iter().any(|e| e.text.contains("is not what ran"));
     assert_eq!([&chain[..1], chain].map(|chain| told(site(chain))), [true, false]);
+}
+
+const PACKAGES: &str = "/venv/lib/python3.12/site-packages/";
+
+/// The fix of a read with these frames, (function, file of a library), and a line of the user below them.
+fn fix_in(frames: &[(&str, &str)]) -> Fix {
+    let files: Vec<_> = frames.iter().map(|(_, file)| format!("{PACKAGES}{file}")).collect();
+    let inner = frames.iter().zip(&files).map(|((function, _), file)| (*function, &**file, 7));
+    let frames: Vec<_> = inner.chain([("main", "/w/run.py", 3)]).collect();
+    site(&frames, &[]).fix.expect("a fix")
+}
+
+/// The verdict says what waits; the title says what the library's user can set.
+#[test]
+fn the_title_names_the_option_of_the_library() {
+    const CURVE: &str = "torchmetrics/functional/classification/precision_recall_curve.py";
+    for (frames, title) in [
+        (&[("_binary_clf_curve", CURVE)][..], "thresholds=100: the curve has fixed points"),
+        (&[("compute", "torchmetrics/retrieval/base.py")], "update() with CPU tensors: no query waits"),
+        (
+            &[("_reduce_auroc", "torchmetrics/functional/classification/auroc.py")],
+            "average='none', then .nanmean() on the GPU",
+        ),
+        (
+            &[("_get_coco_format", "torchmetrics/detection/helpers.py")],
+            "update() with CPU tensors: one copy a tensor, not a box",
+        ),
+        (
+            &[("linear_cg", "linear_operator/utils/linear_cg.py")],
+            "raise gpytorch.settings.cg_tolerance or max_cholesky_size",
+        ),
+        (
+            &[("_psd_safe_cholesky", "linear_operator/utils/cholesky.py")],
+            "linear_operator.settings.trace_mode(True)",
+        ),
+        (
+            &[("remove_self_loops", "torch_geometric/utils/loop.py")],
+            "add_self_loops=False, loops added by the data set",
+        ),
+        (
+            &[("_improvement_message", "lightning/pytorch/callbacks/early_stopping.py")],
+            "a subclass whose _improvement_message() returns ''",
+        ),
+    ] {
+        assert_eq!(fix_in(frames).title, title);
+    }
+}
+
+/// Where the caller shows that an entry's own title does not apply, another entry has the title.
+#[test]
+fn a_fix_that_its_caller_rules_out_is_not_the_title() {
+    const MASKS: (&str, &str) = ("_ignore_causal_mask_sdpa", "transformers/masking_utils.py");
+    const STOP: (&str, &str) =
+        ("_evaluate_stopping_criteria", "lightning/pytorch/callbacks/early_stopping.py");
+    const SAVE: (&str, &str) = ("_save", "torch/serialization.py");
+    const COUNT: (&str, &str) = ("_bincount", "torchmetrics/utilities/data.py");
+    const SIZE: (&str, &str) = ("scatter", "torch_geometric/utils/_scatter.py");
+    const SCALE: (&str, &str) = ("get_scale", "torch/amp/grad_scaler.py");
+    for (inner, caller, title) in [
+        (MASKS, ("forward", "transformers/models/gpt2/modeling_gpt2.py"), "pass attention_mask=None"),
+        (
+            MASKS,
+            ("generate", "transformers/generation/utils.py"),
+            "cache_implementation='static': read at the prompt only",
+        ),
+        (STOP, ("on_validation_end", STOP.1), "check at the end of epochs only"),
+        (STOP, ("on_train_epoch_end", STOP.1), "check_finite=False: one read a check, not two"),
+        (
+            SAVE,
+            ("_save_checkpoint", "lightning/pytorch/callbacks/model_checkpoint.py"),
+            "ModelCheckpoint: raise every_n_epochs, or lower save_top_k",
+        ),
+        (SAVE, ("_save_checkpoint", "transformers/trainer.py"), "raise save_steps, or save_strategy='epoch'"),
+        (COUNT, ("_flexible_bincount", COUNT.1), "update() with CPU tensors: no query waits"),
+        (
+            SIZE,
+            ("topk", "torch_geometric/nn/pool/select/topk.py"),
+            "no option: how many nodes remain depends on scores",
+        ),
+        (SCALE, ("step", "accelerate/optimizer.py"), "upgrade accelerate: 0.22 counts the optimizer's calls"),
+    ] {
+        assert_eq!(fix_in(&[inner, caller]).title, title, "{inner:?} {caller:?}");
+    }
+    // Batches of the Trainer are moved by accelerate, whose option the Trainer has under another name.
+    let send = format!("{PACKAGES}accelerate/utils/operations.py");
+    let trainer = format!("{PACKAGES}transformers/trainer.py");
+    let frames =
+        [("send_to_device", &*send, 160), ("get_batch_samples", &*trainer, 9), ("main", "/w/run.py", 3)];
+    let copy = Some(Copy::h2d(1 << 20, Memory::Pageable));
+    let site = |frames| Scene { copy, frames, ..Scene::default() }.site();
+    let title = |frames| site(frames).fix.map(|fix| fix.title);
+    assert_eq!(title(&frames).as_deref(), Some("accelerator_config={'non_blocking': True}"));
+    assert_eq!(title(&[frames[0], frames[2]]).as_deref(), Some("DataLoaderConfiguration(non_blocking=True)"));
+}
+
+/// Who has a library installed is told what to call; how its own line would be written is said to its maintainers.
+#[test]
+fn the_rewrite_of_a_librarys_line_is_for_its_maintainers() {
+    let fix = fix_in(&[("_bincount", "torchmetrics/utilities/data.py")]);
+    assert_eq!(fix.title, "one update() for many batches: it waits once each");
+    assert!(fix.before.is_empty() && fix.after.is_empty() && fix.here.is_none(), "{fix:?}");
+    let last = fix.alternatives.last().map(String::as_str);
+    let own = "for the maintainers of torchmetrics: count with scatter_add_ into a fixed number of bins";
+    assert_eq!(last, Some(own));
+}
+
+/// Each line of a loop over a model's own experts has one advice: sort, and read once.
+#[test]
+fn the_lines_of_a_loop_over_experts_have_one_advice() {
+    const MODEL: &str = "/w/moe.py";
+    let text = "import torch\n\ndef forward(self, x, top, weight, y):\n    for i, expert in enumerate(self.experts):\n\
+                \x20       mask = top == i\n        if mask.any():\n            rows = mask.any(-1).nonzero().flatten()\n\
+                \x20           y.index_add_(0, rows, expert(x[rows]))\n    return y\n";
+    let title = |text: &str, line| {
+        let site = site(&[("forward", MODEL, line), ("main", "/w/run.py", 3)], &[(MODEL, text)]);
+        site.fix.map(|fix| fix.title).unwrap_or_default()
+    };
+    let advice = "sort tokens by expert, read the counts once a layer";
+    assert_eq!((title(text, 6), title(text, 7)), (advice.to_owned(), advice.to_owned()));
+    let other = text.replace("self.experts", "self.heads").replace("expert", "head");
+    assert_ne!(title(&other, 6), advice);
+}
+
+/// thrust and TensorRT wait for their callers, whose line asks for no synchronisation.
+#[test]
+fn a_wait_inside_a_native_library_has_that_librarys_advice() {
+    let title = |chain: &[&str]| {
+        let site = Scene { chain, frames: &[("main", "/w/run.py", 3)], ..Scene::default() }.site();
+        site.fix.map(|fix| fix.title).unwrap_or_default()
+    };
+    let sort = ["cudaStreamSynchronize", "thrust::cuda_cub::synchronize(thrust::cuda_cub::par_t&)", "main"];
+    assert_eq!(title(&sort), "thrust::cuda::par_nosync; of CuPy, a newer version");
 }

@@ -92,3 +92,52 @@ fn names_of_ranges_say_what_measures() {
         assert_eq!(title == "time with CUDA events, read after the loop", timing, "{name}: {title}");
     }
 }
+
+/// What uses the first of two events, besides the time between both.
+#[derive(Clone, Copy, PartialEq)]
+enum Uses {
+    Nothing,
+    Query,
+    StreamWait,
+}
+
+/// Six turns of work between two events. `waits`: for the second event, else for the device.
+fn between_events(uses: Uses, waits: bool, work: bool) -> String {
+    let (mut e, t) = empty();
+    for turn in 0..6 {
+        let at = 1_000 + turn * TURN;
+        let first = 2 * turn;
+        e.launch(t, at..at + 1_000, GPU0, at + 1_000..at + 90_000, "gemm");
+        e.event_record(t, at + 2_000..at + 3_000, GPU0, first);
+        if work {
+            e.launch(t, at + 4_000..at + 6_000, GPU0, at + 90_000..at + 200_000, "gemm");
+        }
+        e.event_record(t, at + 7_000..at + 8_000, GPU0, first + 1);
+        match waits {
+            true => e.event_sync(t, at + 10_000..at + 201_000, first + 1),
+            false => e.device_sync(t, at + 10_000..at + 201_000, 0),
+        };
+        match uses {
+            Uses::Nothing => {}
+            Uses::Query => _ = e.event_query(t, at + 210_000..at + 211_000, first),
+            Uses::StreamWait => _ = e.stream_wait(t, at + 210_000..at + 211_000, GPU0, first),
+        }
+    }
+    words(only(&look::report(&e)))
+}
+
+/// An event that nothing waits for or asks about only takes the time.
+///
+/// ```text
+///  host   [record a][launch][record b][sync b====]  [record c][launch][record d][sync d====]
+///  s7                 [gemm~~~~~~~~~~~~~~~~~~]                  [gemm~~~~~~~~~~~~~~~~~~]
+/// ```
+#[test]
+fn two_events_around_work_measure_it() {
+    assert_eq!(between_events(Uses::Nothing, true, true), "false timing F03 R25");
+    assert_eq!(between_events(Uses::Nothing, false, true), "false timing F01 R25");
+    for (uses, work) in [(Uses::Query, true), (Uses::StreamWait, true), (Uses::Nothing, false)] {
+        let said = between_events(uses, true, work);
+        assert!(said.starts_with("false explicit"), "{said}");
+    }
+}

@@ -40,11 +40,13 @@ impl<'a, const L: usize> Lanes<'a, L> {
     /// A step of one lane.
     pub(super) fn step(&mut self, at: StepIx, mut step: Step) {
         let lane = self.lane;
-        if self.program.laps.is_some_and(|l| l.first == at || l.last == at) {
-            let lap = Lap { done: self.done(step.thread), busy: self.busy(), waited: self.waited() };
-            self.laps[lane].push(lap);
-        }
         let (gap, length) = self.host(step.after, (step.gap, step.length), step.overhead);
+        if self.program.laps.is_some_and(|l| l.first == at || l.last == at) {
+            // The host's way to the first iteration may hold the program's start: it is none of a loop's.
+            let begins = self.threads[step.after].ended[lane] + gap;
+            let done = self.done(step.thread).max(begins);
+            self.laps[lane].push(Lap { done, busy: self.busy(), waited: self.waited() });
+        }
         if matches!(step.kind, StepKind::Launch(_)) {
             step.length = length;
         }
