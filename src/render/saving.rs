@@ -288,9 +288,10 @@ pub fn basis(totals: &Totals) -> Option<String> {
         words.push('.');
     }
     words += &format!(
-        " Ranges allow for what the profiler may take, host work that goes with a fix, {} to {} times the figure as in measured programs",
+        " Ranges allow for what the profiler may take, host work that goes with a fix, {} to {} times the figure, {} % on either side as in measured programs",
         range::LEAST,
-        range::MOST
+        range::MOST,
+        range::BEYOND * 100.0
     );
     let scatter = totals.range_scatter_ns.filter(|&ns| ns > 0).map(text::duration);
     words.extend(scatter.map(|ns| format!(", and ± {ns} of the run as iterations here scatter")));

@@ -81,7 +81,7 @@ on("train_mlp.html", "filters by text and class", {}, async (page) => {
   await page.click("label.chip.false");
   assert.deepEqual(await ids(page), ["S4"]);
   await page.click("label.chip.false");
-  assert.equal((await ids(page)).length, 6);
+  assert.equal((await ids(page)).length, 7);
 });
 
 on("train_mlp.html", "opens a site with all that is known of it", {}, async (page) => {
