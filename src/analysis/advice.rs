@@ -84,8 +84,8 @@ impl CaptureAnalysis {
         let for_nothing = || self.waits_of(site).all(|wait| wait.found.is_nothing());
         let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
         // Work that other streams are given next may rely on it, whatever it found.
-        let orders = matches!(site.bundle.blocking, Blocking::Stream | Blocking::Event)
-            && self.profile.ops.streams.iter().filter(|stream| stream.pid == site.bundle.pid).count() > 1;
+        let streams = self.profile.ops.streams.iter().filter(|stream| stream.pid == site.bundle.pid).count();
+        let orders = matches!(site.bundle.blocking, Blocking::Stream | Blocking::Event) && streams > 1;
         // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
         let plain = entry.category == Category::ExplicitSync;
         Some(match kind {
@@ -125,6 +125,10 @@ impl CaptureAnalysis {
             Kind::Idle if !orders => (Strategy::Remove, "delete it: it found nothing to wait for"),
             Kind::Explicit if plain && !entry.intended && !orders && for_nothing() => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            // There is no other stream that could wait.
+            Kind::Explicit if plain && streams == 1 && entry.fix.change == Some(Change::GpuWait) => {
+                (Strategy::Remove, "delete it where no code on the CPU needs the result")
             }
             // A read whose value nothing is seen to take.
             Kind::Explicit if entry.reads.is_some() => {

@@ -87,9 +87,15 @@ impl Margin {
         Self { unseen: unseen.min(along), work, beyond: share(length, BEYOND).min(along), ..self }
     }
 
-    /// The upper end `high` cut to what the waits block and their calls cost, `most`, and the host work that goes with them.
-    pub(super) fn above(self, most: i64, high: i64) -> i64 {
-        high.min(most.saturating_add(self.work).saturating_add(self.beyond))
+    /// The upper end `high` of a saving of `value` cut to what the waits block and their calls cost, `most`, and the host work that
+    /// goes with them.
+    pub(super) fn above(self, value: i64, most: i64, high: i64) -> i64 {
+        high.min(most.saturating_add(self.work).saturating_add(self.beyond(value)))
+    }
+
+    /// How far both ends are moved; not where nothing is saved, which is no estimate that could be off.
+    fn beyond(self, value: i64) -> i64 {
+        if value > 0 { self.beyond } else { 0 }
     }
 
     /// The range of a saving that is estimated to be `value`, between `least` and `most`.
@@ -98,9 +104,10 @@ impl Margin {
         let least =
             if self.limited { 0 } else { least.min(share(value, LEAST)).min(unseen(-self.unseen / 2)) };
         let most = most.max(share(value, MOST)).max(unseen(self.unseen));
+        let beyond = self.beyond(value);
         let far = |end: i64| (value.saturating_sub(end) as f64).hypot(self.scatter as f64) as i64;
-        let high = value.saturating_add(far(most)).saturating_add(self.work).saturating_add(self.beyond);
-        (value.saturating_sub(far(least)).saturating_sub(self.beyond).max(0), high)
+        let high = value.saturating_add(far(most)).saturating_add(self.work).saturating_add(beyond);
+        (value.saturating_sub(far(least)).saturating_sub(beyond).max(0), high)
     }
 }
 

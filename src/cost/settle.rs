@@ -80,7 +80,7 @@ impl Settling<'_> {
         let (saved, above) = within(run.saved, 0, most);
         let (saved, short) = within(saved, best, i64::MAX);
         prices.cut = prices.cut.max(above).max(short);
-        let high = margin.above(reach, run.high).max(saved);
+        let high = margin.above(run.saved, reach, run.high).max(saved);
         let (rewritten, open) = (most_of(|s| s.open && s.needed), most_of(|s| s.open && !s.needed));
         prices.run = Saving {
             saved,
@@ -98,7 +98,7 @@ impl Settling<'_> {
             let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
             let margin = margin.of(length, along / count, work.each(count), bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
-            let high = margin.above(reach / count, lap.high).max(lap.saved);
+            let high = margin.above(lap.saved, reach / count, lap.high).max(lap.saved);
             let (rewritten, open) = (lap.rewritten.min(rewritten / count), lap.open.min(open / count));
             Some(Saving { high, rewritten, open, ..lap })
         });
@@ -180,7 +180,7 @@ impl Price {
         let share = share.unwrap_or(0).clamp(0, most);
         (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
         let (low, high) = margin.around(self.alone, clock.keeps(least), alone.max(share));
-        (self.low, self.high) = (low, margin.above(most, high).max(self.alone));
+        (self.low, self.high) = (low, margin.above(self.alone, most, high).max(self.alone));
         self.simulated = true;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
 //! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that. Where its kernels have names,
-//! it is C++ if neither its frames and names nor the command have anything of Python, and Python without PyTorch if nothing in
+//! or it has a name or command and nothing names PyTorch, it is C++ if neither its frames and names nor the command have anything of Python, and Python without PyTorch if nothing in
 //! the export names PyTorch and not all kernels are of libraries that PyTorch calls too. Where nothing is known (trimmed
 //! exports), it counts as PyTorch's, for which the report is made.
 
@@ -101,10 +101,10 @@ impl Programs {
         let command_is_python = profile.target.command.as_deref().is_some_and(is_python);
         let processes: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|tid| tid.process()).collect();
         let unified = unified(profile);
-        let named = shared(profile)?;
+        let sharing = shared(profile)?;
         for pid in processes {
             // PyTorch maps pinned memory and talks MPI without its program seeing what kernels write.
-            let managed = named.as_ref().filter(|name| name.contains("Managed"));
+            let managed = sharing.as_ref().filter(|name| name.contains("Managed"));
             let says = unified.contains(&pid).then(|| "unified memory".into()).or_else(|| managed.cloned());
             programs.shared.extend(says.map(|says| (pid, says)));
             let none = BTreeSet::new();
@@ -118,7 +118,9 @@ impl Programs {
                     || names.iter().any(|n| t.begins.iter().any(|begin| base(n).starts_with(begin)))
             };
             let of_python = python.contains(&pid) || command_is_python || names.iter().any(|n| is_python(n));
-            let known = !names.is_empty() && !kernels.is_empty();
+            let named = !names.is_empty();
+            let started = named || profile.target.command.is_some();
+            let known = named && !kernels.is_empty() || started && !profile.names_pytorch;
             let without = !profile.names_pytorch && !kernels.iter().all(|k| of_shared_library(k));
             let other = match of_python {
                 false => known.then_some(&COMPILED),
@@ -126,7 +128,7 @@ impl Programs {
             };
             if let Some(toolkit) = TOOLKITS.iter().find(made_with).or(other) {
                 programs.toolkits.insert(pid, *toolkit);
-                if let Some(name) = &named {
+                if let Some(name) = &sharing {
                     programs.shared.entry(pid).or_insert_with(|| name.clone());
                 }
             }

@@ -343,15 +343,25 @@ fn ranges_widen_as_iterations_scatter() {
     let share = |share: f64| Some((joint as f64 * share) as i64);
     assert!(joint > 500_000, "{joint}");
     // Each of its waits is saved whole: there is no more to save but what no capture shows, 1.5 % of the run.
-    let beyond = |totals: &sync_report::model::Totals| (totals.without_profiler.expect("simulated").run_ns as f64 * 0.015) as i64;
+    let beyond = |totals: &sync_report::model::Totals| {
+        (totals.without_profiler.expect("simulated").run_ns as f64 * 0.015) as i64
+    };
     let [low, high] = [even.recoverable_low_ns, even.recoverable_high_ns].map(|end| end.expect("a range"));
     assert_eq!((Some(low + beyond(&even)), high - beyond(&even)), (share(0.75), joint));
     let joint = uneven.recoverable_false_joint_ns.expect("simulated");
     let down = (joint as f64 * 0.25).hypot(54_772.0) as i64;
-    assert!((uneven.recoverable_low_ns.unwrap_or(0) - (joint - down - beyond(&uneven))).abs() <= 1, "{joint} {uneven:?}");
+    assert!(
+        (uneven.recoverable_low_ns.unwrap_or(0) - (joint - down - beyond(&uneven))).abs() <= 1,
+        "{joint} {uneven:?}"
+    );
     let of_all = |totals| sync_report::render::answer::of_all(&Report { totals, ..Report::default() });
     let said = of_all(uneven).expect("a sentence");
-    assert!(said.contains("0.75 to 1.4 times the figure, 1.5 % on either side as in measured programs, and ± 54.8 µs"), "{said}");
+    assert!(
+        said.contains(
+            "0.75 to 1.4 times the figure, 1.5 % on either side as in measured programs, and ± 54.8 µs"
+        ),
+        "{said}"
+    );
     let said = of_all(even).expect("a sentence");
     assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
 }

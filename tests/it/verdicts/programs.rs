@@ -1,7 +1,7 @@
 //! Programs that are not PyTorch's, and libraries that set themselves up.
 
 use super::*;
-use crate::export::Thread;
+use crate::export::{Gpu, Thread};
 use sync_report::vocabulary::{Class, PatternId};
 
 /// A process of that name that runs one kernel, uploads and waits for its device.
@@ -236,4 +236,53 @@ fn tear_down_wants_no_fix() {
     let frees: Vec<_> = report.sites.iter().filter(|s| s.api == "cudaFree").collect();
     assert_eq!(frees.iter().map(|s| (s.waits, s.once)).collect::<Vec<_>>(), [(2, false), (3, true)]);
     assert_eq!(frees[1].fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
+}
+
+/// A command that is none of Python's tells too where nothing names PyTorch: exports of Windows name no process.
+///
+/// ```text
+///  host      [cudaMemcpy H2D]
+///  stream 7       [copy]
+/// ```
+#[test]
+fn a_command_tells_where_no_process_has_a_name() {
+    for (command, pytorch, compiled) in [
+        (".\\build\\run.exe", false, true),
+        (".\\build\\run.exe", true, false),
+        ("python train.py", false, false),
+    ] {
+        let mut e = Export::new(Schema::V2026_2);
+        if !pytorch {
+            e.without_pytorch();
+        }
+        e.command(&[command]).process(100, "");
+        let t = e.thread(100, 100);
+        e.memcpy_blocking(t, 1000..1900, Copy::h2d(4 << 20, Memory::Pageable), GPU0, 1100..1800);
+        let report = look::report(&e);
+        assert_eq!(said(&report).is_some_and(|said| said.contains("C++")), compiled, "{command} {pytorch}");
+    }
+}
+
+/// With one stream there is none that could wait in the CPU's place.
+///
+/// ```text
+///  host      [launch] [cudaDeviceSynchronize==] [launch]
+///  stream 7     [kernel~~~~~~~~~~~~~~~~~~~~~]      [kernel]
+///  stream 13                                                   in the second program only
+/// ```
+#[test]
+fn one_stream_has_nothing_to_wait_for_another() {
+    for (more, title) in [
+        (false, "delete it where no code on the CPU needs the result"),
+        (true, "let the GPU wait: cudaStreamWaitEvent"),
+    ] {
+        let (mut e, t, _) = program("./jacobi", "main_42_gpu");
+        if more {
+            e.launch(t, 4000..4010, Gpu { device: 0, stream: 13 }, 4100..4200, "main_42_gpu");
+        }
+        let report = look::report(&e);
+        let sync =
+            report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+        assert_eq!(sync.fix.as_ref().map(|fix| &*fix.title), Some(title));
+    }
 }
