@@ -86,7 +86,7 @@ impl Words<'_> {
             words += &format!("; {late} until {} arrived", escape_terminal(&rank.name()));
         }
         if one.met_ns == 0 {
-            words += "; its other ranks are not in this export";
+            words += "; the export does not tell which other ranks took part";
         }
         words
     }

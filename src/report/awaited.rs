@@ -201,7 +201,7 @@ pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
 
 /// What one export cannot tell: the end of a sentence of [`said`], until the other ranks are known.
 pub const UNTOLD: &str =
-    "whether another rank came late the capture does not tell, which holds none that took part";
+    "the capture does not tell whether another rank came late: none is known to have taken part";
 
 /// What is said of a site of whose time a tenth and more passed behind collectives.
 pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
