@@ -213,7 +213,7 @@ words! {
 }
 
 words! {
-    /// What a call of the API does that takes host time without any wait.
+    /// The work of an API call that takes host time without any wait.
     ApiFamily {
         HostAllocation = "host-allocation": "Allocates or registers pinned memory of the host.",
         DeviceAllocation = "device-allocation": "Allocates memory of a device.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional, Sequence
 
 ApiFamily = Literal["host-allocation", "device-allocation", "module-loading"]
-"""What a call of the API does that takes host time without any wait."""
+"""The work of an API call that takes host time without any wait."""
 
 
 Attribution = Literal["python-backtrace", "python-sample", "backward", "native", "nvtx", "none"]
@@ -431,7 +431,7 @@ class HostCalls:
     """Calls of one family on the thread where they take longest: of several threads times may overlap."""
 
     family: ApiFamily
-    """What they do."""
+    """The sort of work that they do."""
     api: str
     """The function that takes most of the time."""
     pid: int
@@ -543,8 +543,8 @@ class Late:
     cost_ns: int
     """Time that the kernels of all other ranks stood until it came: a sum over them."""
     per_iteration_ns: Optional[int]
-    """What that makes an iteration longer: `late_ns` of one, without start-up. `None` where not all ranks have a
-    loop.
+    """The time by which that makes an iteration longer: `late_ns` of one, without start-up. `None` if not all
+    ranks have a loop.
     """
     waiting_per_iteration_ns: Optional[int]
     """The part of it in the late rank's own waits."""
@@ -775,7 +775,7 @@ class RankSite:
     once: bool
     """Whether it waits once per process on every rank that has it."""
     per: Per
-    """What its times are of: one iteration of each rank, where it waits in iterations, else the run."""
+    """The span that its times are of: one iteration of each rank if it waits in iterations, else the run."""
     saves_at_most: bool
     """Whether some rank's saving is only known to be no more than that."""
     late_rank: Optional[int]
@@ -805,7 +805,7 @@ class Ranks:
     """The ranks of a program, over all exports given."""
 
     per: Per
-    """What amounts are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
+    """The span that amounts are of: one "iteration" of each rank on average if all have a loop, else its "run"."""
     list: List[Rank]
     """Ascending."""
     missing: List[int]

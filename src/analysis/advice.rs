@@ -9,7 +9,7 @@ use crate::text;
 use crate::verdict::library;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, Strategy, ThreadRole,
+    Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, PatternId, Strategy, ThreadRole,
 };
 use crate::waits::api::Blocking;
 
@@ -128,7 +128,7 @@ impl CaptureAnalysis {
             }
             // There is no other stream that could wait.
             Kind::Explicit if plain && streams == 1 && entry.fix.change == Some(Change::GpuWait) => {
-                (Strategy::Remove, "delete it where no code on the CPU needs the result")
+                (Strategy::Remove, catalogue::entry(PatternId::F01).fix.title)
             }
             // A read whose value nothing is seen to take.
             Kind::Explicit if entry.reads.is_some() => {
@@ -201,12 +201,10 @@ fn reads_little(copy: Copy) -> bool {
 
 /// The entry with an option for the library code around a wait.
 fn option(site: &Site) -> Option<&'static Pattern> {
-    let inside = site.bundle.inside();
-    let frames: Vec<_> = inside.iter().map(|frame| (&*frame.file, &*frame.function)).collect();
     let read = library::line(&site.bundle);
     let line = |depth| site.line_text().filter(|_| read == Some(depth)).map(str::to_owned);
     let (uploads, copies) = (site.bundle.uploads(), site.bundle.copy.is_some());
-    catalogue::option(&frames, &line, |entry| match entry.kind {
+    catalogue::option(&library::places(&site.bundle), &line, |entry| match entry.kind {
         None => true,
         Some(Kind::Upload) => uploads,
         Some(Kind::Explicit | Kind::Timing) => !copies,

@@ -184,6 +184,7 @@ impl CaptureAnalysis {
         let asked = options.filter.nvtx.as_ref().or(options.capture.as_ref());
         let wanted = Wanted {
             may_wait: |name| waits::api::classify(name).is_some() || name == waits::api::INIT,
+            family: waits::api::family,
             name: ranges::stable_name,
             ranges: &asked.into_iter().chain(&options.ranges).cloned().collect::<Vec<_>>(),
             is_named: filter::is_of,

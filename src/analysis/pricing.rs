@@ -59,8 +59,8 @@ pub enum PaidOnce {
     OutsideLoop,
 }
 
-/// What is paid once or again and again as a whole: the calls of one stack that copy alike, whatever their verdicts. Samples are no
-/// part of it, since where they fall is chance: without frames of the call itself its NVTX ranges are.
+/// A place pays once, or again and again, as a whole: the calls of one stack that copy alike belong to it, whatever their verdicts.
+/// CPU samples tell no place apart, since they fall by chance: a call without frames of its own is told by its NVTX ranges.
 #[derive(PartialEq, Eq, Hash)]
 struct Place {
     pid: GlobalPid,
@@ -202,7 +202,7 @@ impl CaptureAnalysis {
         }
     }
 
-    /// In which way a site is paid once, if it is.
+    /// The way in which a site is paid once, if it is.
     pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
         let waits = &site.bundle.waits;
         let ways = || self.waits_of(site).map(|wait| self.happens(wait));

@@ -11,7 +11,7 @@ const BOOL_READ: &str =
 const BASE: Pattern =
     Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE.reads(Reads::Number) };
 
-/// Of a scale, the use and the caller decide.
+/// The use and the caller decide about the read of a scale.
 const OF_SCALE: &[(Case, PatternId)] =
     &[SCALE_CASES, (Case::Is(ControlFlow), A48), OF_NUMBER[1], OF_NUMBER[2], OF_NUMBER[3]];
 

@@ -289,7 +289,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "TrainPipelineSparseDist reads them a batch ahead")
         .before("loss, out = model(batch)")
         .after("pipeline = TrainPipelineSparseDist(model, optimizer, device)  # once\nout = pipeline.progress(batches)")
-        .mind("Three batches are in flight. Where the loader knows the lengths: KeyedJaggedTensor(…, length_per_key=lengths).")
+        .mind("Three batches are in flight. A loader that knows the lengths passes them: KeyedJaggedTensor(…, length_per_key=lengths).")
         .sources("TorchRec 1.4")
         .at("torchrec/sparse/jagged_tensor.py", "_maybe_compute_length_per_key _length_per_key_from_stride_per_key _length_per_key_from_lengths _safe_tolist _cuda_tolist_impl")
         .often("every batch"),

@@ -180,8 +180,7 @@ pub fn option(
 
 /// Whether a frame is of that file, or of a file in that folder, and one of these functions; no names: any.
 pub fn is_at(file: &str, function: &str, place: &str, functions: &str) -> bool {
-    let named = |wanted| function == wanted || is_named(last_name(function), wanted);
-    (functions.is_empty() || functions.split(' ').any(named)) && lies_at(file, place)
+    functions.split(' ').any(|wanted| is_of(file, function, (place, wanted)))
 }
 
 /// The best entries for one frame: one that the known line confirms, else those that name the function with its class,
@@ -222,10 +221,12 @@ fn fitting(
     file: &str,
     function: &str,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {
-    site.places().filter(move |&(suffix, wanted)| {
-        (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted))
-            && lies_at(file, suffix)
-    })
+    site.places().filter(move |&place| is_of(file, function, place))
+}
+
+/// Whether a frame is of that file or folder and function; without a name, of any.
+fn is_of(file: &str, function: &str, (place, wanted): (&str, &str)) -> bool {
+    (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted)) && lies_at(file, place)
 }
 
 /// The function's own name: newer interpreters report `Class.method`, closures `f.<locals>.g`.

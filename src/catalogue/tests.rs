@@ -42,7 +42,7 @@ fn titles_for_users_are_of_libraries() {
     }
 }
 
-/// Where the verdict's entry says only what the line does, the place has an option; an entry that needs its line is none without.
+/// The place has an option, also if the verdict's entry says only what the line does. An entry that needs its line gives none without it.
 #[test]
 fn places_of_libraries_have_options() {
     let at = |file: &str, function, line: Option<&str>| {

@@ -5,7 +5,7 @@
 //!             [cuLibraryLoadData----]              nested: no call of its own; a wait inside is told as a wait
 //!  counted  |---- device allocation -----------|
 //! ```
-//! Of each family the thread that spends most in it: what threads do side by side is not summed. A sort of these calls.
+//! The thread that spends most in a family stands for it: times of threads side by side are not summed. The cost is a sort of these calls.
 
 use crate::iterations::Iterations;
 use crate::profile::Profile;
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What the calls of one family take of one thread.
+/// Host time that the calls of one family take on one thread.
 #[derive(Clone, Debug, Default)]
 pub struct HostTime {
     /// How many, without nested ones.
@@ -40,7 +40,7 @@ impl HostTime {
     }
 }
 
-/// Of each family that takes time within `from..to`: the thread on which it takes most, and how much.
+/// The thread on which each family takes most time within `from..to`, and how much; no family that takes none.
 pub fn longest(
     profile: &Profile,
     (devices, waits): (&Devices, &Waits),

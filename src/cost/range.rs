@@ -62,7 +62,7 @@ pub struct Margin {
     pub unseen: i64,
     /// What a fix may spare of the host's work beside its waits, in ns.
     pub work: i64,
-    /// What both ends are moved by, in ns.
+    /// The distance by which both ends are moved, in ns.
     pub beyond: i64,
 }
 
@@ -164,8 +164,8 @@ mod tests {
         assert_eq!(Margin::default().around(1_000, 400, 1_100), (400, 1_400));
     }
 
-    /// What the estimate does not see counts where it lies further out. The host's work lies on top, and only where the host
-    /// limits the program; so does [`BEYOND`], on both sides.
+    /// The unseen part counts if it lies further out. The host's work lies on top, and only if the host limits the program.
+    /// [`BEYOND`] lies on top of both ends.
     #[test]
     fn what_is_not_seen_widens_small_savings() {
         let work = |before| HostWork { before, behind: 0 };

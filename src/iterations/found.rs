@@ -146,7 +146,7 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Found {
     Found { loops: around, inner }
 }
 
-/// What loops explain together.
+/// The part of the sequence that loops explain together.
 fn explained(loops: &[Loop]) -> f64 {
     loops.iter().map(|found| found.explains).sum()
 }

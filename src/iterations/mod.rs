@@ -14,7 +14,7 @@ use crate::profile::seek::seek;
 use marked::Fit;
 
 /// Of so many iterations one may be start-up: one of ten, two of twenty.
-const WARM_UP: usize = 10;
+pub(crate) const WARM_UP: usize = 10;
 /// As many are left at least.
 const LEFT: usize = 3;
 /// Iterations below which what waits in none but the first may as well come again.
@@ -50,6 +50,13 @@ pub struct Other {
     pub start: i64,
 }
 
+/// How many of these times are start-up: of the first `may`, those up to the last that is several times as long as any later one.
+pub(crate) fn start_up(times: &[i64], may: usize) -> usize {
+    let (first, later) = times.split_at(may);
+    let longest = later.iter().copied().max().unwrap_or(0);
+    first.iter().rposition(|&time| time > longest.saturating_mul(START_UP)).map_or(0, |last| last + 1)
+}
+
 impl Iterations {
     /// By NVTX ranges.
     pub fn marked(name: String, tid: GlobalTid, spans: Vec<(i64, i64)>) -> Self {
@@ -70,11 +77,8 @@ impl Iterations {
     fn settled(mut self) -> Self {
         let all = self.spans.len();
         let may = all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT));
-        let (first, later) = self.spans.split_at(may);
-        let length = |s: &(i64, i64)| s.1 - s.0;
-        let longest = later.iter().map(length).max().unwrap_or(0);
-        let start_up = |s| length(s) > longest.saturating_mul(START_UP);
-        self.start_up = first.iter().rposition(start_up).map_or(0, |last| last + 1);
+        let lengths: Vec<i64> = self.spans.iter().map(|s| s.1 - s.0).collect();
+        self.start_up = start_up(&lengths, may);
         self.spans.drain(..self.start_up);
         self
     }

@@ -92,7 +92,7 @@ struct Keys {
     number: TiVec<CallId, u32>,
     /// The first is 0, for none.
     all: Vec<Key>,
-    /// Of the optimizer's kernels.
+    /// Keys of the optimizer's kernels.
     steps: FxHashSet<Key>,
 }
 

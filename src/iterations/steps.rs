@@ -12,8 +12,8 @@
 //! A *gap* is how many other events lie between two kernels of the optimizer. Going from the longest down, the gap with
 //! which half of all that lies in gaps is reached is typical, and gaps of at least half its length part iterations: what a
 //! program does between phases of steps, where that is most of what it does, else what it does between steps. Gaps inside a
-//! step (clipping), or between steps of a phase, are shorter. Where the longest part fewer turns than make a loop they are
-//! left out.
+//! step (clipping), or between steps of a phase, are shorter. The longest gaps
+//! are left out if they part fewer turns than make a loop.
 //!
 //! A loop found otherwise stands if each of its turns holds one of these steps. Else the iterations are these, if nearly all
 //! are alike and they are at least half of what the process did. They may be less alike than turns that nothing but likeness

@@ -185,7 +185,7 @@ pub struct ProfileInfo {
 /// Calls of one family on the thread where they take longest: of several threads times may overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCalls {
-    /// What they do.
+    /// The sort of work that they do.
     pub family: ApiFamily,
     /// The function that takes most of the time.
     pub api: String,

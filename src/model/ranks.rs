@@ -19,7 +19,7 @@ words! {
 /// The ranks of a program, over all exports given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
-    /// What amounts are of: one "iteration" of each rank on average, where all have a loop, else its "run".
+    /// The span that amounts are of: one "iteration" of each rank on average if all have a loop, else its "run".
     pub per: Per,
     /// Ascending.
     pub list: Vec<Rank>,
@@ -39,7 +39,7 @@ pub struct Ranks {
     pub late: Vec<Late>,
 }
 
-/// What to do about a wait that is for a rank which comes late to collectives.
+/// The advice for a wait that is for a rank which comes late to collectives.
 pub fn find_the_late(late: &str) -> String {
     format!("nothing to do here: find what makes {late} late")
 }
@@ -111,7 +111,7 @@ pub struct RankSite {
     pub fix: Option<String>,
     /// Whether it waits once per process on every rank that has it.
     pub once: bool,
-    /// What its times are of: one iteration of each rank, where it waits in iterations, else the run.
+    /// The span that its times are of: one iteration of each rank if it waits in iterations, else the run.
     #[serde(default)]
     pub per: Per,
     /// Whether some rank's saving is only known to be no more than that.
@@ -196,7 +196,7 @@ pub struct Late {
     pub late_ns: i64,
     /// Time that the kernels of all other ranks stood until it came: a sum over them.
     pub cost_ns: i64,
-    /// What that makes an iteration longer: `late_ns` of one, without start-up. `None` where not all ranks have a loop.
+    /// The time by which that makes an iteration longer: `late_ns` of one, without start-up. `None` if not all ranks have a loop.
     #[serde(default)]
     pub per_iteration_ns: Option<i64>,
     /// The part of it in the late rank's own waits.
@@ -209,7 +209,7 @@ pub struct Late {
 }
 
 impl Late {
-    /// What it makes an iteration longer, or without a loop the run, and the part of it in its own waits.
+    /// The time by which it makes an iteration longer, or without a loop the run, and the part of it in its own waits.
     pub fn delay_ns(&self) -> (i64, i64) {
         self.per_iteration_ns
             .zip(self.waiting_per_iteration_ns)

@@ -201,7 +201,7 @@ impl Site {
 
     /// All frames that are known of it.
     pub fn all_frames(&self) -> impl Iterator<Item = &Frame> {
-        let callers = self.call_paths.iter().flat_map(|path| path.library.iter().chain(&path.callers));
+        let callers = self.call_paths.iter().flat_map(CallPath::frames);
         self.frames.iter().chain(&self.user_frame).chain(callers)
     }
 
@@ -259,6 +259,13 @@ pub struct CallPath {
     pub blocked_ns: i64,
     /// Device-idle time after them.
     pub drain_ns: i64,
+}
+
+impl CallPath {
+    /// The frames that tell it from other ways, nearest to the wait first.
+    pub fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.library.iter().chain(&self.callers)
+    }
 }
 
 /// What a wait on autograd's thread belongs to.

@@ -24,6 +24,11 @@ pub struct SyncRow {
 }
 
 impl SyncRow {
+    /// Whether the host waits for an event, or asks about it.
+    fn is_of_host(&self) -> bool {
+        self.stream.is_none() && !self.event.is_none()
+    }
+
     /// Whether a stream waits for an event, not the host for either.
     fn is_of_stream(&self) -> bool {
         !self.stream.is_none() && !self.event.is_none()
@@ -118,20 +123,28 @@ impl Syncs {
 
     /// The records of events that the host waits for or asks about, at whatever time.
     pub fn asked(&self) -> impl Iterator<Item = &EventRow> {
-        let of_host = |row: &&SyncRow| row.stream.is_none() && !row.event.is_none();
-        let asked: FxHashSet<_> = self.rows.iter().filter(of_host).map(|row| (row.pid, row.event)).collect();
+        let asked = self.events_of(SyncRow::is_of_host);
         self.events.iter().filter(move |record| asked.contains(&(record.pid, record.event)))
     }
 
     /// All records of events, each with whether a host or stream waits for its event or asks about it.
     pub fn used(&self) -> impl Iterator<Item = (&EventRow, bool)> {
-        let used: FxHashSet<_> = self.rows.iter().map(|row| (row.pid, row.event)).collect();
+        let used = self.events_of(|_| true);
         self.events.iter().map(move |record| (record, used.contains(&(record.pid, record.event))))
     }
 
-    /// Whether rows name the events that hosts, or else streams, wait for.
-    pub fn names_events(&self, of_streams: bool) -> bool {
-        self.rows.iter().any(|row| !row.event.is_none() && row.is_of_stream() == of_streams)
+    /// Whether rows name the events that the host waits for or asks about.
+    pub fn names_events_of_host(&self) -> bool {
+        self.rows.iter().any(SyncRow::is_of_host)
+    }
+
+    /// Whether rows name the events that streams wait for.
+    pub fn names_events_of_streams(&self) -> bool {
+        self.rows.iter().any(SyncRow::is_of_stream)
+    }
+
+    fn events_of(&self, which: impl Fn(&SyncRow) -> bool) -> FxHashSet<(GlobalPid, ExportId)> {
+        self.rows.iter().filter(|row| which(row)).map(|row| (row.pid, row.event)).collect()
     }
 
     /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a

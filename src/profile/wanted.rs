@@ -3,7 +3,6 @@
 use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::getters::GETTER;
-use crate::profile::host_calls;
 use crate::profile::strings::{Test, base_name, ids_of};
 use crate::vocabulary::ApiFamily;
 use memchr::memmem;
@@ -14,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub struct Wanted<'a> {
     /// Whether a call of this name (suffix gone) may block the host, or tells what the next one does.
     pub may_wait: fn(&str) -> bool,
+    /// The family of a call of this name that allocates or loads.
+    pub family: fn(&str) -> Option<ApiFamily>,
     /// The part of a range's text that its repetitions share.
     pub name: fn(&str) -> String,
     /// Ranges whose instances are wanted, those around no call too.
@@ -65,7 +66,7 @@ impl Names {
         let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
         let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
         let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares, &of_pytorch];
-        let family = |family| move |text: &[u8]| api(text).and_then(host_calls::family) == Some(family);
+        let family = |family| move |text: &[u8]| api(text).and_then(wanted.family) == Some(family);
         let families: Vec<_> = ApiFamily::ALL.iter().map(|&of| family(of)).collect();
         tests.extend(families.iter().map(|family| family as Test));
         tests.extend(ranges.iter().map(|range| range as Test));

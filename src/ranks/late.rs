@@ -16,6 +16,7 @@
 
 use super::clocks::{Aligned, Group, Kernel};
 use super::numbers::{Party, PartyIx};
+use crate::iterations::{WARM_UP, start_up};
 use crate::model::ranks::{Late, LateWait, Spent};
 use crate::model::{Code, Warning};
 use crate::text;
@@ -29,10 +30,6 @@ const LISTED: usize = 20;
 
 /// Those that cost less than this part of the first are noise beside it.
 const LEAST_PART: i64 = 50;
-
-/// Of so many times in a row the first may be start-up, where one is so many times as long as any later one: as of iterations.
-const WARM_UP: usize = 10;
-const START_UP: i64 = 4;
 
 /// What was found.
 #[derive(Default)]
@@ -118,12 +115,10 @@ impl Sum {
         wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
     }
 
-    /// What an iteration comes to of a part of each time, without start-up.
+    /// The mean over iterations of a part of each time, without start-up.
     fn each(&self, part: fn(&(i64, i64)) -> i64, iterations: u64) -> i64 {
-        let (first, later) = self.late.split_at(self.late.len() / WARM_UP);
-        let longest = later.iter().map(|late| late.0).max().unwrap_or(0);
-        let start_up = first.iter().rposition(|late| late.0 > longest.saturating_mul(START_UP));
-        let settled = &self.late[start_up.map_or(0, |last| last + 1)..];
+        let times: Vec<i64> = self.late.iter().map(|late| late.0).collect();
+        let settled = &self.late[start_up(&times, times.len() / WARM_UP)..];
         let sum = settled.iter().map(part).fold(0, i64::saturating_add);
         let mean = sum / settled.len().max(1) as i64;
         mean.saturating_mul(self.late.len() as i64) / iterations.max(1) as i64

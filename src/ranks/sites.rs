@@ -68,7 +68,7 @@ fn order() -> SortMultipleOptions {
 }
 
 /// Rows with their rank and whether the site waits in iterations of any rank; then times are those of one iteration, as the report
-/// of that rank alone has them. Of a process whose loop is not known they are those of the run by its export's iterations.
+/// of that rank alone has them. A process whose loop is not known has those of the run by its export's iterations.
 fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> PolarsResult<LazyFrame> {
     let of = |values: Vec<i64>| lit(Series::new("of".into(), values)).gather(col("party"), false);
     let rank = of(parties.iter().map(|p| i64::from(p.listed.rank)).collect());

@@ -8,11 +8,11 @@ use crate::model::Report;
 pub fn finding(report: &Report) -> Option<Finding> {
     let saved = saving::finding(&report.totals);
     let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else { return saved };
-    // What limits a program of many ranks is the rank that comes late.
+    // The rank that comes late limits a program of many ranks.
     Some(Finding { late: Some(late), limit: None, ..saved.unwrap_or_default() })
 }
 
-/// With what it rests on: the first sentence, and the rest.
+/// The answer and its basis: the first sentence, and the rest.
 pub fn in_two(report: &Report) -> Option<(String, String)> {
     let (lead, rest) = finding(report)?.words();
     let basis = saving::basis(&report.totals).map(|words| format!(" {words}")).unwrap_or_default();

@@ -28,7 +28,7 @@ pub struct Brief {
     pub schema_version: u32,
     /// What wrote it.
     pub tool: Tool,
-    /// What it comes to, in a sentence: the rank that comes late, else the saving with its range.
+    /// The answer in a sentence: the rank that comes late, else the saving with its range.
     pub finding: Option<String>,
     /// The first exports, as they were given.
     pub profiles: Vec<String>,

@@ -103,8 +103,7 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
         md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])
     };
     let left = text.table(&TITLES, over.sites.iter().map(row));
-    let late = ranks::late(over).skip(usize::from(over.latest().is_some())).map(|words| words.join(" "));
-    late.chain(ranks::signs(over)).for_each(|words| text.sentence(&words));
+    ranks::more_late(over).chain(ranks::signs(over)).for_each(|words| text.sentence(&words));
     left
 }
 

@@ -13,7 +13,7 @@ impl<'a> FileNames<'a> {
     /// Names for the files that the sites' location column can show.
     pub(crate) fn of(report: &'a Report) -> Self {
         let frames = report.sites.iter().flat_map(|site| {
-            let callers = site.call_paths.iter().flat_map(|path| path.library.iter().chain(&path.callers));
+            let callers = site.call_paths.iter().flat_map(CallPath::frames);
             let all = site.location().into_iter().chain(&site.library_frame).chain(site.forward());
             all.chain(&site.caller).chain(callers)
         });
@@ -143,15 +143,16 @@ pub(crate) fn call_paths(site: &Site, files: &FileNames<'_>) -> (Vec<(String, St
     /// A recursive program has thousands.
     const MOST: usize = 20;
     let paths = &site.call_paths;
-    let ways = paths.iter().map(|path| path.library.iter().chain(&path.callers).collect::<Vec<_>>());
-    let ways: Vec<_> = ways.collect();
-    let alike = |way: &Vec<&Frame>| {
-        let outer = way.iter().rev().zip(ways[0].iter().rev()).take_while(|(own, first)| own == first);
-        let inner = way.iter().zip(&ways[0]).take_while(|(own, first)| own == first && !own.user);
-        (outer.count(), inner.count())
+    let ways: Vec<Vec<&Frame>> = paths.iter().map(|path| path.frames().collect()).collect();
+    // The frames that all share, from the outside and, of a library's, from the inside.
+    let like_first = |way: &Vec<&Frame>| {
+        way.iter().rev().zip(ways[0].iter().rev()).take_while(|(own, first)| own == first).count()
     };
-    let outer = ways.iter().map(|way| alike(way).0).min().unwrap_or(0);
-    let inner = ways.iter().map(|way| alike(way).1).min().unwrap_or(0);
+    let begins_alike = |way: &Vec<&Frame>| {
+        way.iter().zip(&ways[0]).take_while(|(own, first)| own == first && !own.user).count()
+    };
+    let outer = ways.iter().map(like_first).min().unwrap_or(0);
+    let inner = ways.iter().map(begins_alike).min().unwrap_or(0);
     let words = |(path, way): (&CallPath, &Vec<&Frame>)| {
         let end = (way.len() - outer).max(1);
         let own = way.iter().take(end).skip(inner.min(end - 1));

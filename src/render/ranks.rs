@@ -34,9 +34,14 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
     lines
 }
 
-/// Who comes late: of each the delay, and where it came from.
+/// The ranks that come late: the delay of each, and where it came from.
 pub(crate) fn late(ranks: &Ranks) -> impl Iterator<Item = [String; 2]> {
     ranks.late.iter().map(|late| sentences(late, ranks))
+}
+
+/// Those of [`late`] that are not the answer, which stands above, a text each.
+pub(crate) fn more_late(ranks: &Ranks) -> impl Iterator<Item = String> {
+    late(ranks).skip(usize::from(ranks.latest().is_some())).map(|words| words.join(" "))
 }
 
 /// The rank that is the answer; the first of [`late`].

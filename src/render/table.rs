@@ -37,9 +37,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     let mut parts = vec![style.labelled("", &facts(report))];
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
-        // The first stands above.
-        let told = ranks::late(over).skip(usize::from(over.latest().is_some()));
-        let late: Vec<String> = told.map(|words| style.hang("late  ", &words.join(" "))).collect();
+        let late: Vec<String> = ranks::more_late(over).map(|words| style.hang("late  ", &words)).collect();
         parts.extend((!late.is_empty()).then(|| late.join("\n")));
         parts.push(style.faint(&ranks::signs(over)));
     } else if report.sites.is_empty() {

@@ -199,7 +199,7 @@ pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
     behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(LateRank::name)
 }
 
-/// What one export cannot tell: the end of a sentence of [`said`], until the other ranks are known.
+/// One export cannot tell more: the end of a sentence of [`said`], until the other ranks are known.
 pub const UNTOLD: &str =
     "the capture does not tell whether another rank came late: none is known to have taken part";
 

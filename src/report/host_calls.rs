@@ -27,7 +27,7 @@ pub fn all(found: &CaptureAnalysis, span: (i64, i64)) -> Vec<HostCalls> {
     families.into_iter().map(row).collect()
 }
 
-/// What is said of those that take a tenth of the run or more.
+/// A warning for each that takes a tenth of the run or more.
 pub fn warnings(profile: &ProfileInfo) -> Vec<Warning> {
     let much = |calls: &&HostCalls| calls.ns as f64 >= WORTH_SAYING * profile.span_ns.max(1) as f64;
     profile.host_calls.iter().filter(much).map(|calls| warning(calls, profile.span_ns)).collect()

@@ -1,4 +1,4 @@
-//! What a rank's own sites say, once all ranks are known.
+//! Sites of one rank, with the words that need all ranks.
 
 use super::awaited::UNTOLD;
 use super::results::advice_on;

@@ -93,10 +93,10 @@ pub fn of_run(
     (once.sites, once.after_loop_sites) = (keys.once.len() as u64, keys.after_loop.len() as u64);
     once.blocked_ns = once.blocked_ns.saturating_add(all.blocked_ns);
     once.after_loop_blocked_ns = once.after_loop_blocked_ns.saturating_add(after.blocked_ns);
-    let all = [run.high, run.rewritten, run.open].into_iter().fold(0, i64::saturating_add);
-    let larger = keys.most < Some(all);
+    let worth = [run.high, run.rewritten, run.open].into_iter().fold(0, i64::saturating_add);
+    let larger = keys.most < Some(worth);
     if larger {
-        keys.most = Some(all);
+        keys.most = Some(worth);
         (totals.recoverable_low_ns, totals.recoverable_high_ns) = (Some(run.low), Some(run.high));
     }
     let worse = |known: Option<f64>, error: Option<f64>| known.into_iter().chain(error).reduce(f64::max);

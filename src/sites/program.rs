@@ -1,10 +1,11 @@
 //! What the program of a process is made with, by the names that it left in the capture.
 //!
 //! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
-//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that. Where its kernels have names,
-//! or it has a name or command and nothing names PyTorch, it is C++ if neither its frames and names nor the command have anything of Python, and Python without PyTorch if nothing in
-//! the export names PyTorch and not all kernels are of libraries that PyTorch calls too. Where nothing is known (trimmed
-//! exports), it counts as PyTorch's, for which the report is made.
+//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that. A process
+//! counts as known if it and its kernels have names, or if it has a name or command and nothing in the export names PyTorch.
+//! A known process is C++ if neither its frames and names nor the command have anything of Python. A process of Python is without
+//! PyTorch if nothing in the export names PyTorch and not all kernels are of libraries that PyTorch calls too. A process of which
+//! nothing is known (trimmed exports) counts as PyTorch's, for which the report is made.
 
 use crate::error::InputError;
 use crate::profile::Profile;

@@ -51,15 +51,19 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
 /// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.
 pub fn known(s: &Subject) -> Option<Known> {
     let inside = s.bundle.inside();
-    let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
     // The lines of samples are only probable.
     let exact = matches!(s.bundle.attribution, Attribution::PythonBacktrace | Attribution::Backward);
-    let mut known = catalogue::library_site(&frames, &|depth| {
+    let mut known = catalogue::library_site(&places(s.bundle), &|depth| {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)
     })?;
     known.entries.retain(|entry| entry.kind != Some(Kind::Upload) || s.bundle.uploads());
     Some(known).filter(|known| !known.entries.is_empty())
+}
+
+/// File and function of the library frames of a wait, innermost first.
+pub fn places(bundle: &Bundle) -> Vec<(&str, &str)> {
+    bundle.inside().iter().map(|frame| (&*frame.file, &*frame.function)).collect()
 }
 
 /// The frame of library code that the source is read at, as an index into the bundle's: the innermost that neither carries
@@ -92,22 +96,18 @@ pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
     }
     let foreign = frames.iter().position(|f| !catalogue::is_helper(&f.file));
     let known = known(s).filter(|k| !k.wraps || foreign.is_none_or(|frame| frame == k.depth));
+    let wrapper = |frame, wraps| Inside { frame, advised: wraps, wraps, called: wraps && by_name(frames) };
     Some(match known {
         // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
         Some(k) if k.wraps && foreign.is_none() => {
-            let advised = only_wraps(&frames[k.depth + 1..]);
-            let frame = k.depth + usize::from(!advised);
-            Inside { frame, advised, wraps: advised, called: advised && by_name(frames) }
+            let wraps = only_wraps(&frames[k.depth + 1..]);
+            wrapper(k.depth + usize::from(!wraps), wraps)
         }
         Some(k) => {
             let advised = k.entries.iter().any(|e| Some(e.id) == pattern);
             Inside { frame: k.depth, advised, wraps: false, called: false }
         }
-        None => {
-            let advised = foreign.is_none() && only_wraps(frames);
-            let frame = foreign.unwrap_or(0);
-            Inside { frame, advised, wraps: advised, called: advised && by_name(frames) }
-        }
+        None => wrapper(foreign.unwrap_or(0), foreign.is_none() && only_wraps(frames)),
     })
 }
 

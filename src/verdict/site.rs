@@ -129,7 +129,7 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 
 /// Joins sites of one place and verdict, first those of one stack, then over the ways to it.
 ///
-/// Of one stack are those that share process, role, API, kind and pattern, the stack from the library's line that waits, or
+/// Sites are of one stack if they share process, role, API, kind and pattern, the stack from the library's line that waits, or
 /// the user's, outwards (natively attributed ones: the chain; else the NVTX ranges). PyTorch's wrappers have no line of their own: the four
 /// places inside `_tensor_str.py` that one `print(tensor)` waits at are one site. `synchronize()` calls that found the GPU idle stand
 /// apart from those of the same line that did not. Sites that differ in nothing but the frames around their line are one with
@@ -249,7 +249,7 @@ fn place(site: &Site) -> String {
             text += &format!("|{}", ranges::stable_name(range));
         }
     }
-    // A wrapper of PyTorch's is the user's own call. Where samples fall within a wait is chance.
+    // A wrapper of PyTorch's is the user's own call. Samples fall within a wait by chance.
     let apart = |i: &Inside| !i.wraps && bundle.attribution != Attribution::PythonSample;
     let library = site.inside.filter(apart).and_then(|_| site.library_frame());
     for frame in bundle.user_stack().iter().take(1).chain(library).chain(&bundle.forward) {

@@ -4,7 +4,7 @@
 //! Sources: CUDA runtime and driver API, "API synchronization behavior"; the behaviour of each class is stated below.
 
 use crate::profile::calls::copies;
-use crate::vocabulary::DriverApi;
+use crate::vocabulary::{ApiFamily, DriverApi};
 
 /// How a call may block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +52,33 @@ pub fn classify(name: &str) -> Option<Blocking> {
     })
 }
 
+/// The family of the call with this name, where it allocates or loads.
+pub fn family(name: &str) -> Option<ApiFamily> {
+    // `cuMemCreate` and `cuMemMap` are what a segment of PyTorch's allocator grows by.
+    const DEVICE: [&str; 5] = ["cudaMalloc", "cuMemAlloc", "cuMemCreate", "cuMemMap", "cuMemSetAccess"];
+    // With lazy loading, the first question about a kernel loads it.
+    const LOADS: [&str; 11] = [
+        "cuModuleLoad",
+        "cuModuleGetFunction",
+        "cuLibraryLoad",
+        "cuLibraryGetKernel",
+        "cuLink",
+        "cuKernelGetFunction",
+        "cuKernelSetAttribute",
+        "cuFuncLoad",
+        "cudaLibraryLoad",
+        "cudaFuncGetAttributes",
+        "cudaFuncSetAttribute",
+    ];
+    let begins = |all: &[&str]| all.iter().any(|begin| name.starts_with(begin));
+    match () {
+        () if classify(name) == Some(Blocking::HostAlloc) => Some(ApiFamily::HostAllocation),
+        () if begins(&DEVICE) => Some(ApiFamily::DeviceAllocation),
+        () if begins(&LOADS) => Some(ApiFamily::ModuleLoading),
+        () => None,
+    }
+}
+
 fn is_copy(name: &str) -> bool {
     // Batched copies take attributes and a stream: they never block by themselves. Nor does the host wait where the name says
     // that both sides are memory of devices.
@@ -92,7 +119,20 @@ impl Blocking {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocking::*, classify};
+    use super::{Blocking::*, classify, family};
+    use crate::vocabulary::ApiFamily::*;
+
+    #[test]
+    fn names_tell_what_allocates_and_loads() {
+        for (names, expected) in [
+            ("cudaHostAlloc cudaMallocHost cuMemHostAlloc cuMemHostRegister_v2", Some(HostAllocation)),
+            ("cudaMalloc cudaMalloc3D cudaMallocManaged cuMemAlloc_v2 cuMemCreate", Some(DeviceAllocation)),
+            ("cuModuleLoadData cuLibraryLoadData cudaFuncGetAttributes", Some(ModuleLoading)),
+            ("cudaFree cudaFreeHost cuLibraryUnload cuKernelGetName cudaLaunchKernel", None),
+        ] {
+            names.split(' ').for_each(|name| assert_eq!(family(name), expected, "{name}"));
+        }
+    }
 
     #[test]
     fn names_decide() {

@@ -158,7 +158,7 @@ impl Finder<'_> {
         wait
     }
 
-    /// Whether the last of these calls starts the driver. Those that ask for something, or allocate, are not among them.
+    /// Whether the last of these calls starts the driver. Calls that ask for something, or allocate, are not among them.
     fn follows_init(&self, calls: &[CallId]) -> bool {
         let table = &self.profile.calls;
         calls.last().is_some_and(|&call| &*table.names[table.name(call)].base == INIT)

@@ -33,8 +33,7 @@ impl Queues<'_> {
         for (thread, of_thread) in by_thread {
             let Some(records) = records.get(thread) else { continue };
             for &i in of_thread {
-                let timed = waits[i].blocking.synchronises() && self.is_timed(&waits[i], records);
-                waits[i].timed = timed;
+                waits[i].timed = waits[i].blocking.synchronises() && self.is_timed(&waits[i], records);
             }
         }
     }
@@ -45,10 +44,14 @@ impl Queues<'_> {
         let mut records: FxHashMap<ThreadIx, Vec<Record>> = FxHashMap::default();
         let called =
             |parts: &[&str]| calls.names.iter().any(|name| parts.iter().any(|p| name.base.contains(p)));
-        // Without them every event seems to be of no use but to take the time.
-        let unknown = called(&["EventSynchronize", "EventQuery"]) && !syncs.names_events(false)
-            || called(&["StreamWaitEvent"]) && !syncs.names_events(true);
-        for (row, used) in syncs.used().filter(|_| !unknown) {
+        // An export that does not name them makes every event seem to be of no use but to take the time.
+        if syncs.records().next().is_none()
+            || called(&["EventSynchronize", "EventQuery"]) && !syncs.names_events_of_host()
+            || called(&["StreamWaitEvent"]) && !syncs.names_events_of_streams()
+        {
+            return records;
+        }
+        for (row, used) in syncs.used() {
             let stream = self.stream_index(row.pid, row.device, row.context, row.stream);
             if let (Some(stream), Some(call)) = (stream, row.call) {
                 let record = Record { row, stream, at: calls.start(call), stamps: !used };

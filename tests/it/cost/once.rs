@@ -1,4 +1,4 @@
-//! What is paid once: when it happens tells, not how samples part it into sites.
+//! A wait is paid once by when it happens, not by how samples part it into sites.
 
 use super::*;
 use crate::export::{Copy, Memory};
@@ -12,7 +12,7 @@ fn upload(e: &mut Export, t: Thread, from: i64, bytes: i64, sampled: Option<&str
     }
 }
 
-/// What fixing a program's sites saves, and how many are paid once, in captures without samples and with them.
+/// The saving of a program's fixes, and how many sites are paid once, in captures without samples and with them.
 fn both(drawn: impl Fn(&mut Export, Thread, bool)) -> [(Option<i64>, u64); 2] {
     [false, true].map(|sampled| {
         let mut e = Export::new(Schema::V2026_2);

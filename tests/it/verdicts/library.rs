@@ -280,7 +280,7 @@ fn the_title_names_the_option_of_the_library() {
     }
 }
 
-/// Where the caller shows that an entry's own title does not apply, another entry has the title.
+/// Another entry has the title if the caller shows that an entry's own does not apply.
 #[test]
 fn a_fix_that_its_caller_rules_out_is_not_the_title() {
     const MASKS: (&str, &str) = ("_ignore_causal_mask_sdpa", "transformers/masking_utils.py");
@@ -327,7 +327,7 @@ fn a_fix_that_its_caller_rules_out_is_not_the_title() {
     assert_eq!(title(&[frames[0], frames[2]]).as_deref(), Some("DataLoaderConfiguration(non_blocking=True)"));
 }
 
-/// Who has a library installed is told what to call; how its own line would be written is said to its maintainers.
+/// The user of an installed library is told what to call; its maintainers are told how to write its line.
 #[test]
 fn the_rewrite_of_a_librarys_line_is_for_its_maintainers() {
     let fix = fix_in(&[("_bincount", "torchmetrics/utilities/data.py")]);

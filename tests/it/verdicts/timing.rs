@@ -93,7 +93,7 @@ fn names_of_ranges_say_what_measures() {
     }
 }
 
-/// What uses the first of two events, besides the time between both.
+/// Users of the first of two events, besides the time between both.
 #[derive(Clone, Copy, PartialEq)]
 enum Uses {
     Nothing,
