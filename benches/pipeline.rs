@@ -23,7 +23,7 @@ use sync_report::report::run;
 use sync_report::sites::ranges::stable_name;
 use sync_report::vocabulary::Change;
 use sync_report::waits::Waits;
-use sync_report::waits::api::classify;
+use sync_report::waits::api::{family, may_wait};
 use sync_report::waits::device::Devices;
 use sync_report::waits::find::find;
 use typed_index_collections::TiVec;
@@ -66,12 +66,7 @@ fn profile(times: u32) -> Profile {
     profile
 }
 
-const WANTED: Wanted = Wanted {
-    may_wait: |name| classify(name).is_some(),
-    name: stable_name,
-    ranges: &[],
-    is_named: |_, _| false,
-};
+const WANTED: Wanted = Wanted { may_wait, family, name: stable_name, ranges: &[], is_named: |_, _| false };
 
 fn calls(db: &Database, ops: &Unordered) -> Calls {
     let syncs = Syncs::read(db).expect("the sample reads");

@@ -183,7 +183,7 @@ impl CaptureAnalysis {
     pub fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
         let asked = options.filter.nvtx.as_ref().or(options.capture.as_ref());
         let wanted = Wanted {
-            may_wait: |name| waits::api::classify(name).is_some() || name == waits::api::INIT,
+            may_wait: waits::api::may_wait,
             family: waits::api::family,
             name: ranges::stable_name,
             ranges: &asked.into_iter().chain(&options.ranges).cloned().collect::<Vec<_>>(),

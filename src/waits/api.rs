@@ -32,6 +32,11 @@ pub enum Blocking {
 /// Starts the driver. A CUDA runtime calls it, and cudaFree behind it makes the context.
 pub const INIT: &str = "cuInit";
 
+/// Whether a call with this name may block, or tells what the next one does.
+pub fn may_wait(name: &str) -> bool {
+    classify(name).is_some() || name == INIT
+}
+
 /// How the call with this name (version suffix gone) may block; `None` for one that never does: queries,
 /// `StreamWaitEvent`, event records, launches that only fill the queue.
 pub fn classify(name: &str) -> Option<Blocking> {
