@@ -199,7 +199,7 @@ impl Waits {
         let iterations = found.iterations.as_ref();
         let mut near = 0;
         let inside: Vec<Option<(u32, i64)>> = each(waits, |w| {
-            let own = iterations.filter(|i| i.are_of(w.pid))?;
+            let own = iterations?.of(w.pid)?;
             own.near(w.start, &mut near).map(|i| (i as u32, w.start - own.spans[i].0))
         });
         let device = |w: &Wait| devices.of_wait(&profile.ops, w).map(|d| d.index() as u32);

@@ -515,7 +515,7 @@ class Iterations:
     gpu_busy_ns: int
     """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
     waits_per_iteration: float
-    """Waits inside iterations divided by iterations."""
+    """Waits inside iterations divided by iterations, of all processes that share the loop."""
 
 
 @dataclass(frozen=True)
@@ -679,7 +679,9 @@ class ProfileInfo:
     host: Optional[str]
     """The machine, where recorded."""
     iterations: int
-    """Iterations of its loop; 0 where none is known."""
+    """Iterations of its loop, without start-up; 0 where none is known."""
+    start_up: int
+    """Iterations before those, left out as start-up."""
     iteration_ns: Optional[int]
     """Median length of one, in ns."""
     rank: Optional[int]
@@ -731,7 +733,9 @@ class Rank:
     host: Optional[str]
     """The machine, where recorded."""
     iterations: int
-    """Iterations of its loop; 0 where none is known."""
+    """Iterations of its loop, without start-up; 0 where none is known."""
+    start_up: int
+    """Iterations before those, left out as start-up."""
     iteration_ns: Optional[int]
     """Median length of one, in ns."""
     span_ns: int

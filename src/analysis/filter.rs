@@ -75,13 +75,8 @@ impl Filter {
     }
 
     /// The iterations of a loop that the time filter leaves whole.
-    pub fn whole(&self, mut found: Iterations) -> Option<Iterations> {
-        let first = found.spans.first().copied();
-        found.spans.retain(|&(from, to)| self.clip(from, to) == (from, to));
-        if found.spans.first().copied() != first {
-            found.start_up = 0;
-        }
-        Some(found).filter(|found| !found.spans.is_empty())
+    pub fn whole(&self, found: Iterations) -> Option<Iterations> {
+        found.within(|(from, to)| self.clip(from, to) == (from, to))
     }
 
     /// The part of `from..to` that the time filter leaves.

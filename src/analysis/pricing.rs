@@ -192,7 +192,7 @@ impl CaptureAnalysis {
     /// then copies are its work, and only what sets it up or takes it down is apart.
     fn happens(&self, wait: &Wait) -> Option<PaidOnce> {
         let &work = self.devices.work.get(&wait.pid)?;
-        let iterations = self.iterations.as_ref().filter(|i| i.are_of(wait.pid));
+        let iterations = self.iterations.as_ref().and_then(|i| i.of(wait.pid));
         let outside = |(from, to): (i64, i64)| wait.end <= from || wait.start >= to;
         match iterations {
             None => (outside(work) && wait.copy.is_none()).then_some(PaidOnce::OutsideWork),
@@ -216,9 +216,7 @@ impl CaptureAnalysis {
         let from = match self.paid_once(site) {
             Some(PaidOnce::OutsideWork) => self.devices.work.get(&site.bundle.pid).map(|work| work.0),
             Some(PaidOnce::AtLoopStart) => return true,
-            Some(PaidOnce::OutsideLoop) => {
-                self.iterations.as_ref().and_then(|i| i.whole()).map(|whole| whole.0)
-            }
+            Some(PaidOnce::OutsideLoop) => self.loop_of(site).and_then(|i| i.whole()).map(|whole| whole.0),
             None => None,
         };
         last.zip(from).is_some_and(|(end, from)| end <= from)
@@ -233,9 +231,9 @@ impl CaptureAnalysis {
             && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
     }
 
-    /// The iterations, if they are of the site's process.
+    /// The iterations of the site's process.
     pub fn loop_of(&self, site: &Site) -> Option<&Iterations> {
-        self.iterations.as_ref().filter(|i| i.are_of(site.bundle.pid))
+        self.iterations.as_ref().and_then(|i| i.of(site.bundle.pid))
     }
 
     /// Whether a site waits in some iteration of its process' loop, whether or not in others too.

@@ -101,7 +101,7 @@ fn beside(waited: &[(i64, i64)], from: i64, to: i64) -> i64 {
 
 /// When a process has started up; `None` where it has neither a loop nor GPU work.
 fn settled(pid: GlobalPid, devices: &Devices, iterations: Option<&Iterations>) -> Option<i64> {
-    match iterations.filter(|found| found.are_of(pid)) {
+    match iterations.and_then(|found| found.of(pid)) {
         Some(found) => found.spans.iter().map(|span| span.0).find(|&start| !found.only_at_start(start)),
         None => devices.work.get(&pid).map(|work| work.0),
     }

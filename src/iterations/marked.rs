@@ -15,7 +15,7 @@ use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId};
 use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
 use crate::text::Names;
 use crate::vocabulary::Direction;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -130,8 +130,24 @@ fn best_family(
     loops.sort_by(|a, b| {
         a.0.cmp(&b.0).then_with(|| covered(&b.2).cmp(&covered(&a.2))).then_with(|| a.1.cmp(&b.1))
     });
-    let (fit, (tid, ..), family) = loops.into_iter().next()?;
-    Some((fit, iterations(family.name, tid, &family.spans)))
+    let mut loops = loops.into_iter();
+    let (fit, key, family) = loops.next()?;
+    let same = |(other, (_, name, numbered), _): &(Fit, Key, Family)| {
+        *other == fit && (name, *numbered) == (&key.1, key.2)
+    };
+    let ranks = loops.filter(same).map(|(_, (tid, ..), family)| (tid, family.spans));
+    let of_processes = one_each(std::iter::once((key.0, family.spans)).chain(ranks));
+    let found = of_processes.map(|(tid, spans)| iterations(family.name.clone(), tid, &spans));
+    Some((fit, Iterations::of_job(found)?))
+}
+
+/// Spans of threads.
+type OfThread = (GlobalTid, Vec<(i64, i64)>);
+
+/// Of each process the first.
+fn one_each(threads: impl Iterator<Item = OfThread>) -> impl Iterator<Item = OfThread> {
+    let mut known = FxHashSet::default();
+    threads.filter(move |(tid, _)| known.insert(tid.process()))
 }
 
 /// The loop whose ranges have a name, on the thread that opened most of them, at the outermost level that has some.
@@ -154,9 +170,12 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
                 spans.push((table.start(r), table.end(r)));
             }
         }
-        let most = threads.into_iter().max_by_key(|(tid, spans)| (spans.len(), std::cmp::Reverse(*tid)));
-        if let Some((tid, spans)) = most {
-            return Ok(iterations(wanted.to_owned(), tid, &spans));
+        let mut threads: Vec<OfThread> = threads.into_iter().collect();
+        threads.sort_by_key(|(_, spans)| std::cmp::Reverse(spans.len()));
+        let of_processes = one_each(threads.into_iter());
+        let found = of_processes.map(|(tid, spans)| iterations(wanted.to_owned(), tid, &spans));
+        if let Some(found) = Iterations::of_job(found) {
+            return Ok(found);
         }
     }
     Err(no_range(profile, wanted)?)

@@ -40,6 +40,8 @@ pub struct Iterations {
     pub inner: Option<usize>,
     /// How many before the first of them were left out as start-up.
     pub start_up: usize,
+    /// The same loop in other processes, the ranks of one job: as many iterations of each.
+    ranks: Vec<Iterations>,
 }
 
 /// A loop of another phase: a validation, the second stage of a generation.
@@ -60,27 +62,75 @@ pub(crate) fn start_up(times: &[i64], may: usize) -> usize {
 impl Iterations {
     /// By NVTX ranges.
     pub fn marked(name: String, tid: GlobalTid, spans: Vec<(i64, i64)>) -> Self {
-        Self { name, tid, spans, confidence: None, others: Vec::new(), inner: None, start_up: 0 }
+        Self {
+            name,
+            tid,
+            spans,
+            confidence: None,
+            others: Vec::new(),
+            inner: None,
+            start_up: 0,
+            ranks: Vec::new(),
+        }
     }
 
-    /// Whether they are of that process: those of another one say nothing about its waits.
-    pub fn are_of(&self, pid: GlobalPid) -> bool {
-        self.tid.process() == pid
+    /// The first of these loops, with those that are the same loop in another process. A process that does something else is no
+    /// rank of the job.
+    fn of_job(found: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut found = found.into_iter();
+        let mut main = found.next()?;
+        main.ranks = found.filter(|rank| rank.spans.len() == main.spans.len()).collect();
+        Some(main)
+    }
+
+    /// The iterations of a process: those of another one say nothing about its waits.
+    pub fn of(&self, pid: GlobalPid) -> Option<&Self> {
+        self.of_processes().find(|own| own.tid.process() == pid)
+    }
+
+    /// Those of each process that has some, this one's first.
+    pub fn of_processes(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.ranks)
     }
 
     /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
-    /// tuned and memory taken, and no iteration to come is like them.
+    /// tuned and memory taken, and no iteration to come is like them. Ranks start up together.
     ///
     /// ```text
-    /// |-------- start-up --------|---1---|---2---|---3---|---4---| ...
+    /// rank 0   |-------- start-up --------|---1---|---2---|---3---|---4---| ...
+    /// rank 1   |--- start-up ---|---- 1 ------|---2---|---3---|---4---| ...
     /// ```
     fn settled(mut self) -> Self {
+        let start_up = self.of_processes().map(Self::slow_at_first).max().unwrap_or(0);
+        self.change_each(|own| {
+            own.start_up = start_up;
+            own.spans.drain(..start_up);
+        });
+        self
+    }
+
+    fn change_each(&mut self, mut change: impl FnMut(&mut Self)) {
+        change(self);
+        self.ranks.iter_mut().for_each(change);
+    }
+
+    fn slow_at_first(&self) -> usize {
         let all = self.spans.len();
         let may = all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT));
         let lengths: Vec<i64> = self.spans.iter().map(|s| s.1 - s.0).collect();
-        self.start_up = start_up(&lengths, may);
-        self.spans.drain(..self.start_up);
-        self
+        start_up(&lengths, may)
+    }
+
+    /// Those that lie in a part of the capture; `None` where no iteration does.
+    pub fn within(mut self, lies: impl Fn((i64, i64)) -> bool) -> Option<Self> {
+        self.change_each(|own| {
+            let first = own.spans.first().copied();
+            own.spans.retain(|&span| lies(span));
+            if own.spans.first().copied() != first {
+                own.start_up = 0;
+            }
+        });
+        Some(self).filter(|found| !found.spans.is_empty())
     }
 
     /// Index of the iteration that holds `time`.

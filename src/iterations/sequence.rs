@@ -41,7 +41,7 @@ const PRODUCT: Key = KERNEL | u32::MAX as Key;
 /// pass whose launches are half outside the capture 0.87.
 const SURE_OF_LESS: f64 = 0.9;
 
-/// Iterations found in what the processes did, of the one that did most; `None` where nothing repeats for sure. Of several
+/// Iterations found in what the processes did, first of the one that did most; `None` where nothing repeats for sure. Of several
 /// loops the longest counts, and one inside the `warm_up` only where there is no other.
 ///
 /// # Errors
@@ -64,7 +64,9 @@ pub fn find(
     let mut processes: Vec<(GlobalPid, Vec<CallId>)> = events.into_iter().collect();
     processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
     let found = |profile: &Profile, keys: &Keys, sure| {
-        processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)))
+        let each =
+            processes.iter().filter_map(|(_, calls)| of_process(profile, keys, calls, (sure, warm_up)));
+        Iterations::of_job(each)
     };
     if let Some(exactly) = found(profile, &keys, Some(found::SURE)) {
         return Ok(Some(exactly));
@@ -82,8 +84,8 @@ pub fn find(
     };
     let of = |calls: &[CallId], sure| of_process(profile, &keys, calls, (sure, warm_up));
     let varying = |calls: &[CallId]| of(calls, Some(SURE_OF_LESS)).filter(|found| waits(found, calls));
-    let varying = processes.iter().find_map(|(_, calls)| varying(calls));
-    Ok(varying.or_else(|| processes.iter().find_map(|(_, calls)| of(calls, None))))
+    let varying = Iterations::of_job(processes.iter().filter_map(|(_, calls)| varying(calls)));
+    Ok(varying.or_else(|| Iterations::of_job(processes.iter().filter_map(|(_, calls)| of(calls, None)))))
 }
 
 /// The event that each call is.
@@ -196,6 +198,7 @@ fn of_process(
         others,
         inner,
         start_up: 0,
+        ranks: Vec::new(),
     })
 }
 

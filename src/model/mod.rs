@@ -149,9 +149,12 @@ pub struct ProfileInfo {
     /// The machine, where recorded.
     #[serde(default)]
     pub host: Option<String>,
-    /// Iterations of its loop; 0 where none is known.
+    /// Iterations of its loop, without start-up; 0 where none is known.
     #[serde(default)]
     pub iterations: u64,
+    /// Iterations before those, left out as start-up.
+    #[serde(default)]
+    pub start_up: u64,
     /// Median length of one, in ns.
     #[serde(default)]
     pub iteration_ns: Option<i64>,
@@ -308,7 +311,7 @@ pub struct Iterations {
     pub quartiles_ns: [i64; 3],
     /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.
     pub gpu_busy_ns: i64,
-    /// Waits inside iterations divided by iterations.
+    /// Waits inside iterations divided by iterations, of all processes that share the loop.
     #[serde(serialize_with = "finite")]
     pub waits_per_iteration: f64,
 }

@@ -72,8 +72,11 @@ pub struct Rank {
     pub pid: u32,
     /// The machine, where recorded.
     pub host: Option<String>,
-    /// Iterations of its loop; 0 where none is known.
+    /// Iterations of its loop, without start-up; 0 where none is known.
     pub iterations: u64,
+    /// Iterations before those, left out as start-up.
+    #[serde(default)]
+    pub start_up: u64,
     /// Median length of one, in ns.
     pub iteration_ns: Option<i64>,
     /// First call or op of its export to last.

@@ -131,6 +131,7 @@ impl Tables {
                 pid: u32::try_from(pid[i]).unwrap_or_default(),
                 host: profile.host.clone(),
                 iterations: profile.iterations,
+                start_up: profile.start_up,
                 iteration_ns: profile.iteration_ns,
                 span_ns: profile.span_ns,
                 waits: waits[i].unsigned_abs(),

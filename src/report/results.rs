@@ -308,7 +308,7 @@ impl<'a> Sites<'a> {
             start_to_start_ns: found.start_to_start_ns(),
             quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
-            waits_per_iteration: self.waits.inside()? as f64 / count as f64,
+            waits_per_iteration: self.waits.inside()? as f64 / (count * found.of_processes().count()) as f64,
         }))
     }
 
@@ -367,6 +367,7 @@ impl<'a> Sites<'a> {
             rank: profile.target.rank,
             members: self.members(),
             iterations: self.found.iterations.as_ref().map_or(0, |i| i.spans.len() as u64),
+            start_up: self.found.iterations.as_ref().map_or(0, |i| i.start_up as u64),
             iteration_ns: self.found.iterations.as_ref().map(crate::iterations::Iterations::median_ns),
             schema: profile.target.schema_version.clone(),
             span_ns: to - from,

@@ -216,6 +216,49 @@ fn processes_of_one_export_are_ranks() {
     assert_eq!(ranks["late"][0]["late_ns"], STEPS * LATE);
 }
 
+/// Two ranks in one export, each with a loop of its own; the first iteration of the one is start-up.
+///
+/// ```text
+///  rank 0   [step 0 ------------------------------][step 1][step 2] … [step 11]
+///  rank 1   [step 0]                               [step 1][step 2] … [step 11]
+/// ```
+#[test]
+fn processes_of_one_export_have_their_own_iterations() {
+    for marked in [true, false] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut e = Export::new(Schema::V2026_2);
+        for rank in 0..2 {
+            let (t, gpu) = (e.thread(100 + rank, 100 + rank), Gpu { device: rank, ..GPU0 });
+            for i in 0..12 {
+                let (at, long) = match i {
+                    0 => (1_000_000, if rank == 0 { 8_000_000 } else { 300_000 }),
+                    i => (10_000_000 + 1_000_000 * i + 50_000 * rank, 300_000),
+                };
+                for (n, kernel) in ["gemm", "gelu", "adam"].into_iter().enumerate() {
+                    let at = at + 10_000 * n as i64;
+                    e.launch(t, at..at + 5_000, gpu, at + 10_000..at + 20_000, kernel);
+                }
+                let wait = e.device_sync(t, at + 36_000..at + long, rank);
+                e.python(wait, &[("step", "/w/train.py", 50 + rank)]);
+                if marked {
+                    e.nvtx(t, at..at + long + 10_000, &format!("step {i}"));
+                }
+            }
+        }
+        let path = folder.path().join("both.sqlite");
+        e.write(&path);
+        let found = report(&path);
+        assert_eq!(
+            (&found["iterations"]["count"], &found["iterations"]["start_up"]),
+            (&11.into(), &1.into())
+        );
+        assert_eq!(found["iterations"]["waits_per_iteration"], 1.0, "marked: {marked}");
+        let sites = found["sites"].as_array().expect("sites");
+        let each: Vec<&Value> = sites.iter().map(|site| &site["per_iteration"]).collect();
+        assert_eq!(each, [1.0, 1.0], "marked: {marked}");
+    }
+}
+
 /// Blocked time at line 50 of ten ranks, one of which waits far longer than the others there.
 #[test]
 fn the_odd_rank_is_named() {

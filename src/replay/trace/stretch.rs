@@ -178,7 +178,7 @@ impl Stretch {
 
     /// The smallest recorded repetition around a wait that is worth its time.
     fn repetition(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
-        let own = found.iterations.as_ref().filter(|i| i.are_of(chosen.pid));
+        let own = found.iterations.as_ref().and_then(|i| i.of(chosen.pid));
         let iteration = own.and_then(|own| Self::of_median(found, chosen, own, "iteration"));
         if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
             return Ok(own.clone());

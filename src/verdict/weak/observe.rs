@@ -98,7 +98,7 @@ impl<'a> Observer<'a> {
     /// # Errors
     /// Names or operating-system calls could not be read.
     pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
-        let iterations = self.iterations.filter(|i| i.are_of(bundle.pid));
+        let iterations = self.iterations.and_then(|i| i.of(bundle.pid));
         let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
         let sample: Vec<WaitId> = bundle.waits.iter().copied().step_by(step).collect();
         let around: Vec<_> =

@@ -9,11 +9,11 @@
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::profile::Profile;
-use crate::profile::ids::OpId;
+use crate::profile::ids::{GlobalPid, OpId};
 use crate::profile::ops::{Ops, multiplies_matrices};
 use crate::waits::Wait;
 use crate::waits::device::Devices;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Kernels that tell, and when each iteration launched its last ones.
 pub struct Steps {
@@ -21,8 +21,8 @@ pub struct Steps {
     updates: FxHashSet<u32>,
     /// Ids of the names of kernels that multiply matrices.
     products: FxHashSet<u32>,
-    /// Of each iteration.
-    last: Vec<Last>,
+    /// Of each iteration of each process.
+    last: FxHashMap<GlobalPid, Vec<Last>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -47,24 +47,24 @@ impl Steps {
             names.iter().filter(|(_, name)| test(name)).map(|(id, _)| *id).collect()
         };
         let (updates, products) = (named(is_update), named(multiplies_matrices));
-        let mut steps = Self { updates, products, last: Vec::new() };
+        let mut steps = Self { updates, products, last: FxHashMap::default() };
         if let Some(iterations) = iterations {
             steps.last = steps.of_each(profile, iterations);
         }
         Ok(steps)
     }
 
-    fn of_each(&self, profile: &Profile, iterations: &Iterations) -> Vec<Last> {
-        let mut last = vec![Last::default(); iterations.spans.len()];
+    fn of_each(&self, profile: &Profile, iterations: &Iterations) -> FxHashMap<GlobalPid, Vec<Last>> {
+        let none = |own: &Iterations| (own.tid.process(), vec![Last::default(); own.spans.len()]);
+        let mut last: FxHashMap<GlobalPid, Vec<Last>> = iterations.of_processes().map(none).collect();
         let ops = &profile.ops;
         let mut near = 0;
         for op in ops.ids() {
             let Some(update) = self.is_update(ops, op) else { continue };
-            if ops.pid(op) != iterations.tid.process() {
-                continue;
-            }
+            let pid = ops.pid(op);
+            let Some((own, last)) = iterations.of(pid).zip(last.get_mut(&pid)) else { continue };
             let launched = profile.issued_by(op);
-            if let Some(n) = iterations.near(launched, &mut near) {
+            if let Some(n) = own.near(launched, &mut near) {
                 let slot = if update { &mut last[n].update } else { &mut last[n].product };
                 *slot = (*slot).max(Some(launched));
             }
@@ -81,7 +81,7 @@ impl Steps {
 
     /// Whether the optimizer of the wait's iteration was launched before it, and neither that nor a product after.
     pub fn done(&self, iterations: &Iterations, wait: &Wait) -> bool {
-        let last = iterations.at(wait.start).and_then(|n| self.last.get(n));
+        let last = iterations.at(wait.start).and_then(|n| self.last.get(&wait.pid)?.get(n));
         last.is_some_and(|last| {
             let before = |time: i64| time < wait.start;
             last.update.is_some_and(before) && last.product.is_none_or(before)
