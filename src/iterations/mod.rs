@@ -40,7 +40,7 @@ pub struct Iterations {
     pub inner: Option<usize>,
     /// How many before the first of them were left out as start-up.
     pub start_up: usize,
-    /// The same loop in other processes, the ranks of one job: as many iterations of each.
+    /// The same loop in other processes, the ranks of one job: as many iterations of each, once start-up is left out.
     ranks: Vec<Iterations>,
 }
 
@@ -74,12 +74,13 @@ impl Iterations {
         }
     }
 
-    /// The first of these loops, with those that are the same loop in another process. A process that does something else is no
-    /// rank of the job.
+    /// The first of these loops, with those that are the same loop in another process. A process that does something else, or more
+    /// or less by more than start-up, is no rank of the job.
     fn of_job(found: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut found = found.into_iter();
         let mut main = found.next()?;
-        main.ranks = found.filter(|rank| rank.spans.len() == main.spans.len()).collect();
+        let (count, apart) = (main.spans.len(), main.may_be_start_up());
+        main.ranks = found.filter(|rank| rank.spans.len().abs_diff(count) <= apart).collect();
         Some(main)
     }
 
@@ -94,19 +95,25 @@ impl Iterations {
     }
 
     /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
-    /// tuned and memory taken, and no iteration to come is like them. Ranks start up together.
+    /// tuned and memory taken, and no iteration to come is like them. Ranks end together: as many are left of each.
     ///
     /// ```text
-    /// rank 0   |-------- start-up --------|---1---|---2---|---3---|---4---| ...
-    /// rank 1   |--- start-up ---|---- 1 ------|---2---|---3---|---4---| ...
+    /// rank 0   |-------------- start-up --------------|---1---|---2---|---3---| ...
+    /// rank 1   |-- start-up --|------- start-up ------|---1---|---2---|---3---| ...
     /// ```
     fn settled(mut self) -> Self {
-        let start_up = self.of_processes().map(Self::slow_at_first).max().unwrap_or(0);
+        let left = self.of_processes().map(|own| own.spans.len() - own.slow_at_first()).min().unwrap_or(0);
         self.change_each(|own| {
-            own.start_up = start_up;
-            own.spans.drain(..start_up);
+            own.start_up = own.spans.len() - left;
+            own.spans.drain(..own.start_up);
         });
         self
+    }
+
+    /// How many may be start-up.
+    fn may_be_start_up(&self) -> usize {
+        let all = self.spans.len();
+        all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT))
     }
 
     fn change_each(&mut self, mut change: impl FnMut(&mut Self)) {
@@ -115,10 +122,8 @@ impl Iterations {
     }
 
     fn slow_at_first(&self) -> usize {
-        let all = self.spans.len();
-        let may = all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT));
         let lengths: Vec<i64> = self.spans.iter().map(|s| s.1 - s.0).collect();
-        start_up(&lengths, may)
+        start_up(&lengths, self.may_be_start_up())
     }
 
     /// Those that lie in a part of the capture; `None` where no iteration does.
