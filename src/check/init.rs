@@ -1,10 +1,9 @@
 //! A budget file from what a profile shows today.
 
-use crate::frame::sites::Sites;
-use crate::model::Report;
+use crate::frame::sites;
+use crate::model::{Report, Site};
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per};
-use polars::prelude::PolarsResult;
 
 /// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
 const ROOM: f64 = 1.25;
@@ -12,21 +11,18 @@ const ROOM: f64 = 1.25;
 const EXAMPLES: usize = 5;
 
 /// The budget that this report just keeps, as TOML.
-///
-/// # Errors
-/// polars refused a query: a defect, never the data.
-pub fn write(report: &Report) -> PolarsResult<String> {
+pub fn write(report: &Report) -> String {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let rows = Sites::of(report, &report.sites)?;
-    let worst = |measure| PolarsResult::Ok(rows.worst(measure, per)?.0);
-    let time = |measure| PolarsResult::Ok(microseconds((worst(measure)? * ROOM).ceil() as i64));
+    let all: Vec<&Site> = report.sites.iter().collect();
+    let worst = |measure| sites::worst(&all, measure, per).0;
+    let time = |measure| microseconds((worst(measure) * ROOM).ceil() as i64);
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
          # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
          per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
-        round_up(worst(Measure::FalseWaits)?),
-        time(Measure::Blocked)?,
-        time(Measure::Drain)?,
+        round_up(worst(Measure::FalseWaits)),
+        time(Measure::Blocked),
+        time(Measure::Drain),
         per = per.as_str(),
         room = (ROOM - 1.0) * 100.0,
     );
@@ -53,7 +49,7 @@ pub fn write(report: &Report) -> PolarsResult<String> {
     if written.is_empty() {
         out += "# [[allow]]\n# path = \"src/log.py\"\n# reason = \"…\"\n# expires = 2030-01-01\n";
     }
-    Ok(out)
+    out
 }
 
 /// A time that reads back as at least itself.

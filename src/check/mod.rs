@@ -8,7 +8,7 @@ pub mod fail_on;
 pub mod init;
 
 use crate::diff::{self, Snapshot};
-use crate::frame::sites::{Largest, Sites};
+use crate::frame::sites::{self, Largest};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
 use crate::model::{Code, Gpu, Report, Site, Warning};
@@ -17,7 +17,6 @@ use crate::vocabulary::{Class, Measure, Per, ProfileIx};
 use budget::{Budget, Limits};
 use chrono::NaiveDate;
 use fail_on::FailOn;
-use polars::prelude::PolarsResult;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -116,7 +115,9 @@ impl Gate<'_> {
         }
         for limits in std::iter::once(&budget.limits).chain(&budget.limit) {
             let report = limits.nvtx.as_ref().map_or(Some(self.report), |range| ranges.get(range));
-            report.map_or(Ok(()), |report| self.limits(report, budget.per, limits))?;
+            if let Some(report) = report {
+                self.limits(report, budget.per, limits);
+            }
         }
         for allow in &budget.allow {
             let sites: Vec<&Site> = self.report.sites.iter().filter(|s| allow.holds(s)).collect();
@@ -151,72 +152,62 @@ impl Gate<'_> {
     }
 
     /// The limits of the whole program or of a part of it.
-    fn limits(&mut self, report: &Report, per: Per, limits: &Limits) -> PolarsResult<()> {
+    fn limits(&mut self, report: &Report, per: Per, limits: &Limits) {
         let rules = self.rules;
         let counts = |s: &&Site| limits.holds(s) && !rules.excuse(s);
-        let rows = Sites::of(report, report.sites.iter().filter(counts))?;
+        let own: Vec<&Site> = report.sites.iter().filter(counts).collect();
         let place = limits.place().map_or_else(String::new, |place| format!(" {place}"));
         for &measure in Measure::ALL {
             if let Some(limit) = limits.of(measure) {
-                self.over(Rule::Limit, (report, &rows), (measure, per), &place, limit)?;
+                self.over(Rule::Limit, &own, (measure, per), &place, limit);
             }
         }
-        Ok(())
     }
 
     /// Holds what the process waits that waits most against a limit.
-    fn over(
-        &mut self,
-        rule: Rule,
-        (report, rows): (&Report, &Sites),
-        (measure, per): (Measure, Per),
-        place: &str,
-        limit: f64,
-    ) -> PolarsResult<()> {
+    fn over(&mut self, rule: Rule, own: &[&Site], (measure, per): (Measure, Per), place: &str, limit: f64) {
         let (what, unit) = words(measure);
-        let worst = rows.worst(measure, per)?;
-        let most = rows.most(report, measure, per, worst)?;
+        let worst = sites::worst(own, measure, per);
+        let most = sites::most(own, measure, per, worst);
         self.hold(rule, format!("{what} per {per}{place}"), unit, limit, worst, most);
-        Ok(())
     }
 
     fn condition(&mut self, condition: FailOn) -> anyhow::Result<()> {
         let rules = self.rules;
-        let sites = self.report.sites.iter().filter(|s| !rules.excuse(s));
-        let rows = Sites::of(self.report, sites.clone())?;
+        let own: Vec<&Site> = self.report.sites.iter().filter(|s| !rules.excuse(s)).collect();
         match condition {
             FailOn::AnyFalse => {
                 self.out.rules.push("no avoidable wait".to_owned());
-                for site in sites.filter(|s| s.class == Class::False && s.is_avoidable()) {
+                for site in own.into_iter().filter(|s| s.class == Class::False && s.is_avoidable()) {
                     let what = format!("avoidable waits ({})", site.kind);
                     let waits = (site.waits as f64, Some(site.process.rank()));
                     self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, waits, Some(site));
                 }
             }
-            FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?)?,
+            FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?),
             FailOn::Share(measure, limit) => {
                 let (what, share) = match measure {
-                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &rows)?, None)),
-                    _ => ("blocked of the thread's time", rows.blocked_percent()?),
+                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &own), None)),
+                    _ => ("blocked of the thread's time", sites::blocked_percent(&own)),
                 };
-                let most = rows.most(self.report, measure, Per::Iteration, share)?;
+                let most = sites::most(&own, measure, Per::Iteration, share);
                 self.hold(Rule::FailOn, what.to_owned(), Unit::Percent, limit, share, most);
             }
             FailOn::Over(measure, _) if self.report.iterations.is_none() => {
                 return Err(CheckError::NoIterationsFor(format!("--fail-on {measure}>…")).into());
             }
             FailOn::Over(measure, limit) => {
-                self.over(Rule::FailOn, (self.report, &rows), (measure, Per::Iteration), "", limit)?;
+                self.over(Rule::FailOn, &own, (measure, Per::Iteration), "", limit);
             }
         }
         Ok(())
     }
 
     /// Sites that the baseline lacks, that became avoidable, or that wait more often than they did.
-    fn new_false(&mut self, baseline: &Snapshot) -> PolarsResult<()> {
+    fn new_false(&mut self, baseline: &Snapshot) {
         self.out.rules.push("no avoidable wait that the baseline lacks".to_owned());
         // The baseline's sources are read from the same files as the report's: see `Snapshot::sources_are_its_own`.
-        let difference = diff::compare(baseline, &Snapshot::of(self.report.clone(), true))?;
+        let difference = diff::compare(baseline, &Snapshot::of(self.report.clone(), true));
         for change in &difference.sites {
             let Some((what, before)) = worse(change) else { continue };
             let Some(after) = &change.after else { continue };
@@ -226,7 +217,6 @@ impl Gate<'_> {
             }
         }
         self.out.warnings.extend(difference.warnings);
-        Ok(())
     }
 
     /// Holds what sites wait against a limit; `most`: the site that adds most.
@@ -311,8 +301,8 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
 }
 
 /// Drain of the sites that count, in percent of the time of all GPUs.
-fn drain_percent(report: &Report, rows: &Sites) -> PolarsResult<f64> {
-    let drain = rows.sum(Measure::Drain, Per::Run)?;
+fn drain_percent(report: &Report, own: &[&Site]) -> f64 {
+    let drain = sites::sum(own, Measure::Drain, Per::Run);
     let span = Gpu::together(report.profiles.iter().flat_map(|p| &p.gpus)).span_ns;
-    Ok(if span > 0 { drain / span as f64 * 100.0 } else { 0.0 })
+    if span > 0 { drain / span as f64 * 100.0 } else { 0.0 }
 }

@@ -82,7 +82,7 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
     let options = exports.named(options::selected(&args.select, &args.shared));
     let found = reports::run(&exports.paths, &options)?;
-    let text = init::write(&found)?;
+    let text = init::write(&found);
     let mut file = Whole::begin(&path)?;
     file.write_all(text.as_bytes()).with_context(|| format!("{}: cannot be written", path.display()))?;
     // A budget that another process wrote meanwhile stays, too.

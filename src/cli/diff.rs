@@ -26,7 +26,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, old_damage) = side(&before, &old, &args.shared, own_sources)?;
     let (after, damage) = side(&after, &options, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
-    let report = diff::compare(&before, &after)?;
+    let report = diff::compare(&before, &after);
     let drawings = [before, after].map(|side| side.report.timelines);
     let setting = Setting { all: args.all, ..Setting::default() };
     output::print(args.format, &Compared { report, drawings }, setting, &args.output, &args.shared)?;

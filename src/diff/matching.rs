@@ -17,16 +17,14 @@
 
 use super::Snapshot;
 use super::units::{KindGroup, SiteGroup, UnitIx, identity};
-use crate::frame::sites;
 use crate::model::diff::{Granularity, MatchedBy};
 use crate::model::{Frame, Site};
 use crate::text::path_end;
 use crate::vocabulary::{DriverApi, ThreadRole};
-use polars::prelude::PolarsResult;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use typed_index_collections::{TiSlice, TiVec};
 
 /// Units of one function and API up to which all distances are looked at.
@@ -238,7 +236,7 @@ pub fn pairs<'a>(
     before: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     after: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     roots: &Roots,
-) -> PolarsResult<Vec<Pair>> {
+) -> Vec<Pair> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
     let as_is = Roots::default();
     let sides = [(before, roots), (after, &as_is)];
@@ -256,38 +254,29 @@ pub fn pairs<'a>(
     };
     for &(how, by, signs) in STAGES {
         if by != By::Text || texts {
-            matcher.stage(how, by, signs)?;
+            matcher.stage(how, by, signs);
         }
     }
-    Ok(matcher.pairs)
+    matcher.pairs
 }
 
 /// Pairs units of a coarse grain: by what each was made from.
-pub fn pairs_by_call(
-    before: &TiSlice<UnitIx, SiteGroup>,
-    after: &TiSlice<UnitIx, SiteGroup>,
-) -> PolarsResult<Vec<Pair>> {
+pub fn pairs_by_call(before: &TiSlice<UnitIx, SiteGroup>, after: &TiSlice<UnitIx, SiteGroup>) -> Vec<Pair> {
     let calls = [before, after]
         .map(|units| units.iter_enumerated().map(|(i, unit)| (identity(unit.site, Granularity::Call), i)));
     // Each side has one unit of a call.
     let pair =
         |[before, after]: [Vec<UnitIx>; 2]| Pair { before: before[0], after: after[0], how: MatchedBy::Name };
-    Ok(joined(calls)?.into_iter().map(pair).collect())
+    joined(calls).map(pair).collect()
 }
 
 /// Of each key that both sides have, ascending, the units of either side, ascending too.
-fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> PolarsResult<Vec<[Vec<UnitIx>; 2]>> {
-    let [before, after] = sides.map(Vec::from_iter);
-    let mut keys: Vec<&K> = before.iter().chain(&after).map(|(key, _)| key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let numbers = |side: &[(K, UnitIx)]| -> Vec<u32> {
-        side.iter().map(|(key, _)| keys.partition_point(|other| *other < key) as u32).collect()
-    };
-    let units =
-        |side: &[(K, UnitIx)], places: Vec<u32>| places.iter().map(|&at| side[at as usize].1).collect();
-    let both = sites::joined(&numbers(&before), &numbers(&after))?.into_iter();
-    Ok(both.map(|[b, a]| [units(&before, b), units(&after, a)]).collect())
+fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> impl Iterator<Item = [Vec<UnitIx>; 2]> {
+    let mut by_key: BTreeMap<K, [Vec<UnitIx>; 2]> = BTreeMap::new();
+    for (side, units) in sides.into_iter().enumerate() {
+        units.for_each(|(key, unit)| by_key.entry(key).or_default()[side].push(unit));
+    }
+    by_key.into_values().filter(|sides| sides.iter().all(|side| !side.is_empty()))
 }
 
 /// Lines of the user's frames, by file and function.
@@ -319,11 +308,11 @@ fn distance(before: u32, after: u32) -> i64 {
 }
 
 impl Matcher<'_> {
-    fn stage(&mut self, how: MatchedBy, by: By, signs: &[SignOf]) -> PolarsResult<()> {
-        for [before, after] in joined([0, 1].map(|side| self.keys(side, signs)))? {
+    fn stage(&mut self, how: MatchedBy, by: By, signs: &[SignOf]) {
+        let both: Vec<_> = joined([0, 1].map(|side| self.keys(side, signs))).collect();
+        for [before, after] in both {
             self.align(how, by, before, after);
         }
-        Ok(())
     }
 
     /// The units of one side that are free and have all of some signs, by these.

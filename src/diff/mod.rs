@@ -14,30 +14,26 @@ mod units;
 pub use snapshot::Snapshot;
 
 use crate::cost::statistics::percent;
-use crate::frame::sites::Sites;
+use crate::frame::sites;
 use crate::model::diff::*;
-use crate::model::{Frame, Tool};
+use crate::model::{Frame, Site, Tool};
 use crate::vocabulary::{Measure, Per};
 use comparable::Comparable;
 use fixed::Fixed;
 use matching::{Pair, Roots};
-use polars::prelude::PolarsResult;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 use units::{Cost, KindGroup, SiteGroup, UnitIx, is_indirect};
 
 /// Compares two reports. Pure: the same two give the same result.
-///
-/// # Errors
-/// polars refused a query: a defect, never the data.
-pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> {
+pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     let grain = Granularity::of(before, after);
     let roots = Roots::find(before, after);
     let comparable = comparable::check(before, after, grain, &roots);
     let (b, a) = (units::units(before, grain), units::units(after, grain));
     let pairs = match grain {
-        Granularity::Call => matching::pairs_by_call(&b, &a)?,
-        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots)?,
+        Granularity::Call => matching::pairs_by_call(&b, &a),
+        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots),
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites = changes(&pairs, &fixed, &roots);
@@ -52,10 +48,10 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> 
         moved: count(Status::Moved),
         unchanged: count(Status::Unchanged),
     };
-    let run = run(before, after, comparable.costs)?;
+    let run = run(before, after, comparable.costs);
     let fates: Vec<_> = sites.iter().filter_map(|s| Some((s.before.as_ref()?, s.fate.clone()?))).collect();
     let fates = fixed.all(&fates, &run);
-    Ok(DiffReport {
+    DiffReport {
         schema_version: 1,
         tool: Tool::default(),
         before: capture(before),
@@ -67,7 +63,7 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> PolarsResult<DiffReport> 
         counts,
         sites,
         warnings: comparable.warnings,
-    })
+    }
 }
 
 /// New and gone sites first; within a status by how much they cost.
@@ -197,25 +193,25 @@ fn capture(side: &Snapshot) -> CaptureInfo {
 }
 
 /// The whole program, per iteration where both sides have them.
-fn run(before: &Snapshot, after: &Snapshot, costs: bool) -> PolarsResult<RunChange> {
+fn run(before: &Snapshot, after: &Snapshot, costs: bool) -> RunChange {
     let per =
         if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let (b, a) = (whole(before, per)?, whole(after, per)?);
+    let (b, a) = (whole(before, per), whole(after, per));
     let noise = before.iterations.as_ref().zip(after.iterations.as_ref()).and_then(|(b, a)| {
         let [before, after] = [b, a].map(|i| units::typical(i.quartiles_ns, 1.0));
         noise::floor(before, after, b.count.min(a.count), 1.0)
     });
     let noise = noise.filter(|_| costs).map(|ns| ns as i64);
     let changed = noise.is_some_and(|floor| a.span_ns.saturating_sub(b.span_ns).saturating_abs() > floor);
-    Ok(RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed })
+    RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed }
 }
 
-fn whole(side: &Snapshot, per: Per) -> PolarsResult<WholeRun> {
+fn whole(side: &Snapshot, per: Per) -> WholeRun {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
-    let rows = Sites::of(side, &side.sites)?;
-    let mean = |measure| PolarsResult::Ok(rows.sum(measure, per)? / ranks);
+    let all: Vec<&Site> = side.sites.iter().collect();
+    let mean = |measure| sites::sum(&all, measure, per) / ranks;
     let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
     let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);
     let (span, busy, of) = match iterations {
@@ -225,14 +221,14 @@ fn whole(side: &Snapshot, per: Per) -> PolarsResult<WholeRun> {
             (longest, totals.gpu_busy_ns, totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns))
         }
     };
-    Ok(WholeRun {
+    WholeRun {
         span_ns: span,
         gpu_busy_percent: (of > 0).then(|| percent(busy, of)),
-        waits: mean(Measure::Waits)?,
-        false_waits: mean(Measure::FalseWaits)?,
-        blocked_ns: mean(Measure::Blocked)?.round() as i64,
-        drain_ns: mean(Measure::Drain)?.round() as i64,
+        waits: mean(Measure::Waits),
+        false_waits: mean(Measure::FalseWaits),
+        blocked_ns: mean(Measure::Blocked).round() as i64,
+        drain_ns: mean(Measure::Drain).round() as i64,
         recoverable_ns: side.totals.recoverable_false_joint_ns,
         run_ns: side.totals.without_profiler.map_or(longest, |alone| alone.run_ns),
-    })
+    }
 }

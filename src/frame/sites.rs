@@ -1,33 +1,32 @@
-//! The sites of a report as one table, a row each: the columns of CSV, then whose it is, where, and what it comes to. What is
-//! added up over sites (totals, a gate's amounts, a comparison's runs, ranks) are queries over it, and `sites.parquet` is it.
+//! The sites of a report: what is added up over them (totals, a gate's amounts, a comparison's runs), and one table of them, a row
+//! each: the columns of CSV, then whose it is, where, and what it comes to. `sites.parquet` is that table.
 //!
 //! ```text
 //!  id  key  class  …  waits  per_iteration  blocked_ns  drain_ns  …  pid  device  …  capture  once   export
 //!  S1  K    false         8            4.0        6000       720     435       0     a|host|0  false       0
 //!  S2  L    true          1              –          90         0     451       –     a|host|0  true        0
 //! ```
-//! Rows are of a report, not of an export, so that one that was kept as JSON has them too.
+//! Sites are of a report, not of an export, so that one that was kept as JSON has them too.
 
-use super::figures;
 use crate::model::columns::{COLUMNS, Values};
 use crate::model::{ProfileInfo, Report, Site};
 use crate::vocabulary::{Attribution, Class, Measure, Per, ProfileIx};
-use polars::prelude::*;
+use polars::prelude::{Column, DataFrame, NamedFrom, PolarsResult, Series};
+use std::collections::{BTreeMap, BTreeSet};
 
-figures! {
-    /// What some sites come to.
-    pub SiteSums {
-        /// How many, counting those of several ranks that share a key once.
-        sites: col("key").n_unique(),
-        /// Their waits.
-        waits: col("waits").sum(),
-        /// Host time blocked in them.
-        blocked_ns: col("blocked_ns").sum(),
-        /// GPU idle time after them.
-        drain_ns: col("drain_ns").sum(),
-        /// Undecided sites of the repeating work whose line of Python was not at hand.
-        unread: col("unread").sum(),
-    }
+/// What some sites come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteSums {
+    /// How many, counting those of several ranks that share a key once.
+    pub sites: u64,
+    /// Their waits.
+    pub waits: u64,
+    /// Host time blocked in them.
+    pub blocked_ns: i64,
+    /// GPU idle time after them.
+    pub drain_ns: i64,
+    /// Undecided sites of the repeating work whose line of Python was not at hand.
+    pub unread: u64,
 }
 
 /// The largest amount, and the process ([`crate::model::Process::rank`]) that has it.
@@ -47,174 +46,135 @@ where
     Series::new(name.into(), values.collect::<Vec<T>>()).into()
 }
 
-/// The sites of a report, or some of them.
-pub struct Sites(DataFrame);
-
-impl Sites {
-    /// A row each, in their order.
-    ///
-    /// # Errors
-    /// polars refused the columns: a defect, never the data. So in all of this file.
-    pub fn of<'s>(report: &Report, sites: impl IntoIterator<Item = &'s Site>) -> PolarsResult<Self> {
-        let sites: Vec<&Site> = sites.into_iter().collect();
-        let rows = || sites.iter().copied();
-        // No sum of them overflows; only damaged times come near.
-        let longest = i64::MAX / sites.len().max(1) as i64;
-        let whole = |n: Option<i64>| n.map(|n| n.min(longest));
-        let of = |(name, values): &(&str, Values)| match values {
-            Values::Text(of) => column(name, rows().map(|s| of(report, s))),
-            Values::Whole(of) => column(name, rows().map(|s| whole(of(report, s)))),
-            Values::Float(of) => column(name, rows().map(|s| of(report, s))),
-            Values::Flag(of) => column(name, rows().map(|s| of(report, s))),
-        };
-        // The line of a sample is only probable, and never read.
-        let has_line = |s: &Site| s.user_frame.is_some() && s.attribution != Attribution::PythonSample;
-        let unread = |s: &Site| s.class == Class::Unknown && has_line(s) && s.source.is_none() && !s.once;
-        let more = [
-            column("capture", rows().map(|s| report.profiles.get(s.process.profile.index()).map(capture))),
-            column("place", rows().map(Site::place)),
-            column("saves_ns", rows().map(Site::saves_ns)),
-            column("once", rows().map(|s| s.once)),
-            column("after_loop", rows().map(|s| s.after_loop)),
-            column("chosen", rows().map(|s| s.recoverable.as_ref().is_some_and(|saving| saving.chosen))),
-            column("unread", rows().map(unread)),
-            column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
-            column("export", rows().map(|s| s.process.profile.index() as i64)),
-            column("saves_per_iteration_ns", rows().map(|s| whole(s.saves().1))),
-            column("saves_at_most", rows().map(|s| s.saves_ns() > 0 && s.promise().is_none())),
-        ];
-        Ok(Self(DataFrame::new(sites.len(), COLUMNS.iter().map(of).chain(more).collect())?))
-    }
-
-    /// Its rows, for a query.
-    pub fn rows(&self) -> LazyFrame {
-        self.0.clone().lazy()
-    }
-
-    /// What those come to of which `which` holds.
-    pub fn those(&self, which: Expr) -> PolarsResult<SiteSums> {
-        let rows = self.rows().filter(which).with_column(lit(0u32).cast(DataType::UInt32).alias("one"));
-        Ok(SiteSums::of(rows, "one", 1)?[0])
-    }
-
-    /// What all of them come to.
-    pub fn sum(&self, measure: Measure, per: Per) -> PolarsResult<f64> {
-        let sum = self.rows().select([amount(measure, per).sum().alias("sum")]).collect()?;
-        Ok(sum.column("sum")?.f64()?.get(0).unwrap_or_default())
-    }
-
-    /// Of each process, the largest; ranks wait side by side, so their sum says nothing.
-    pub fn worst(&self, measure: Measure, per: Per) -> PolarsResult<Largest> {
-        self.largest(&["export", "pid"], amount(measure, per))
-    }
-
-    /// Of the thread that waits for the largest share of its time.
-    pub fn blocked_percent(&self) -> PolarsResult<Largest> {
-        self.largest(&["export", "pid", "tid"], col("blocked_percent"))
-    }
-
-    /// The largest sum of an amount over rows that are alike in `by`; of equals the first, and of nothing no one's.
-    fn largest(&self, by: &[&str], amount: Expr) -> PolarsResult<Largest> {
-        let sums = self.rows().group_by(by).agg([amount.sum().alias("sum")]).filter(col("sum").gt(lit(0.0)));
-        let first = sums.sort([&["sum"], by].concat(), descending(by.len())).limit(1).collect()?;
-        let largest = first.column("sum")?.f64()?.iter().next().flatten();
-        let process = first.column("export")?.i64()?.iter().zip(first.column("pid")?.i64()?.iter()).next();
-        let process =
-            process.and_then(|(export, pid)| Some(((export? as usize).into(), u32::try_from(pid?).ok()?)));
-        Ok((largest.unwrap_or_default(), process))
-    }
-
-    /// The site that adds most, of the process that has most; of equals the first key's.
-    pub fn most<'r>(
-        &self,
-        report: &'r Report,
-        measure: Measure,
-        per: Per,
-        (_, process): Largest,
-    ) -> PolarsResult<Option<&'r Site>> {
-        let of = |(export, pid): (ProfileIx, u32)| {
-            col("export").eq(lit(export.index() as i64)).and(col("pid").eq(lit(i64::from(pid))))
-        };
-        let own = self.rows().filter(process.map_or_else(|| lit(true), of));
-        let amounts = own.select([col("id"), col("key"), amount(measure, per).alias("amount")]);
-        let first = amounts.sort(["amount", "key"], descending(1)).limit(1).collect()?;
-        Ok(first.column("id")?.str()?.iter().next().flatten().and_then(|id| report.site(id)))
-    }
+/// Sites as a table, a row each, in their order.
+///
+/// # Errors
+/// polars refused the columns: a defect, never the data.
+pub fn table(report: &Report) -> PolarsResult<DataFrame> {
+    let rows = || report.sites.iter();
+    // No sum of them overflows; only damaged times come near.
+    let longest = i64::MAX / report.sites.len().max(1) as i64;
+    let whole = |n: Option<i64>| n.map(|n| n.min(longest));
+    let of = |(name, values): &(&str, Values)| match values {
+        Values::Text(of) => column(name, rows().map(|s| of(report, s))),
+        Values::Whole(of) => column(name, rows().map(|s| whole(of(report, s)))),
+        Values::Float(of) => column(name, rows().map(|s| of(report, s))),
+        Values::Flag(of) => column(name, rows().map(|s| of(report, s))),
+    };
+    let more = [
+        column("capture", rows().map(|s| report.profiles.get(s.process.profile.index()).map(capture))),
+        column("place", rows().map(Site::place)),
+        column("saves_ns", rows().map(Site::saves_ns)),
+        column("once", rows().map(|s| s.once)),
+        column("after_loop", rows().map(|s| s.after_loop)),
+        column("chosen", rows().map(|s| s.recoverable.as_ref().is_some_and(|saving| saving.chosen))),
+        column("unread", rows().map(is_unread)),
+        column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
+        column("export", rows().map(|s| s.process.profile.index() as i64)),
+        column("saves_per_iteration_ns", rows().map(|s| whole(s.saves().1))),
+        column("saves_at_most", rows().map(|s| s.saves_ns() > 0 && s.promise().is_none())),
+    ];
+    DataFrame::new(report.sites.len(), COLUMNS.iter().map(of).chain(more).collect())
 }
 
-/// The largest first; what is alike by so many columns, ascending.
-fn descending(then: usize) -> SortMultipleOptions {
-    let order = std::iter::once(true).chain(std::iter::repeat_n(false, then));
-    SortMultipleOptions::default().with_order_descending_multi(order.collect::<Vec<_>>())
+/// Whether a site of the repeating work is undecided for want of its line. The line of a sample is only probable, and never read.
+fn is_unread(site: &Site) -> bool {
+    let has_line = site.user_frame.is_some() && site.attribution != Attribution::PythonSample;
+    site.class == Class::Unknown && has_line && site.source.is_none() && !site.once
 }
 
-/// What the waits of a row come to, as a count or in ns.
-fn amount(measure: Measure, per: Per) -> Expr {
-    let (run, iteration) = match measure {
-        Measure::Waits | Measure::FalseWaits => ("waits", "per_iteration"),
-        Measure::Blocked => ("blocked_ns", "blocked_per_iteration_ns"),
-        Measure::Drain => ("drain_ns", "drain_per_iteration_ns"),
-    };
-    let amount = col(if per == Per::Iteration { iteration } else { run }).cast(DataType::Float64);
-    let counts = lit(measure != Measure::FalseWaits).or(col("class").eq(lit(Class::False.as_str())));
-    when(counts.and(amount.clone().is_not_null())).then(amount).otherwise(lit(0.0))
+/// What some sites come to.
+pub fn sums<'s>(sites: impl IntoIterator<Item = &'s Site>) -> SiteSums {
+    let mut keys: BTreeSet<&str> = BTreeSet::new();
+    let mut sums = SiteSums::default();
+    for site in sites {
+        keys.insert(&site.key);
+        sums.waits += site.waits;
+        sums.blocked_ns = sums.blocked_ns.saturating_add(site.blocked_ns);
+        sums.drain_ns = sums.drain_ns.saturating_add(site.drain_ns);
+        sums.unread += u64::from(is_unread(site));
+    }
+    SiteSums { sites: keys.len() as u64, ..sums }
 }
 
-/// The join of two sides by the numbers of their keys: of each that both have, ascending, its places on either side, ascending too.
-pub fn joined(before: &[u32], after: &[u32]) -> PolarsResult<Vec<[Vec<u32>; 2]>> {
-    let side = |name: &str, keys: &[u32]| -> PolarsResult<LazyFrame> {
-        let places: Vec<u32> = (0..keys.len() as u32).collect();
-        Ok(df!["key" => keys, name => places]?.lazy().group_by([col("key")]).agg([col(name)]))
+/// What all of them come to.
+pub fn sum(sites: &[&Site], measure: Measure, per: Per) -> f64 {
+    sites.iter().fold(0.0, |sum, site| sum + amount(site, measure, per))
+}
+
+/// Of each process, the largest; ranks wait side by side, so their sum says nothing.
+pub fn worst(sites: &[&Site], measure: Measure, per: Per) -> Largest {
+    largest(sites, |site| (site.process.rank(), 0), |site| amount(site, measure, per))
+}
+
+/// Of the thread that waits for the largest share of its time.
+pub fn blocked_percent(sites: &[&Site]) -> Largest {
+    largest(sites, |site| (site.process.rank(), site.thread.tid), |site| site.blocked_percent)
+}
+
+/// Whose time it is: the process, and one of its threads or 0.
+type Owner = ((ProfileIx, u32), u32);
+
+/// The largest sum of an amount over sites of one owner; of equals the first owner's, and of nothing no one's.
+fn largest(sites: &[&Site], owner: impl Fn(&Site) -> Owner, amount: impl Fn(&Site) -> f64) -> Largest {
+    let mut sums: BTreeMap<Owner, f64> = BTreeMap::new();
+    sites.iter().for_each(|site| *sums.entry(owner(site)).or_default() += amount(site));
+    let most = sums.into_iter().filter(|(_, sum)| *sum > 0.0);
+    let most = most.min_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    most.map_or((0.0, None), |((process, _), sum)| (sum, Some(process)))
+}
+
+/// The site that adds most, of the process that has most; of equals the first key's.
+pub fn most<'s>(sites: &[&'s Site], measure: Measure, per: Per, (_, process): Largest) -> Option<&'s Site> {
+    let own = sites.iter().filter(|site| process.is_none_or(|process| site.process.rank() == process));
+    let amount = |site: &Site| amount(site, measure, per);
+    own.min_by(|a, b| amount(b).total_cmp(&amount(a)).then(a.key.cmp(&b.key))).copied()
+}
+
+/// What the waits of a site come to, as a count or in ns.
+fn amount(site: &Site, measure: Measure, per: Per) -> f64 {
+    let ns = |run: i64, iteration: Option<i64>| match per {
+        Per::Iteration => iteration.map_or(0.0, |ns| ns as f64),
+        Per::Run => run as f64,
     };
-    let (key, how) = ([col("key")], JoinArgs::new(JoinType::Inner));
-    let both = side("before", before)?.join(side("after", after)?, &key, &key, how);
-    let both = both.sort(["key"], SortMultipleOptions::default()).collect()?;
-    let places = |name: &str| -> PolarsResult<Vec<Vec<u32>>> {
-        let lists = both.column(name)?.list()?.no_null_series_iter();
-        lists.map(|list| Ok(list.u32()?.iter().flatten().collect())).collect()
-    };
-    Ok(places("before")?.into_iter().zip(places("after")?).map(|(b, a)| [b, a]).collect())
+    match measure {
+        Measure::FalseWaits if site.class != Class::False => 0.0,
+        Measure::Waits | Measure::FalseWaits => match per {
+            Per::Iteration => site.per_iteration.unwrap_or_default(),
+            Per::Run => site.waits as f64,
+        },
+        Measure::Blocked => ns(site.blocked_ns, site.blocked_per_iteration_ns),
+        Measure::Drain => ns(site.drain_ns, site.drain_per_iteration_ns),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::sample;
+    use std::cmp::Reverse;
 
     #[test]
     fn classes_and_processes_are_summed_apart() {
         let report = sample::sample();
-        let rows = Sites::of(&report, &report.sites).expect("columns");
-        let blocked = |class: Class| {
-            report.sites.iter().filter(|s| s.class == class).map(|s| s.blocked_ns).sum::<i64>()
-        };
+        let of = |class: Class| report.sites.iter().filter(move |site| site.class == class);
         for &class in Class::ALL {
-            let sums = rows.those(col("class").eq(lit(class.as_str()))).expect("a plan");
-            assert_eq!(sums.blocked_ns, blocked(class), "{class}");
+            let blocked: i64 = of(class).map(|site| site.blocked_ns).sum();
+            assert_eq!(sums(of(class)).blocked_ns, blocked, "{class}");
         }
-        let (most, process) = rows.worst(Measure::Blocked, Per::Run).expect("a plan");
-        let of = |rank| {
-            report.sites.iter().filter(|s| s.process.rank() == rank).map(|s| s.blocked_ns).sum::<i64>()
+        let all: Vec<&Site> = report.sites.iter().collect();
+        let (most, process) = worst(&all, Measure::Blocked, Per::Run);
+        let of = |rank| -> i64 {
+            all.iter().filter(|site| site.process.rank() == rank).map(|site| site.blocked_ns).sum()
         };
-        let ranks = report.sites.iter().map(|s| s.process.rank());
+        let ranks = all.iter().map(|site| site.process.rank());
         assert_eq!(Some(most as i64), ranks.clone().map(of).max());
-        assert_eq!(process, ranks.max_by_key(|&rank| (of(rank), std::cmp::Reverse(rank))));
+        assert_eq!(process, ranks.max_by_key(|&rank| (of(rank), Reverse(rank))));
     }
 
     #[test]
     fn nothing_waits_in_no_process() {
-        let rows = Sites::of(&Report::default(), []).expect("columns");
-        assert_eq!(rows.worst(Measure::FalseWaits, Per::Iteration).expect("a plan"), (0.0, None));
-        assert_eq!(rows.sum(Measure::Drain, Per::Run).expect("a plan"), 0.0);
-    }
-
-    /// ```text
-    ///  before  a  b  a  d        a: 0 2 with 1      c, d: on one side only
-    ///  after   c  a  b           b: 1 with 2
-    /// ```
-    #[test]
-    fn keys_that_both_have_are_joined() {
-        let joined = joined(&[0, 1, 0, 3], &[2, 0, 1]).expect("a plan");
-        assert_eq!(joined, [[vec![0, 2], vec![1]], [vec![1], vec![2]]]);
+        assert_eq!(worst(&[], Measure::FalseWaits, Per::Iteration), (0.0, None));
+        assert_eq!(sum(&[], Measure::Drain, Per::Run), 0.0);
     }
 }

@@ -13,13 +13,14 @@
 //! A sort of each key's rows, of which there are as many as ranks.
 
 use super::numbers::Party;
-use super::tables::{Tables, numbers_of, texts};
+use super::tables::{Tables, numbers_of};
 use crate::cost::statistics::{nearest_rank, quartiles};
 use crate::model::ranks::{Odd, Over, RankSite};
 use crate::vocabulary::{Class, Kind, Per};
 use anyhow::{Result, anyhow};
-use polars::prelude::*;
-use rustc_hash::FxHashMap;
+use polars::prelude::DataFrame;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer ranks have no quartiles to stand out from.
 const FEWEST: usize = 4;
@@ -27,145 +28,188 @@ const FEWEST: usize = 4;
 /// Blocked time, in ns, below which no rank stands out: the call itself takes as long.
 const LEAST_NS: i64 = 10_000;
 
-/// Amounts of a row: their names, and whether they are times.
-const AMOUNTS: [(&str, bool); 4] =
-    [("waits", false), ("blocked_ns", true), ("drain_ns", true), ("saves_ns", true)];
+/// Columns that are read.
+const COLUMNS: [&str; 19] = [
+    "key",
+    "id",
+    "class",
+    "kind",
+    "confidence",
+    "place",
+    "api",
+    "fix_title",
+    "once",
+    "saves_at_most",
+    "per_iteration",
+    "waits",
+    "blocked_ns",
+    "blocked_per_iteration_ns",
+    "blocked_p99_ns",
+    "drain_ns",
+    "drain_per_iteration_ns",
+    "saves_ns",
+    "saves_per_iteration_ns",
+];
 
+/// A site of one rank. Times are those of one iteration where the site waits in iterations of any rank, else of the run.
+struct Row<'t> {
+    party: usize,
+    rank: u32,
+    id: &'t str,
+    class: Class,
+    kind: Kind,
+    confidence: f64,
+    place: &'t str,
+    api: &'t str,
+    fix: Option<&'t str>,
+    once: bool,
+    saves_at_most: bool,
+    repeats: bool,
+    waits: i64,
+    blocked: i64,
+    blocked_p99: i64,
+    drain: i64,
+    saves: i64,
+}
 /// All of them: what waits in iterations first, what saves that much for sure before what saves that much at most.
 pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
-    let rows = amounts(tables.sites(parties)?, parties, per)?;
-    let n = parties.len() as i64;
-    let mut figures: Vec<Expr> = Vec::new();
-    for (name, _) in AMOUNTS {
-        for hundredth in [10, 25, 50, 75, 90] {
-            figures.push(over_ranks(name, hundredth, n).alias(format!("{name} {hundredth}")));
-        }
-        figures.push(col(name).max().alias(format!("{name} max")));
-        figures.push(col("rank").filter(col(name).eq(col(name).max())).min().alias(format!("{name} rank")));
+    let table = tables.sites(parties, &COLUMNS)?;
+    let by_key = rows(&table, parties, per)?;
+    let mut sites: Vec<RankSite> = by_key.iter().map(|(key, rows)| site(key, rows, parties)).collect();
+    sites.sort_by(|a, b| {
+        let first = |s: &RankSite| (s.once, s.per != Per::Iteration, s.saves_at_most);
+        let most = |s: &RankSite| (Reverse(s.saves_ns.max), Reverse(s.blocked_ns.max));
+        first(a).cmp(&first(b)).then(most(a).cmp(&most(b))).then(a.key.cmp(&b.key))
+    });
+    // One id for two keys: the rows are of several reports, each of which counts from 1.
+    let ids: BTreeSet<&String> = sites.iter().map(|site| &site.id).collect();
+    if ids.len() < sites.len() {
+        sites.iter_mut().zip(1..).for_each(|(site, number)| site.id = format!("S{number}"));
     }
-    let longest =
-        |name: &str| col(name).sort_by([col("blocked_ns"), col("rank")], order()).first().alias(name);
-    figures.extend(["id", "class", "kind", "confidence", "place", "api", "fix_title"].map(longest));
-    figures.push(col("blocked_p99_ns").max());
-    figures.push(col("class").n_unique().cast(DataType::Int64).alias("classes"));
-    figures.push(col("once").min().cast(DataType::Int64).alias("once"));
-    figures.push(col("repeats").max().cast(DataType::Int64));
-    figures.push(col("saves_at_most").max().cast(DataType::Int64));
-    figures.push(len().cast(DataType::Int64).alias("ranks"));
-    let by = ["once", "repeats", "saves_at_most", "saves_ns max", "blocked_ns max", "key"];
-    let order = [false, true, false, true, true, false];
-    let found = rows.clone().group_by([col("key")]).agg(figures);
-    let found =
-        found.sort(by, SortMultipleOptions::default().with_order_descending_multi(order)).collect()?;
-    let mut sites = read(&found)?;
-    by_rank(&rows.collect()?, parties, &mut sites)?;
     Ok(sites)
 }
 
-/// Longest blocked first, of those the first rank.
-fn order() -> SortMultipleOptions {
-    SortMultipleOptions::default().with_order_descending_multi([true, false])
-}
-
-/// Rows with their rank and whether the site waits in iterations of any rank; then times are those of one iteration, as the report
-/// of that rank alone has them. A process whose loop is not known has those of the run by its export's iterations.
-fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> PolarsResult<LazyFrame> {
-    let of = |values: Vec<i64>| lit(Series::new("of".into(), values)).gather(col("party"), false);
-    let rank = of(parties.iter().map(|p| i64::from(p.listed.rank)).collect());
-    let turns = of(parties.iter().map(|p| p.profile.iterations.max(1) as i64).collect());
-    let inside = col("per_iteration").gt(lit(0.0)).fill_null(col("once").not());
-    let repeats = inside.max().over([col("key")])?.and(lit(per == Per::Iteration));
-    let each = |name: &str| {
-        let one = col(name.replace("_ns", "_per_iteration_ns")).fill_null(col(name) / turns.clone());
-        when(col("repeats")).then(one).otherwise(col(name)).alias(name)
+/// By key, those of a key in the order of ranks. A process whose loop is not known has the times of the run by its export's
+/// iterations.
+fn rows<'t>(table: &'t DataFrame, parties: &[Party], per: Per) -> Result<BTreeMap<&'t str, Vec<Row<'t>>>> {
+    let texts = |name: &str| -> Result<Vec<Option<&str>>> { Ok(table.column(name)?.str()?.iter().collect()) };
+    let text = |name: &str| -> Result<Vec<&str>> {
+        Ok(texts(name)?.into_iter().map(Option::unwrap_or_default).collect())
     };
-    let times: Vec<Expr> = AMOUNTS.iter().filter(|(_, time)| *time).map(|(name, _)| each(name)).collect();
-    Ok(rows.with_columns([rank.alias("rank"), repeats.alias("repeats")]).with_columns(times))
-}
-
-/// The quantile of all ranks by [`nearest_rank`], those that have no row with 0 in front.
-fn over_ranks(column: &str, hundredth: i64, n: i64) -> Expr {
-    let at = lit(nearest_rank(n - 1, hundredth, 100) - n) + len().cast(DataType::Int64);
-    let there = || at.clone().gt_eq(lit(0i64));
-    let place = when(there()).then(at.clone()).otherwise(lit(0i64));
-    let value = col(column).sort(SortOptions::default()).get(place, true);
-    when(there()).then(value).otherwise(lit(0i64))
-}
-
-fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
-    let text = |name| texts(found, name);
-    let whole = |name: &str| numbers_of(found, name);
-    let spread = |name: &str| -> Result<Vec<Over>> {
-        let of = |part: &str| whole(&format!("{name} {part}"));
-        let (p10, p50, p90, max, rank) = (of("10")?, of("50")?, of("90")?, of("max")?, of("rank")?);
-        let over = |i: usize| Over {
-            p10: p10[i],
-            p50: p50[i],
-            p90: p90[i],
-            max: max[i],
-            max_rank: u32::try_from(rank[i]).unwrap_or_default(),
+    let flag = |name: &str| -> Result<Vec<bool>> {
+        Ok(table.column(name)?.bool()?.iter().map(Option::unwrap_or_default).collect())
+    };
+    let float = |name: &str| -> Result<Vec<Option<f64>>> { Ok(table.column(name)?.f64()?.iter().collect()) };
+    let (keys, ids, classes, kinds) = (text("key")?, text("id")?, text("class")?, text("kind")?);
+    let (places, apis, fixes) = (text("place")?, text("api")?, texts("fix_title")?);
+    let (once, at_most, confidence) = (flag("once")?, flag("saves_at_most")?, float("confidence")?);
+    let (waits, p99) = (numbers_of(table, "waits")?, numbers_of(table, "blocked_p99_ns")?);
+    let party = table.column("party")?.u32()?.iter().map(|party| party.unwrap_or_default() as usize);
+    let party: Vec<usize> = party.collect();
+    let inside = float("per_iteration")?.into_iter().zip(&once).map(|(n, once)| n.map_or(!once, |n| n > 0.0));
+    let inside: Vec<bool> = inside.map(|inside| inside && per == Per::Iteration).collect();
+    let repeats: BTreeSet<&str> =
+        keys.iter().zip(&inside).filter(|(_, inside)| **inside).map(|r| *r.0).collect();
+    let times = |name: &str| -> Result<Vec<i64>> {
+        let (run, each) = (numbers_of(table, &format!("{name}_ns"))?, format!("{name}_per_iteration_ns"));
+        let each: Vec<Option<i64>> = table.column(&each)?.i64()?.iter().collect();
+        let one = |row: usize| match repeats.contains(keys[row]) {
+            true => each[row].unwrap_or(run[row] / parties[party[row]].profile.iterations.max(1) as i64),
+            false => run[row],
         };
-        Ok((0..p10.len()).map(over).collect())
+        Ok((0..run.len()).map(one).collect())
     };
-    let (id, key, class, kind) = (text("id")?, text("key")?, text("class")?, text("kind")?);
-    let (place, api) = (text("place")?, text("api")?);
-    let [waits, blocked, drain, saves] = AMOUNTS.map(|(name, _)| spread(name));
-    let (waits, blocked, drain, saves) = (waits?, blocked?, drain?, saves?);
-    let (classes, once, ranks) = (whole("classes")?, whole("once")?, whole("ranks")?);
-    let (repeats, at_most) = (whole("repeats")?, whole("saves_at_most")?);
-    let (confidence, p99) = (found.column("confidence")?.f64()?, whole("blocked_p99_ns")?);
-    let fix: Vec<Option<String>> =
-        found.column("fix_title")?.str()?.iter().map(|fix| fix.map(str::to_owned)).collect();
-    // One id for two keys: the rows are of several reports, each of which counts from 1.
-    let distinct: std::collections::BTreeSet<&String> = id.iter().collect();
-    let own = distinct.len() == id.len();
-    let site = |i: usize| -> Result<RankSite> {
-        let word = |word: &str| anyhow!("`{word}` is no word of this version; write the tables again");
-        Ok(RankSite {
-            id: if own { id[i].clone() } else { format!("S{}", i + 1) },
-            key: key[i].clone(),
-            class: Class::parse(&class[i]).ok_or_else(|| word(&class[i]))?,
-            kind: Kind::parse(&kind[i]).ok_or_else(|| word(&kind[i]))?,
-            confidence: confidence.get(i).unwrap_or_default(),
-            disputed: classes[i] > 1,
-            place: place[i].clone(),
-            api: api[i].clone(),
-            fix: fix[i].clone(),
-            once: once[i] > 0,
-            per: if repeats[i] > 0 { Per::Iteration } else { Per::Run },
-            saves_at_most: at_most[i] > 0,
-            late_rank: None,
-            ranks: ranks[i].unsigned_abs(),
+    let (blocked, drain, saves) = (times("blocked")?, times("drain")?, times("saves")?);
+    let word = |word: &str| anyhow!("`{word}` is no word of this version; write the tables again");
+    let mut found: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+    for i in 0..table.height() {
+        found.entry(keys[i]).or_default().push(Row {
+            party: party[i],
+            rank: parties[party[i]].listed.rank,
+            id: ids[i],
+            class: Class::parse(classes[i]).ok_or_else(|| word(classes[i]))?,
+            kind: Kind::parse(kinds[i]).ok_or_else(|| word(kinds[i]))?,
+            confidence: confidence[i].unwrap_or_default(),
+            place: places[i],
+            api: apis[i],
+            fix: fixes[i],
+            once: once[i],
+            saves_at_most: at_most[i],
+            repeats: repeats.contains(keys[i]),
             waits: waits[i],
-            blocked_ns: blocked[i],
-            blocked_p99_ns: p99[i],
-            drain_ns: drain[i],
-            saves_ns: saves[i],
-            odd: Vec::new(),
-            blocked_by_rank_ns: Vec::new(),
-        })
-    };
-    (0..id.len()).map(site).collect()
+            blocked: blocked[i],
+            blocked_p99: p99[i],
+            drain: drain[i],
+            saves: saves[i],
+        });
+    }
+    Ok(found)
 }
 
-/// Fills in what each rank has, and which ranks stand out.
-fn by_rank(rows: &DataFrame, parties: &[Party], sites: &mut [RankSite]) -> Result<()> {
-    let at: FxHashMap<String, usize> = sites.iter().enumerate().map(|(i, s)| (s.key.clone(), i)).collect();
-    sites.iter_mut().for_each(|site| site.blocked_by_rank_ns = vec![0; parties.len()]);
-    let (keys, party) = (rows.column("key")?.str()?, rows.column("party")?.u32()?);
-    for ((key, party), blocked) in keys.iter().zip(party.iter()).zip(rows.column("blocked_ns")?.i64()?.iter())
-    {
-        let place = key.and_then(|key| at.get(key)).zip(party);
-        if let Some((&site, party)) = place {
-            sites[site].blocked_by_rank_ns[party as usize] += blocked.unwrap_or_default();
-        }
+/// The site of a key.
+fn site(key: &str, rows: &[Row], parties: &[Party]) -> RankSite {
+    // Longest blocked first, of those the first rank.
+    let longest = rows.iter().min_by_key(|row| (Reverse(row.blocked), row.rank)).unwrap_or(&rows[0]);
+    let over = |of: fn(&Row) -> i64| over_ranks(rows, of, parties.len());
+    let mut blocked_by_rank_ns = vec![0i64; parties.len()];
+    for row in rows {
+        let sum = &mut blocked_by_rank_ns[row.party];
+        *sum = sum.saturating_add(row.blocked);
     }
-    for site in sites.iter_mut().filter(|_| parties.len() >= FEWEST) {
-        let [low, middle, high] = quartiles(site.blocked_by_rank_ns.clone());
-        let least = (high + 3 * (high - low)).max(middle + middle / 10).max(middle + LEAST_NS);
-        let blocked = site.blocked_by_rank_ns.iter().zip(parties).filter(|(blocked, _)| **blocked > least);
-        site.odd = blocked.map(|(&blocked_ns, p)| Odd { rank: p.listed.rank, blocked_ns }).collect();
-        site.odd.sort_by_key(|odd| (std::cmp::Reverse(odd.blocked_ns), odd.rank));
+    RankSite {
+        id: longest.id.to_owned(),
+        key: key.to_owned(),
+        class: longest.class,
+        kind: longest.kind,
+        confidence: longest.confidence,
+        disputed: rows.iter().any(|row| row.class != longest.class),
+        place: longest.place.to_owned(),
+        api: longest.api.to_owned(),
+        fix: longest.fix.map(str::to_owned),
+        once: rows.iter().all(|row| row.once),
+        per: if rows.iter().any(|row| row.repeats) { Per::Iteration } else { Per::Run },
+        saves_at_most: rows.iter().any(|row| row.saves_at_most),
+        late_rank: None,
+        ranks: rows.len() as u64,
+        waits: over(|row| row.waits),
+        blocked_ns: over(|row| row.blocked),
+        blocked_p99_ns: rows.iter().map(|row| row.blocked_p99).max().unwrap_or_default(),
+        drain_ns: over(|row| row.drain),
+        saves_ns: over(|row| row.saves),
+        odd: odd(&blocked_by_rank_ns, parties),
+        blocked_by_rank_ns,
     }
-    Ok(())
+}
+
+/// Quantiles of all ranks by [`nearest_rank`]: those that have no row come first, with 0.
+fn over_ranks(rows: &[Row], of: fn(&Row) -> i64, ranks: usize) -> Over {
+    let mut values: Vec<i64> = rows.iter().map(of).collect();
+    values.sort_unstable();
+    let (ranks, max) = (ranks as i64, values.last().copied().unwrap_or_default());
+    let hundredth = |hundredth: i64| {
+        let at = nearest_rank(ranks - 1, hundredth, 100) - ranks + values.len() as i64;
+        usize::try_from(at).ok().and_then(|at| values.get(at).copied()).unwrap_or(0)
+    };
+    let first = rows.iter().filter(|row| of(row) == max).map(|row| row.rank).min();
+    Over {
+        p10: hundredth(10),
+        p50: hundredth(50),
+        p90: hundredth(90),
+        max,
+        max_rank: first.unwrap_or_default(),
+    }
+}
+
+/// The ranks that stand out.
+fn odd(blocked_by_rank: &[i64], parties: &[Party]) -> Vec<Odd> {
+    if parties.len() < FEWEST {
+        return Vec::new();
+    }
+    let [low, middle, high] = quartiles(blocked_by_rank.to_vec());
+    let fence = high.saturating_add(high.saturating_sub(low).saturating_mul(3));
+    let least = fence.max(middle.saturating_add(middle / 10)).max(middle.saturating_add(LEAST_NS));
+    let above = blocked_by_rank.iter().zip(parties).filter(|(blocked, _)| **blocked > least);
+    let mut odd: Vec<Odd> = above.map(|(&blocked_ns, p)| Odd { rank: p.listed.rank, blocked_ns }).collect();
+    odd.sort_by_key(|odd| (Reverse(odd.blocked_ns), odd.rank));
+    odd
 }

@@ -6,34 +6,26 @@
 //! | `sites.parquet` | process and site ([`crate::frame::sites`]) |
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
-//! `capture` and `pid` say whose row it is in each. Folders are read through a lazy scan: a query takes the columns that it
-//! names, of each file in turn. The scan is ours, over polars' reader of parquet: `LazyFrame::scan_parquet` of this version runs in
-//! the streaming engine only. With that the program has 330 crates instead of 241 and is 30 % larger, and a debug build merges the
-//! tables of 1,024 ranks in 230 MB and 12.7 s of processor time instead of 140 MB and 11.0 s.
+//! `capture` and `pid` say whose row it is in each. Of the files of sites only the columns that are asked for are read. polars' own
+//! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along, a third of the program's size.
 
 use super::numbers::{self, Party};
-use crate::frame::sites::{Sites, capture, column};
+use crate::frame::sites::{self, capture, column};
 use crate::model::ranks::Rank;
 use crate::model::{ProfileInfo, Report, Warning};
 use crate::profile::footer::{self, guarded};
 use crate::whole::Whole;
 use anyhow::{Context, Result, anyhow, bail};
-use polars::prelude::{
-    AnonymousScan, AnonymousScanArgs, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame,
-    NULL, NamedFrom, PolarsError, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
-    SortMultipleOptions, col, df, lit,
-};
+use polars::prelude::{DataFrame, IdxCa, IdxSize, NamedFrom, PolarsResult};
 use polars_arrow::datatypes::ArrowDataType;
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
 use polars_io::parquet::write::{KeyValueMetadata, ParquetWriter};
 use rustc_hash::FxHashMap;
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The files of a folder.
 pub const RANKS: &str = "ranks.parquet";
@@ -46,8 +38,15 @@ pub const COLLECTIVES: &str = "collectives.parquet";
 #[derive(Clone)]
 pub struct Tables {
     ranks: DataFrame,
-    sites: LazyFrame,
-    collectives: LazyFrame,
+    sites: Rows,
+    collectives: Rows,
+}
+
+/// The rows of a table: at hand, or in files that are read when they are asked for.
+#[derive(Clone)]
+enum Rows {
+    Here(DataFrame),
+    In(Vec<PathBuf>),
 }
 
 impl Tables {
@@ -56,16 +55,15 @@ impl Tables {
     /// # Errors
     /// polars refused the columns: a defect.
     pub fn of(report: &Report, collectives: &[DataFrame]) -> Result<Self> {
-        let mut kernels = Vec::new();
-        for (table, profile) in collectives.iter().zip(&report.profiles) {
-            let whose = lit(capture(profile)).alias("capture");
-            kernels.push(table.clone().lazy().with_column(whose).collect()?);
+        let mut kernels = collectives.to_vec();
+        for (table, profile) in kernels.iter_mut().zip(&report.profiles) {
+            let whose = std::iter::repeat_n(capture(profile), table.height());
+            table.with_column(column("capture", whose))?;
         }
-        let sites = Sites::of(report, &report.sites)?.rows();
         Ok(Self {
-            ranks: ranks(report, &kernels, sites.clone())?,
-            sites,
-            collectives: stacked(kernels)?.unwrap_or_default().lazy(),
+            ranks: ranks(report, &kernels)?,
+            sites: Rows::Here(sites::table(report)?),
+            collectives: Rows::Here(stacked(kernels)?.unwrap_or_default()),
         })
     }
 
@@ -88,8 +86,8 @@ impl Tables {
             let Some((_, error)) = bad.into_iter().next() else { bail!("no folders of tables were given") };
             return Err(error);
         };
-        let scan = |name| Scan::over(good.iter().map(|folder| folder.join(name)).collect());
-        let tables = Self { ranks, sites: scan(SITES)?, collectives: scan(COLLECTIVES)? };
+        let files = |name| Rows::In(good.iter().map(|folder| folder.join(name)).collect());
+        let tables = Self { ranks, sites: files(SITES), collectives: files(COLLECTIVES) };
         tables.refuse_twice()?;
         Ok((tables, bad.into_iter().map(|(folder, error)| super::numbers::unread(folder, &error)).collect()))
     }
@@ -152,14 +150,14 @@ impl Tables {
         numbers::once(parties.iter().flat_map(said).collect())
     }
 
-    /// Rows of sites, with the place of their process among these (`party`), in that order.
-    pub fn sites(&self, parties: &[Party]) -> Result<LazyFrame> {
-        whose(self.sites.clone(), parties)
+    /// These columns of sites and whose they are, with the place of their process among these (`party`), in that order.
+    pub fn sites(&self, parties: &[Party], columns: &[&str]) -> Result<DataFrame> {
+        whose(&self.sites.read(Some(&[&["capture", "pid"], columns].concat()))?, parties)
     }
 
     /// Rows of collectives, likewise.
     pub fn collectives(&self, parties: &[Party]) -> Result<DataFrame> {
-        Ok(whose(self.collectives.clone(), parties)?.collect()?)
+        whose(&self.collectives.read(None)?, parties)
     }
 
     /// The same with their rows in the order of ranks.
@@ -168,12 +166,11 @@ impl Tables {
     /// As [`Self::parties`].
     pub fn in_order(&self) -> Result<Self> {
         let parties = self.parties()?;
-        let sorted =
-            |rows: LazyFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.collect()?.drop("party")?) };
+        let sorted = |rows: &DataFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.drop("party")?) };
         Ok(Self {
-            ranks: sorted(self.ranks.clone().lazy())?,
-            sites: sorted(self.sites.clone())?.lazy(),
-            collectives: sorted(self.collectives.clone())?.lazy(),
+            ranks: sorted(&self.ranks)?,
+            sites: Rows::Here(sorted(&self.sites.read(None)?)?),
+            collectives: Rows::Here(sorted(&self.collectives.read(None)?)?),
         })
     }
 
@@ -196,8 +193,8 @@ impl Tables {
         ranks.with_column(column("folder", rows.iter().map(|p| p.map(from))))?;
         put(&mut ranks, &folder.join(RANKS), None)?;
         let rest = KeyValueMetadata::from_static(vec![rest]);
-        put(&mut self.sites.clone().collect()?, &folder.join(SITES), Some(rest))?;
-        put(&mut self.collectives.clone().collect()?, &folder.join(COLLECTIVES), None)
+        put(&mut self.sites.read(None)?, &folder.join(SITES), Some(rest))?;
+        put(&mut self.collectives.read(None)?, &folder.join(COLLECTIVES), None)
     }
 }
 
@@ -266,75 +263,76 @@ pub fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
 }
 
 /// Rows in the order of their processes, with the place of each (`party`).
-fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
-    let table = df![
-        "capture" => parties.iter().map(|p| p.capture.as_str()).collect::<Vec<_>>(),
-        "pid" => parties.iter().map(|p| i64::from(p.listed.pid)).collect::<Vec<_>>(),
-        "party" => (0..parties.len() as u32).collect::<Vec<_>>(),
-    ]?;
-    let by = [col("capture"), col("pid")];
-    let joined = rows.join(table.lazy(), by.clone(), by, JoinArgs::new(JoinType::Inner));
-    Ok(joined.sort(["party"], SortMultipleOptions::default().with_maintain_order(true)))
+fn whose(rows: &DataFrame, parties: &[Party]) -> Result<DataFrame> {
+    let known = parties.iter().zip(0u32..).map(|(p, at)| ((p.capture.as_str(), i64::from(p.listed.pid)), at));
+    let known: FxHashMap<(&str, i64), u32> = known.collect();
+    let (captures, pids) = (rows.column("capture")?.str()?, rows.column("pid")?.i64()?);
+    let owners = captures.iter().zip(pids.iter()).map(|(capture, pid)| known.get(&(capture?, pid?)).copied());
+    let mut order: Vec<(u32, IdxSize)> = owners.zip(0..).filter_map(|(at, row)| Some((at?, row))).collect();
+    // Stable: rows of a process stay as they were.
+    order.sort_by_key(|row| row.0);
+    let places: Vec<IdxSize> = order.iter().map(|row| row.1).collect();
+    let mut sorted = rows.take(&IdxCa::new("row".into(), places))?;
+    sorted.with_column(column("party", order.into_iter().map(|row| row.0)))?;
+    Ok(sorted)
 }
 
 /// A row each process that waits or meets others; of an export without any, its first.
-fn ranks(report: &Report, kernels: &[DataFrame], sites: LazyFrame) -> Result<DataFrame> {
-    let sums = ["waits", "blocked_ns", "drain_ns"];
-    let zeros = |at: usize| -> Vec<Expr> {
-        let whole = |n: usize, name| lit(n as i64).cast(DataType::Int64).alias(name);
-        let whose = [whole(at, "export"), col("pid"), col("device")];
-        whose.into_iter().chain(sums.map(|sum| whole(0, sum))).collect()
-    };
-    let own = ["export", "pid", "device"].into_iter().chain(sums).map(col);
-    let mut rows = vec![sites.select(own.collect::<Vec<_>>()).collect()?];
-    let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile.index()).collect();
+fn ranks(report: &Report, kernels: &[DataFrame]) -> Result<DataFrame> {
+    /// What the waits of a process come to, and its first device.
+    #[derive(Default)]
+    struct Sum {
+        device: Option<i64>,
+        waits: i64,
+        blocked_ns: i64,
+        drain_ns: i64,
+    }
+    let first = |one: Option<i64>, other: Option<i64>| one.into_iter().chain(other).min();
+    let mut sums: BTreeMap<(usize, i64), Sum> = BTreeMap::new();
+    for site in &report.sites {
+        let sum = sums.entry((site.process.profile.index(), i64::from(site.process.pid))).or_default();
+        sum.device = first(sum.device, site.device.map(i64::from));
+        sum.waits = sum.waits.saturating_add_unsigned(site.waits);
+        sum.blocked_ns = sum.blocked_ns.saturating_add(site.blocked_ns);
+        sum.drain_ns = sum.drain_ns.saturating_add(site.drain_ns);
+    }
+    let waiting: BTreeSet<usize> = sums.keys().map(|key| key.0).collect();
     for (at, profile) in report.profiles.iter().enumerate() {
         if let Some(table) = kernels.get(at).filter(|table| table.height() > 0) {
-            rows.push(table.clone().lazy().select(zeros(at)).collect()?);
+            for (pid, device) in table.column("pid")?.i64()?.iter().zip(table.column("device")?.i64()?.iter())
+            {
+                let sum = sums.entry((at, pid.unwrap_or_default())).or_default();
+                sum.device = first(sum.device, device);
+            }
         } else if let Some(first) = profile.processes.first().filter(|_| !waiting.contains(&at)) {
-            let alone = df!["pid" => [i64::from(first.pid)], "device" => [None::<i64>]]?;
-            rows.push(alone.lazy().select(zeros(at)).collect()?);
+            sums.entry((at, i64::from(first.pid))).or_default();
         }
     }
-    let process = ["export", "pid"];
-    let rows = stacked(rows)?.unwrap_or_default().lazy().group_by(process);
-    let each = std::iter::once(col("device").min()).chain(sums.map(|sum| col(sum).sum()));
-    let rows = rows.agg(each.collect::<Vec<_>>()).sort(process, SortMultipleOptions::default());
-    let all = || report.profiles.iter();
-    let json = all().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    let columns = [
-        lit(NULL).cast(DataType::Int64).alias("rank"),
-        lit("").alias("named_by"),
-        of_profile("capture", all().map(capture)),
-        lit("").alias("folder"),
-        of_profile("profile", all().map(|p| p.path.as_str())),
-        of_profile("host", all().map(|p| p.host.as_deref())),
-        col("pid"),
-        col("device"),
-        of_profile("command", all().map(|p| p.command.as_deref())),
-        of_profile("export_version", all().map(|p| p.export_version.as_deref())),
-        of_profile("started_utc_ns", all().map(|p| p.started_utc_ns)),
-        of_profile("span_ns", all().map(|p| p.span_ns)),
-        of_profile("iterations", all().map(|p| i64::try_from(p.iterations).ok())),
-        of_profile("iteration_ns", all().map(|p| p.iteration_ns)),
-        col("waits"),
-        col("blocked_ns"),
-        col("drain_ns"),
-        of_profile("report", json.iter().map(String::as_str)),
-    ];
-    let mut table = rows.select(columns).collect()?;
+    let profiles = || sums.keys().filter_map(|&(at, _)| report.profiles.get(at));
+    let json = report.profiles.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     let said = serde_json::to_string(&report.warnings)?;
-    let warnings = (0..table.height()).map(|row| if row == 0 { said.as_str() } else { "" });
-    table.with_column(column("warnings", warnings))?;
-    Ok(table)
-}
-
-/// What each export has, beside its processes.
-fn of_profile<T>(name: &str, values: impl Iterator<Item = T>) -> Expr
-where
-    Series: NamedFrom<Vec<T>, [T]>,
-{
-    lit(column(name, values).take_materialized_series()).gather(col("export"), false).alias(name)
+    let columns = vec![
+        column("rank", sums.keys().map(|_| None::<i64>)),
+        column("named_by", sums.keys().map(|_| "")),
+        column("capture", profiles().map(capture)),
+        column("folder", sums.keys().map(|_| "")),
+        column("profile", profiles().map(|p| p.path.as_str())),
+        column("host", profiles().map(|p| p.host.as_deref())),
+        column("pid", sums.keys().map(|&(_, pid)| pid)),
+        column("device", sums.values().map(|sum| sum.device)),
+        column("command", profiles().map(|p| p.command.as_deref())),
+        column("export_version", profiles().map(|p| p.export_version.as_deref())),
+        column("started_utc_ns", profiles().map(|p| p.started_utc_ns)),
+        column("span_ns", profiles().map(|p| p.span_ns)),
+        column("iterations", profiles().map(|p| i64::try_from(p.iterations).ok())),
+        column("iteration_ns", profiles().map(|p| p.iteration_ns)),
+        column("waits", sums.values().map(|sum| sum.waits)),
+        column("blocked_ns", sums.values().map(|sum| sum.blocked_ns)),
+        column("drain_ns", sums.values().map(|sum| sum.drain_ns)),
+        column("report", sums.keys().filter_map(|&(at, _)| json.get(at)).map(String::as_str)),
+        column("warnings", (0..sums.len()).map(|row| if row == 0 { said.as_str() } else { "" })),
+    ];
+    Ok(DataFrame::new(sums.len(), columns)?)
 }
 
 /// Writes a table.
@@ -348,44 +346,19 @@ pub fn put(table: &mut DataFrame, path: &Path, metadata: Option<KeyValueMetadata
     file.into_inner().map_err(IntoInnerError::into_error).with_context(failed)?.finish()
 }
 
-/// Files of one table, read when a query asks, and only the columns that it names.
-struct Scan {
-    files: Vec<PathBuf>,
-}
-
-impl Scan {
-    fn over(files: Vec<PathBuf>) -> Result<LazyFrame> {
-        Ok(LazyFrame::anonymous_scan(Arc::new(Self { files }), ScanArgsAnonymous::default())?)
-    }
-
-    /// Runs what reads one of the files.
-    fn of<T>(path: &Path, read: impl FnOnce(ParquetReader<File>) -> PolarsResult<T>) -> PolarsResult<T> {
-        let whole = footer::open(path).and_then(|(file, _)| reader(file));
-        let read = whole.and_then(|reader| guarded(|| Ok(read(reader)?)));
-        read.map_err(|error| PolarsError::ComputeError(format!("{}: {error:#}", path.display()).into()))
-    }
-}
-
-impl AnonymousScan for Scan {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn schema(&self, _: Option<usize>) -> PolarsResult<SchemaRef> {
-        let Some(first) = self.files.first() else { return Ok(SchemaRef::default()) };
-        Self::of(first, |mut reader| Ok(Arc::new(Schema::from_arrow_schema(&*reader.schema()?))))
-    }
-
-    fn allows_projection_pushdown(&self) -> bool {
-        true
-    }
-
-    fn scan(&self, asked: AnonymousScanArgs) -> PolarsResult<DataFrame> {
-        let columns =
-            asked.with_columns.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+impl Rows {
+    /// These columns of them, or all.
+    fn read(&self, columns: Option<&[&str]>) -> Result<DataFrame> {
+        let columns = || columns.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let files = match self {
+            Self::Here(table) => return Ok(columns().map_or(Ok(table.clone()), |names| table.select(names))?),
+            Self::In(files) => files,
+        };
         let mut all: Option<DataFrame> = None;
-        for path in &self.files {
-            let table = Self::of(path, |reader| reader.with_columns(columns.clone()).finish())?;
+        for path in files {
+            let whole = footer::open(path).and_then(|(file, _)| reader(file));
+            let table = whole.and_then(|reader| guarded(|| Ok(reader.with_columns(columns()).finish()?)));
+            let table = table.map_err(|error| anyhow!("{}: {error:#}", path.display()))?;
             match &mut all {
                 Some(all) => drop(all.vstack_mut(&table)?),
                 None => all = Some(table),

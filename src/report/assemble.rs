@@ -7,14 +7,14 @@ use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
 use crate::doctor;
 use crate::frame::Waits;
-use crate::frame::sites::Sites as SiteRows;
+use crate::frame::sites::{SiteSums, sums};
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
 use crate::profile::parallel::both;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
-use polars::prelude::{DataFrame, PolarsResult, col, lit};
+use polars::prelude::DataFrame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -49,10 +49,10 @@ impl<'a> Assembler<'a> {
         // Three that look through all calls and waits, side by side.
         let (limits, (profile, listed)) =
             both(|| doctor::warnings(found), || both(|| sites.profile(), || sites.all()));
-        let mut listed = savings::of_sites(found, listed?);
+        let mut listed = savings::of_sites(found, listed);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &listed, &mut self.keys, &mut self.report)?;
+        savings::of_run(found, &listed, &mut self.keys, &mut self.report);
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {
@@ -68,11 +68,10 @@ impl<'a> Assembler<'a> {
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
         self.collectives.push(waits.collectives.clone());
-        let profile = profile?;
         let host = host_calls::warnings(&profile);
         self.report.profiles.push(profile);
         let length = |found: &Iterations| found.start_to_start_ns;
-        if let Some(found) = sites.iterations()?
+        if let Some(found) = sites.iterations()
             && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&found))
         {
             self.report.iterations = Some(found);
@@ -128,7 +127,7 @@ impl<'a> Assembler<'a> {
         }
         self.report.together = named(self.together, &self.report.sites);
         savings::leave_out_assumed(&mut self.report, self.scenario);
-        self.report.totals = totals(&self.report)?;
+        self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
@@ -216,26 +215,24 @@ fn name_callers(sites: &mut [Site]) {
     }
 }
 
-fn totals(report: &Report) -> PolarsResult<Totals> {
-    let rows = SiteRows::of(report, &report.sites)?;
-    let sites = rows.those(lit(true))?.sites.unsigned_abs();
+fn totals(report: &Report) -> Totals {
     let avoidable = report.sites.iter().filter(|site| site.is_avoidable());
     let avoidable: FxHashSet<&str> = avoidable.map(|site| &*site.key).collect();
     let avoidable_sites = avoidable.len() as u64;
+    let sites = sums(&report.sites).sites;
     let mut totals = Totals { sites, avoidable_sites, ..report.totals.clone() };
     totals.add_gpus(&report.profiles);
     for &class in Class::ALL {
-        let sums = rows.those(col("class").eq(lit(class.as_str())))?;
+        let SiteSums { sites, waits, blocked_ns, drain_ns, unread } =
+            sums(report.sites.iter().filter(|site| site.class == class));
         let of_class = match class {
             Class::False => &mut totals.by_class.false_,
             Class::True => &mut totals.by_class.true_,
             Class::Unknown => &mut totals.by_class.unknown,
         };
-        let (sites, waits) = (sums.sites.unsigned_abs(), sums.waits.unsigned_abs());
-        let (blocked_ns, drain_ns) = (sums.blocked_ns, sums.drain_ns);
         *of_class = ClassTotals { sites, waits, blocked_ns, drain_ns, ..of_class.clone() };
-        totals.unread_sites += sums.unread.unsigned_abs();
+        totals.unread_sites += unread;
         totals.add_waits(waits, blocked_ns, drain_ns);
     }
-    Ok(totals)
+    totals
 }

@@ -97,10 +97,10 @@ impl<'a> Sites<'a> {
     }
 
     /// All of them, in the export's order.
-    pub fn all(&self) -> anyhow::Result<Vec<Site>> {
-        let waits = self.waits.of_sites(!self.options.without_spread)?;
-        let site = |ix: SiteIx| self.site(ix, &waits[ix]);
-        Ok(divided(waits.len(), self.options.threads, |number| site(number.into())))
+    pub fn all(&self) -> Vec<Site> {
+        let spread = !self.options.without_spread;
+        let site = |ix: SiteIx| self.site(ix, &self.waits.of_site(ix, spread));
+        divided(self.found.sites.len(), self.options.threads, |number| site(number.into()))
     }
 
     fn site(&self, number: SiteIx, waits: &SiteWaits) -> Site {
@@ -287,8 +287,8 @@ impl<'a> Sites<'a> {
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
     }
 
-    pub fn iterations(&self) -> anyhow::Result<Option<Iterations>> {
-        let Some(found) = &self.found.iterations else { return Ok(None) };
+    pub fn iterations(&self) -> Option<Iterations> {
+        let found = self.found.iterations.as_ref()?;
         let count = found.spans.len();
         // Of each device, the iterations in which it did anything: there may be as many of the one as of the other.
         let busy = sum(self.found.devices.list.iter().flat_map(|device| {
@@ -297,7 +297,7 @@ impl<'a> Sites<'a> {
             let spans = found.spans[first..].iter().take_while(move |s| s.0 < to);
             spans.map(|s| device.timeline.busy_within(s.0, s.1))
         }));
-        Ok(Some(Iterations {
+        Some(Iterations {
             profile: self.number,
             source: found.source(),
             confidence: found.confidence,
@@ -308,8 +308,8 @@ impl<'a> Sites<'a> {
             start_to_start_ns: found.start_to_start_ns(),
             quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
-            waits_per_iteration: self.waits.inside()? as f64 / (count * found.of_processes().count()) as f64,
-        }))
+            waits_per_iteration: self.waits.inside() as f64 / (count * found.of_processes().count()) as f64,
+        })
     }
 
     /// The longest waits, then the first.
@@ -344,22 +344,22 @@ impl<'a> Sites<'a> {
         format!("{} on stream {stream}", native::short(&op_name(profile, op)))
     }
 
-    pub fn profile(&self) -> anyhow::Result<ProfileInfo> {
+    pub fn profile(&self) -> ProfileInfo {
         let profile = &self.found.profile;
-        let drained = self.waits.of_devices()?;
+        let drained = self.waits.drain_of_devices();
         let devices = self.found.devices.list.iter().zip(&self.spans.device).zip(drained);
-        let gpus = devices.map(|((d, &(span_ns, busy_ns)), drained)| Gpu {
+        let gpus = devices.map(|((d, &(span_ns, busy_ns)), drain_ns)| Gpu {
             id: d.id,
             name: d.name.as_ref().map(|n| n.to_string()),
             span_ns,
             busy_ns,
             idle_ns: span_ns - busy_ns,
-            drain_ns: drained.drain_ns,
+            drain_ns,
         });
         let pids: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|t| t.process()).collect();
         let (from, to) = profile.bounds().unwrap_or((0, 0));
         let (from, to) = self.options.filter.clip(from, to);
-        Ok(ProfileInfo {
+        ProfileInfo {
             path: profile.path().display().to_string(),
             export_version: profile.target.export_version.clone(),
             started_utc_ns: profile.target.started_utc_ns,
@@ -378,7 +378,7 @@ impl<'a> Sites<'a> {
             slowed: self.found.prices.backtraces,
             launch_ns: launches::duration(profile),
             host_calls: host_calls::all(self.found, (from, to)),
-        })
+        }
     }
 
     fn members(&self) -> Vec<Member> {

@@ -4,13 +4,12 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::prices::{Price, Prices, Saving};
 use crate::cost::statistics::percent;
-use crate::frame::sites::Sites;
+use crate::frame::sites::sums;
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Warning, WithoutProfiler,
 };
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
-use polars::prelude::{PolarsResult, col};
 use rustc_hash::FxHashSet;
 
 /// Gives each site its price.
@@ -68,27 +67,19 @@ impl Keys {
 
 /// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run
 /// side by side: the slowest to gain counts, not a sum.
-///
-/// # Errors
-/// polars refused a query: a defect, never the data.
-pub fn of_run(
-    found: &CaptureAnalysis,
-    sites: &[Site],
-    keys: &mut Keys,
-    report: &mut Report,
-) -> PolarsResult<()> {
-    let (prices, rows) = (&found.prices, Sites::of(report, sites)?);
-    let totals = &mut report.totals;
+pub fn of_run(found: &CaptureAnalysis, sites: &[Site], keys: &mut Keys, report: &mut Report) {
+    let (prices, totals) = (&found.prices, &mut report.totals);
     totals.collectives += found.collectives.count;
     totals.savings_unknown |= !found.profile.can_price();
     if found.sites.is_empty() || prices.is_empty() {
-        return Ok(());
+        return;
     }
     let run = &prices.run;
     keys.add(sites, prices);
     totals.repeating_false_sites = keys.repeating.len() as u64;
     totals.chosen_sites = keys.chosen.len() as u64;
-    let (all, after) = (rows.those(col("once"))?, rows.those(col("once").and(col("after_loop")))?);
+    let once = || sites.iter().filter(|site| site.once);
+    let (all, after) = (sums(once()), sums(once().filter(|site| site.after_loop)));
     let once = &mut totals.once;
     (once.sites, once.after_loop_sites) = (keys.once.len() as u64, keys.after_loop.len() as u64);
     once.blocked_ns = once.blocked_ns.saturating_add(all.blocked_ns);
@@ -103,7 +94,7 @@ pub fn of_run(
     totals.simulation_error = worse(totals.simulation_error, prices.error);
     totals.usual_latency_error = worse(totals.usual_latency_error, prices.usual_error);
     if !prices.usable() {
-        return Ok(());
+        return;
     }
     if larger {
         totals.recoverable_false_joint_ns = Some(run.saved);
@@ -134,7 +125,6 @@ pub fn of_run(
         totals.recoverable_percent = Some(percent(saved_ns, run_ns));
         totals.bound_by = prices.bound_by;
     }
-    Ok(())
 }
 
 /// Whether something of what is saved is saved in the loop; true where nothing is.
