@@ -15,6 +15,7 @@
 //! Cost: a pass over the rows of each site, and a selection for each quantile.
 
 mod collectives;
+pub mod parquet;
 pub mod sites;
 
 use crate::analysis::CaptureAnalysis;

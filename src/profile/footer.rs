@@ -1,11 +1,18 @@
-//! Opening a parquet file safely: what polars reads of it recurses over its schema, and asserts what it expects.
+//! Opening a parquet file safely, and decoding a column: what polars reads of it recurses over its schema, and asserts what it
+//! expects.
 
 use anyhow::{Context, Result, bail};
+use polars_arrow::array::Array;
+use polars_arrow::compute::concatenate::concatenate;
+use polars_arrow::datatypes::Field;
 use polars_buffer::Buffer;
+use polars_parquet::parquet::compression::Compression;
 use polars_parquet::parquet::metadata::ColumnDescriptor;
 use polars_parquet::parquet::page::CompressedPage;
 use polars_parquet::parquet::read::PageMetaData;
-use polars_parquet::read::{FileMetadata, PageReader, read_metadata};
+use polars_parquet::read::{
+    BasicDecompressor, FileMetadata, Filter, PageReader, column_iter_to_arrays, read_metadata,
+};
 use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::cell::Cell;
@@ -57,6 +64,9 @@ pub fn open(path: &Path) -> Result<(File, FileMetadata)> {
             if chunk.byte_range().end > length || !is_whole {
                 bail!("a column does not end where it should");
             }
+            if !matches!(chunk.compression(), Compression::Uncompressed | Compression::Snappy) {
+                bail!("it is compressed with {:?}, and only Snappy is read", chunk.compression());
+            }
         }
     }
     if footer.num_rows as u64 != rows || (rows > MANY_ROWS && rows / ROWS_PER_BYTE > length) {
@@ -106,6 +116,33 @@ pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<
         }
     }
     Ok(())
+}
+
+/// Decodes the rows that `taken` picks, or all, from the bytes of a flat column of `rows` rows.
+///
+/// # Errors
+/// Why not, as the end of a sentence. polars may also assert what it expects: see [`guarded`].
+pub fn decode(
+    of: &PageMetaData,
+    column: &ColumnDescriptor,
+    bytes: Buffer<u8>,
+    field: Field,
+    rows: usize,
+    taken: Option<Filter>,
+) -> Result<Box<dyn Array>> {
+    check_column(bytes.clone(), of.clone(), rows)?;
+    let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of.clone(), Vec::new(), usize::MAX);
+    let pages = vec![BasicDecompressor::new(pages, Vec::new())];
+    let rows = taken.as_ref().map_or(rows, |taken| taken.num_rows(rows));
+    let (arrays, _) = column_iter_to_arrays(pages, vec![&column.descriptor.primitive_type], field, taken)?;
+    let array = match <[_; 1]>::try_from(arrays) {
+        Ok([array]) => array,
+        Err(arrays) => concatenate(&arrays.iter().map(|a| &**a).collect::<Vec<_>>())?,
+    };
+    if array.len() != rows {
+        bail!("{} rows where {rows} are promised", array.len());
+    }
+    Ok(array)
 }
 
 /// Whether each row has one value of a column, or none.
@@ -269,4 +306,54 @@ pub fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     GUARDS.fetch_sub(1, Ordering::Relaxed);
     GUARDED.set(false);
     done.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not hold what it promises")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polars_parquet_format::thrift::protocol::TCompactOutputProtocol;
+    use polars_parquet_format::{DataPageHeader, DictionaryPageHeader, Encoding, PageType};
+
+    /// A page that promises to unpack to 128 MiB from 4 bytes, as a dictionary or as data.
+    #[test]
+    fn a_page_that_promises_too_much_is_refused() {
+        for dictionary in [true, false] {
+            let mut header = PageHeader {
+                type_: if dictionary { PageType::DICTIONARY_PAGE } else { PageType::DATA_PAGE },
+                uncompressed_page_size: 128 << 20,
+                compressed_page_size: 4,
+                crc: None,
+                data_page_header: None,
+                index_page_header: None,
+                dictionary_page_header: None,
+                data_page_header_v2: None,
+            };
+            let (num_values, plain) = (1, Encoding::PLAIN);
+            if dictionary {
+                let entries = DictionaryPageHeader { num_values, encoding: plain, is_sorted: None };
+                header.dictionary_page_header = Some(entries);
+            } else {
+                header.data_page_header = Some(DataPageHeader {
+                    num_values,
+                    encoding: plain,
+                    definition_level_encoding: Encoding::RLE,
+                    repetition_level_encoding: Encoding::RLE,
+                    statistics: None,
+                });
+            }
+            let mut bytes = Vec::new();
+            header.write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut bytes)).expect("a header");
+            bytes.extend([0; 4]);
+            let home = tempfile::tempdir().expect("a folder");
+            let path = home.path().join("one.parquet");
+            let table = polars::prelude::df!["text" => ["a"]].expect("a column");
+            let layout = crate::frame::parquet::Layout::default();
+            let file = File::create(&path).expect("a file");
+            crate::frame::parquet::write(&table, file, layout, None).expect("a table");
+            let (_, footer) = open(&path).expect("a footer");
+            let of = (&footer.row_groups[0].parquet_columns()[0]).into();
+            let error = check_column(Buffer::from_vec(bytes), of, 1).expect_err("too much");
+            assert!(error.to_string().starts_with("a column unpacks to at least 134217728 bytes"), "{error}");
+        }
+    }
 }

@@ -10,20 +10,17 @@
 //! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along, a third of the program's size.
 
 use super::numbers::{self, Party};
+use crate::frame::parquet::{self, Layout};
 use crate::frame::sites::{self, capture, column};
 use crate::model::ranks::Rank;
 use crate::model::{ProfileInfo, Report, Warning};
-use crate::profile::footer::{self, guarded};
+use crate::profile::footer;
 use crate::whole::Whole;
 use anyhow::{Context, Result, anyhow, bail};
 use polars::prelude::{DataFrame, IdxCa, IdxSize, NamedFrom, PolarsResult};
 use polars_arrow::datatypes::ArrowDataType;
-use polars_io::SerReader;
-use polars_io::parquet::read::ParquetReader;
-use polars_io::parquet::write::{KeyValueMetadata, ParquetWriter};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 
@@ -191,10 +188,9 @@ impl Tables {
         ranks.with_column(column("rank", rows.iter().map(|p| p.map(|p| i64::from(p.listed.rank)))))?;
         ranks.with_column(column("named_by", rows.iter().map(|p| p.map(|p| p.listed.named_by.as_str()))))?;
         ranks.with_column(column("folder", rows.iter().map(|p| p.map(from))))?;
-        put(&mut ranks, &folder.join(RANKS), None)?;
-        let rest = KeyValueMetadata::from_static(vec![rest]);
-        put(&mut self.sites.read(None)?, &folder.join(SITES), Some(rest))?;
-        put(&mut self.collectives.read(None)?, &folder.join(COLLECTIVES), None)
+        put(&ranks, &folder.join(RANKS), None)?;
+        put(&self.sites.read(None)?, &folder.join(SITES), Some(rest))?;
+        put(&self.collectives.read(None)?, &folder.join(COLLECTIVES), None)
     }
 }
 
@@ -208,49 +204,35 @@ pub(super) fn numbers_of(table: &DataFrame, name: &str) -> Result<Vec<i64>> {
     Ok(table.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The table of ranks in a folder.
+/// The table of ranks in a folder, whose other tables are seen to be good.
 fn read(folder: &Path) -> Result<DataFrame> {
-    let table = |name: &str| {
+    for name in [SITES, COLLECTIVES, RANKS] {
         let path = folder.join(name);
         let whole = || {
             let (mut file, footer) = footer::open(&path)?;
             footer::check_pages(&mut file, &footer)?;
-            reader(file)
+            match parquet::fields(&footer)?.iter().find(|field| !is_known(&field.dtype)) {
+                Some(field) => {
+                    bail!("its column `{}` is of type {:?}, which no such table has", field.name, field.dtype)
+                }
+                None => Ok(()),
+            }
         };
         whole().map_err(|error| {
             let what =
                 if error.is::<std::io::Error>() { "cannot be read" } else { "is no table of sync-report" };
             let command = format!("sync-report PROFILE --format parquet -o {}", folder.display());
             anyhow!("{}: {what} ({error}); write it with: {command}", path.display())
-        })
-    };
-    for name in [SITES, COLLECTIVES] {
-        drop(table(name)?);
+        })?;
     }
-    let ranks = table(RANKS)?;
     let damaged = || format!("{}: is no table of sync-report", folder.join(RANKS).display());
-    guarded(|| Ok(ranks.set_rechunk(true).finish()?)).with_context(damaged)
+    parquet::read(&folder.join(RANKS), None).with_context(damaged)
 }
 
-/// A reader of a table that has columns of known types only.
-///
-/// # Errors
-/// Why not, as the end of a sentence.
-fn reader(file: File) -> Result<ParquetReader<File>> {
-    let mut reader = ParquetReader::new(file);
-    let schema = guarded(|| Ok(reader.schema()?))?;
-    match schema.iter_values().find(|field| !is_known(&field.dtype)) {
-        Some(field) => {
-            bail!("its column `{}` is of type {:?}, which no such table has", field.name, field.dtype)
-        }
-        None => Ok(reader),
-    }
-}
-
-/// Whether the tables written here have columns of this type. Of most others polars panics, at the latest when it joins or adds them.
+/// Whether the tables written here have columns of this type. Of most others polars panics, at the latest when it adds them.
 fn is_known(kind: &ArrowDataType) -> bool {
     use ArrowDataType as T;
-    matches!(kind, T::Boolean | T::Int64 | T::Float64 | T::Utf8 | T::LargeUtf8 | T::Utf8View)
+    matches!(kind, T::Boolean | T::Int64 | T::Float64 | T::Utf8View)
 }
 
 /// Tables below one another; those without columns left out.
@@ -335,29 +317,29 @@ fn ranks(report: &Report, kernels: &[DataFrame]) -> Result<DataFrame> {
     Ok(DataFrame::new(sums.len(), columns)?)
 }
 
-/// Writes a table.
+/// Writes a table; `more` as in [`parquet::write`].
 ///
 /// # Errors
 /// One sentence where the file cannot be written.
-pub fn put(table: &mut DataFrame, path: &Path, metadata: Option<KeyValueMetadata>) -> Result<()> {
+pub fn put(table: &DataFrame, path: &Path, more: Option<(String, String)>) -> Result<()> {
     let failed = || format!("{}: cannot be written", path.display());
     let mut file = BufWriter::new(Whole::begin(path)?);
-    ParquetWriter::new(&mut file).with_key_value_metadata(metadata).finish(table).with_context(failed)?;
+    parquet::write(table, &mut file, Layout::default(), more).with_context(failed)?;
     file.into_inner().map_err(IntoInnerError::into_error).with_context(failed)?.finish()
 }
 
 impl Rows {
     /// These columns of them, or all.
     fn read(&self, columns: Option<&[&str]>) -> Result<DataFrame> {
-        let columns = || columns.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         let files = match self {
-            Self::Here(table) => return Ok(columns().map_or(Ok(table.clone()), |names| table.select(names))?),
+            Self::Here(table) => {
+                return Ok(columns.map_or(Ok(table.clone()), |names| table.select(names.iter().copied()))?);
+            }
             Self::In(files) => files,
         };
         let mut all: Option<DataFrame> = None;
         for path in files {
-            let whole = footer::open(path).and_then(|(file, _)| reader(file));
-            let table = whole.and_then(|reader| guarded(|| Ok(reader.with_columns(columns()).finish()?)));
+            let table = parquet::read(path, columns);
             let table = table.map_err(|error| anyhow!("{}: {error:#}", path.display()))?;
             match &mut all {
                 Some(all) => drop(all.vstack_mut(&table)?),

@@ -50,7 +50,7 @@ pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
         waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile.index() == number))
     });
     let all = stacked(tables.collect::<Result<Vec<_>, _>>()?)?;
-    put(&mut all.unwrap_or_default(), &folder.join(WAITS), None)?;
+    put(&all.unwrap_or_default(), &folder.join(WAITS), None)?;
     let collectives: Vec<DataFrame> = waits.iter().map(|waits| waits.collectives.clone()).collect();
     write_tables(report, &Tables::of(report, &collectives)?, folder)
 }

@@ -2,12 +2,9 @@
 
 use crate::random::Random;
 use polars::prelude::{Column, DataFrame, DataType, NamedFrom, Series};
-use polars_io::SerReader;
-use polars_io::parquet::read::ParquetReader;
-use polars_io::parquet::write::ParquetWriter;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use sync_report::profile::footer;
+use sync_report::frame::parquet::{self, Layout};
 
 /// Copies the files of a folder into a new one.
 pub fn copy(from: &Path, to: &Path) {
@@ -72,17 +69,14 @@ fn spoil_bytes(path: &Path, r: &Random) {
 }
 
 fn spoil_columns(path: &Path, r: &Random) {
-    // Of a file whose bytes were spoiled before, polars may assert what it expects.
-    let read = || Ok(ParquetReader::new(footer::open(path)?.0).finish()?);
-    let Ok(mut table) = footer::guarded(read) else { return };
+    let Ok(mut table) = parquet::read(path, None) else { return };
     for _ in 0..r.pick(&[1, 1, 2, 4]) {
         if table.width() > 0 {
             table = changed(table, r);
         }
     }
-    let rows = r.pick(&[1, 3, 1000]);
-    let writer = ParquetWriter::new(File::create(path).expect("a file")).with_row_group_size(Some(rows));
-    writer.finish(&mut table).expect("a table");
+    let layout = Layout { snappy: r.one_in(2), group: r.pick(&[1, 3, 1000]) };
+    parquet::write(&table, File::create(path).expect("a file"), layout, None).expect("a table");
 }
 
 /// One column dropped, renamed, of another type or with other values; or other rows.

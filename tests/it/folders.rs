@@ -208,16 +208,6 @@ fn what_is_no_export_gets_one_sentence() {
             [runtime, "3145728 rows in"],
         ),
         (
-            "texts_pqtdir",
-            &|folder| folder::packed(&folder.join("StringIds.parquet"), 70_000, 1_000),
-            ["StringIds.parquet", "a column unpacks to at least"],
-        ),
-        (
-            "dictionary_pqtdir",
-            &|folder| folder::packed(&folder.join("StringIds.parquet"), 7, 10_000_000),
-            ["StringIds.parquet", "a column unpacks to at least"],
-        ),
-        (
             "pipe_pqtdir",
             &|folder| {
                 let pipe = Command::new("mkfifo").arg(folder.join("pipe.parquet")).status();

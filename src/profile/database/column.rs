@@ -1,10 +1,9 @@
 //! Columns of a parquet file's row group, decoded.
 
-use crate::profile::footer::{check_column, is_flat};
+use crate::profile::footer::{decode, is_flat};
 use crate::profile::seek::seek;
 use polars_arrow::array::{Array, BinaryViewArray, BooleanArray, PrimitiveArray};
 use polars_arrow::bitmap::Bitmap;
-use polars_arrow::compute::concatenate::concatenate;
 use polars_arrow::datatypes::{ArrowDataType, Field};
 use polars_buffer::Buffer;
 use polars_parquet::parquet::compression::Compression;
@@ -12,10 +11,8 @@ use polars_parquet::parquet::metadata::ColumnDescriptor;
 use polars_parquet::parquet::read::PageMetaData;
 use polars_parquet::parquet::schema::types::IntegerType;
 use polars_parquet::read::{
-    BasicDecompressor, ColumnChunkMetadata, Filter, PageReader, PhysicalType, PrimitiveConvertedType,
-    PrimitiveLogicalType, column_iter_to_arrays,
+    ColumnChunkMetadata, Filter, PhysicalType, PrimitiveConvertedType, PrimitiveLogicalType,
 };
-use std::io::Cursor;
 use std::ops::Range;
 
 /// A column of one row group.
@@ -135,25 +132,9 @@ impl Column {
             PhysicalType::ByteArray => ArrowDataType::BinaryView,
             _ => return Ok(Self::Nothing),
         };
-        let of =
-            || PageMetaData::new(piece.at.start, rows as i64, piece.compression, column.descriptor.clone());
-        check_column(bytes.clone(), of(), rows)?;
-        let pages = PageReader::new_with_page_meta(Cursor::new(bytes), of(), Vec::new(), usize::MAX);
-        let rows = taken.num_rows(rows);
+        let of = PageMetaData::new(piece.at.start, rows as i64, piece.compression, column.descriptor.clone());
         let field = Field::new(kind.field_info.name.clone(), read_as, true);
-        let (arrays, _) = column_iter_to_arrays(
-            vec![BasicDecompressor::new(pages, Vec::new())],
-            vec![kind],
-            field,
-            Some(taken.clone()),
-        )?;
-        let array = match <[_; 1]>::try_from(arrays) {
-            Ok([array]) => array,
-            Err(arrays) => concatenate(&arrays.iter().map(|a| &**a).collect::<Vec<_>>())?,
-        };
-        if array.len() != rows {
-            anyhow::bail!("{} rows where {rows} are promised", array.len());
-        }
+        let array = decode(&of, column, bytes, field, rows, Some(taken.clone()))?;
         Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
     }
 

@@ -3,11 +3,11 @@
 
 use super::Export;
 use polars::prelude::{Column, DataFrame, NamedFrom, Series};
-use polars_io::parquet::write::{ParquetCompression, ParquetWriter, StatisticsOptions};
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use sync_report::frame::parquet::{self, Layout};
 use tempfile::TempDir;
 
 /// Rows of a row group, as nsys 2024.2 writes them.
@@ -45,14 +45,8 @@ pub fn to_folder(file: &Path, folder: &Path, group: usize) {
 
 /// Writes one table.
 pub fn write(frame: &mut DataFrame, path: &Path, group: usize) {
-    let compression =
-        if group == LARGE { ParquetCompression::Snappy } else { ParquetCompression::Uncompressed };
-    ParquetWriter::new(File::create(path).expect("a file"))
-        .with_compression(compression)
-        .with_statistics(StatisticsOptions::full())
-        .with_row_group_size(Some(group))
-        .finish(frame)
-        .expect("a table");
+    let file = File::create(path).expect("a file");
+    parquet::write(frame, file, Layout { snappy: group == LARGE, group }, None).expect("a table");
 }
 
 fn texts(db: &Connection, sql: &str) -> Vec<String> {
@@ -116,15 +110,4 @@ pub fn repeated(path: &Path, rows: usize) {
     let column = |name: &str| Column::from(Series::new(name.into(), vec![7_i64; rows]));
     let columns = ["start", "end", "correlationId"].map(column).into();
     write(&mut DataFrame::new(rows, columns).expect("columns of one length"), path, LARGE);
-}
-
-/// Replaces a table of texts by so many of that length, packed into few bytes; few rows make a dictionary.
-pub fn packed(path: &Path, rows: usize, length: usize) {
-    let texts: Vec<String> = (0..rows).map(|i| "0".repeat(length) + &i.to_string()).collect();
-    let ids: Vec<i64> = (0..rows as i64).collect();
-    let columns = vec![Series::new("id".into(), ids).into(), Series::new("value".into(), texts).into()];
-    ParquetWriter::new(File::create(path).expect("a file"))
-        .with_compression(ParquetCompression::Zstd(None))
-        .finish(&mut DataFrame::new(rows, columns).expect("columns of one length"))
-        .expect("a table");
 }

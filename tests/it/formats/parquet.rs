@@ -4,11 +4,11 @@ use super::{hostile, output, parsed};
 use crate::cli::{program, sample};
 use crate::export::{GPU0, empty};
 use polars::prelude::{DataFrame, DataType};
-use polars_io::SerReader;
-use polars_io::parquet::read::ParquetReader;
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
+use sync_report::frame::parquet;
+use sync_report::profile::footer;
 
 /// The tables of some profiles and the report's rest.
 struct Tables {
@@ -27,13 +27,13 @@ fn tables(profiles: &[&str], more: &[&str]) -> Tables {
 }
 
 fn read(folder: &Path) -> Tables {
-    let reader = |name| ParquetReader::new(File::open(folder.join(name)).expect("the file"));
-    let mut sites = reader("sites.parquet");
-    let metadata = sites.get_metadata().expect("metadata").key_value_metadata().clone().expect("pairs");
+    let table = |name| parquet::read(&folder.join(name), None).expect("a table");
+    let (_, footer) = footer::open(&folder.join("sites.parquet")).expect("metadata");
+    let metadata = footer.key_value_metadata().clone().expect("pairs");
     let rest = metadata.into_iter().find(|pair| pair.key == "sync-report").and_then(|pair| pair.value);
     Tables {
-        waits: reader("waits.parquet").finish().expect("a table"),
-        sites: sites.finish().expect("a table"),
+        waits: table("waits.parquet"),
+        sites: table("sites.parquet"),
         rest: parsed(&rest.expect("the report")),
     }
 }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::export::folder::{GROUP, write};
 use polars::prelude::{DataType, NamedFrom, Series};
-use polars_io::SerReader;
-use polars_io::parquet::read::ParquetReader;
+use sync_report::frame::parquet;
 
 /// A folder of tables for each rank, in one that is made with the first, as `srun` writes them.
 fn tables(folder: &Path, ranks: usize) -> Vec<PathBuf> {
@@ -133,8 +132,7 @@ fn columns_of_foreign_types_are_refused() {
     for table in ["ranks", "sites", "collectives"] {
         let file = all[0].join(format!("{table}.parquet"));
         let whole = fs::read(&file).expect("a table");
-        let open = fs::File::open(&file).expect("a table");
-        let rows = ParquetReader::new(open).finish().expect("rows");
+        let rows = parquet::read(&file, None).expect("rows");
         let bytes: Vec<&[u8]> = vec![b"x"; rows.height()];
         let pids = rows.column("pid").expect("a column").cast(&DataType::UInt64).expect("numbers");
         for column in [pids, Series::new("more".into(), bytes).into()] {

@@ -1,0 +1,168 @@
+//! Tables as parquet files, written and read in the two forms that nsys has: Snappy, or uncompressed. polars' own writer of whole
+//! files, `polars-io`, brings all codecs along: four libraries, two of them in C, a twelfth of a build.
+
+use crate::profile::footer::{self, guarded, is_flat};
+use anyhow::{Context, Result};
+use polars::prelude::{Column, CompatLevel, DataFrame, DataType, PolarsResult, Series};
+use polars_arrow::datatypes::{ArrowDataType, ArrowSchema, Field};
+use polars_buffer::Buffer;
+use polars_parquet::read::{ColumnChunkMetadata, FileMetadata, infer_schema};
+use polars_parquet::write::{
+    CompressionOptions, FileWriter, KeyValue, RowGroupIterator, StatisticsOptions, Version, WriteOptions,
+    get_dtype_encoding, schema_to_metadata_key,
+};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// How a file is laid out.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    /// Whether pages are compressed, with Snappy.
+    pub snappy: bool,
+    /// Rows of a row group, at most.
+    pub group: usize,
+}
+
+impl Default for Layout {
+    /// As nsys 2025.3 lays out its tables.
+    fn default() -> Self {
+        Self { snappy: true, group: 1 << 20 }
+    }
+}
+
+/// Writes a table. `more`: a key of the file's metadata, and its value.
+///
+/// # Errors
+/// polars refused a column, or `to` the bytes.
+pub fn write(
+    table: &DataFrame,
+    to: impl Write,
+    layout: Layout,
+    more: Option<(String, String)>,
+) -> PolarsResult<()> {
+    let options = WriteOptions {
+        statistics: StatisticsOptions::default(),
+        version: Version::V1,
+        compression: if layout.snappy {
+            CompressionOptions::Snappy
+        } else {
+            CompressionOptions::Uncompressed
+        },
+        data_page_size: None,
+    };
+    let field = |column: &Column| column.field().to_arrow(CompatLevel::newest());
+    let schema: ArrowSchema = table.columns().iter().map(field).collect();
+    let encodings: Buffer<_> = schema.iter_values().map(|field| get_dtype_encoding(&field.dtype)).collect();
+    let mut table = table.clone();
+    table.rechunk_mut();
+    let mut writer = FileWriter::try_new(to, schema.clone(), options)?;
+    for from in (0..table.height()).step_by(layout.group.max(1)) {
+        let rows = table.slice(from as i64, layout.group);
+        let batches = rows.iter_chunks(CompatLevel::newest(), false).map(Ok);
+        for group in RowGroupIterator::try_new(batches, &schema, options, encodings.clone())? {
+            writer.write(rows.height() as u64, group?)?;
+        }
+    }
+    let more = more.map(|(key, value)| KeyValue { key, value: Some(value) });
+    let metadata = std::iter::once(schema_to_metadata_key(&schema)).chain(more);
+    writer.end(Some(metadata.collect()))?;
+    Ok(())
+}
+
+/// Reads the columns of these names, or all.
+///
+/// # Errors
+/// Why not, as the end of a sentence.
+pub fn read(path: &Path, names: Option<&[&str]>) -> Result<DataFrame> {
+    let (mut file, footer) = footer::open(path)?;
+    let fields = fields(&footer)?;
+    let asked = |name: &&str| {
+        fields.iter().find(|field| field.name == **name).context(format!("it has no column `{name}`"))
+    };
+    let wanted: Vec<&Field> = match names {
+        Some(names) => names.iter().map(asked).collect::<Result<_>>()?,
+        None => fields.iter().collect(),
+    };
+    guarded(|| {
+        let columns = wanted.into_iter().map(|field| column(&mut file, &footer, field));
+        let columns: Vec<Column> = columns.collect::<Result<_>>()?;
+        let rows = columns.first().map_or(0, Column::len);
+        Ok(DataFrame::new(rows, columns)?)
+    })
+}
+
+/// The columns of a file, as they are read.
+///
+/// # Errors
+/// They are damaged.
+pub fn fields(footer: &FileMetadata) -> Result<Vec<Field>> {
+    use ArrowDataType as T;
+    let schema = guarded(|| Ok(infer_schema(footer)?))?;
+    let viewed = |field: &Field| match field.dtype {
+        T::Utf8 | T::LargeUtf8 => Field { dtype: T::Utf8View, ..field.clone() },
+        T::Binary | T::LargeBinary => Field { dtype: T::BinaryView, ..field.clone() },
+        _ => field.clone(),
+    };
+    Ok(schema.iter_values().map(viewed).collect())
+}
+
+/// All rows of a column.
+fn column(file: &mut File, footer: &FileMetadata, field: &Field) -> Result<Column> {
+    let mut arrays = Vec::new();
+    for group in &footer.row_groups {
+        let is_it = |chunk: &&ColumnChunkMetadata| {
+            is_flat(chunk.descriptor()) && chunk.descriptor().path_in_schema[0] == field.name
+        };
+        let chunk = group.parquet_columns().iter().find(is_it).context("a row group lacks a column")?;
+        let at = chunk.byte_range();
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(at.start))?;
+        Read::by_ref(file).take(at.end - at.start).read_to_end(&mut bytes)?;
+        let bytes = Buffer::from_vec(bytes);
+        arrays.push(footer::decode(
+            &chunk.into(),
+            chunk.descriptor(),
+            bytes,
+            field.clone(),
+            group.num_rows(),
+            None,
+        )?);
+    }
+    if arrays.is_empty() {
+        return Ok(Column::from(Series::new_empty(field.name.clone(), &DataType::from_arrow_field(field))));
+    }
+    Ok(Column::from(Series::try_from((field.name.clone(), arrays))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polars::prelude::df;
+
+    /// Row groups of two rows, as they were written; of two columns one alone.
+    #[test]
+    fn what_was_written_is_read() {
+        let home = tempfile::tempdir().expect("a folder");
+        let table = df![
+            "whole" => [Some(1_i64), None, Some(3), Some(-4), Some(5)],
+            "text" => [Some("a"), Some("é".repeat(40).as_str()), None, Some(""), Some("b")],
+            "share" => [0.5, 1.5, 2.5, 3.5, 4.5],
+            "flag" => [true, false, true, true, false],
+        ];
+        let table = table.expect("columns of one length");
+        for snappy in [true, false] {
+            let path = home.path().join(format!("{snappy}.parquet"));
+            let file = File::create(&path).expect("a file");
+            let more = Some(("key".to_owned(), "value".to_owned()));
+            write(&table, file, Layout { snappy, group: 2 }, more).expect("a table");
+            let (_, footer) = footer::open(&path).expect("a footer");
+            assert_eq!(footer.row_groups.len(), 3);
+            assert!(read(&path, None).expect("rows").equals_missing(&table));
+            let text = read(&path, Some(&["text"])).expect("rows");
+            assert!(text.equals_missing(&table.select(["text"]).expect("a column")));
+            let lacks = read(&path, Some(&["texts"])).expect_err("no such column");
+            assert_eq!(lacks.to_string(), "it has no column `texts`");
+        }
+    }
+}
