@@ -1,5 +1,5 @@
 //! Tables as parquet files, written and read in the two forms that nsys has: Snappy, or uncompressed. polars' own writer of whole
-//! files, `polars-io`, brings all codecs along: four libraries, two of them in C, a twelfth of a build.
+//! files, `polars-io`, brings four more codecs along, two of them in C.
 
 use crate::profile::footer::{self, guarded, is_flat};
 use anyhow::{Context, Result};

@@ -7,7 +7,7 @@
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
 //! `capture` and `pid` say whose row it is in each. Of the files of sites only the columns that are asked for are read. polars' own
-//! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along, a third of the program's size.
+//! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along.
 
 use super::numbers::{self, Party};
 use crate::frame::parquet::{self, Layout};
