@@ -2,9 +2,9 @@
 //! them.
 //!
 //! ```text
-//!  site  path  iteration  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
-//!     0     1          0       1       0       7      1200    1950         750        90      4
-//!     2     4          –       1       –       –      2010    2025          15         0      –
+//!  site  iteration  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
+//!     0          0       1       0       7      1200    1950         750        90      4
+//!     2          –       1       –       –      2010    2025          15         0      –
 //! ```
 //! docs/formats.md lists what is written. In memory no row holds text: sites, paths, threads and devices are indices of the
 //! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest rank).
@@ -22,10 +22,12 @@ use crate::analysis::CaptureAnalysis;
 use crate::cost::statistics::{nearest_rank, quartiles};
 use crate::model::{Site, Spread};
 use crate::profile::ids::ThreadIx;
+use crate::verdict::site as verdict;
 use crate::vocabulary::{Sample, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::device::DeviceIx;
 use polars::prelude::{DataFrame, PolarsResult, df};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
 
@@ -43,14 +45,14 @@ struct Row {
     end: i64,
     blocked: i64,
     drain: i64,
-    /// Of its copy, where the size is known.
+    /// The size of its copy, where that is known.
     bytes: Option<i64>,
     found_nothing: bool,
     /// The most that it saves by itself.
     alone_at_most: i64,
 }
 
-/// What the waits that came by a path come to.
+/// Sums over the waits that came by a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSums {
     /// How many.
@@ -61,7 +63,7 @@ pub struct PathSums {
     pub drain_ns: i64,
 }
 
-/// What the waits of a site come to; figures of none are 0.
+/// Figures over the waits of a site; figures of none are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// How many.
@@ -100,7 +102,7 @@ pub struct Sums {
     pub offset_p50_ns: i64,
 }
 
-/// What the waits of one site come to.
+/// Figures of one site's waits, and where they wait.
 pub struct SiteWaits {
     /// Numbers of waits, their times and their bytes.
     pub sums: Sums,
@@ -121,8 +123,6 @@ pub struct Waits {
     rows: TiVec<WaitId, Row>,
     /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
-    /// The waits of each path of each site.
-    paths: TiVec<SiteIx, Vec<Vec<WaitId>>>,
     /// `pid` and `tid` of each thread, and GPU id of each device.
     pids: TiVec<ThreadIx, u32>,
     tids: TiVec<ThreadIx, u32>,
@@ -160,27 +160,25 @@ impl Waits {
             }
         };
         let mut rows: TiVec<WaitId, Row> = waits.iter_enumerated().map(row).collect();
-        let paths: TiVec<SiteIx, Vec<Vec<WaitId>>> =
-            sites.iter().map(|site| site.paths.iter().map(|path| path.waits.clone()).collect()).collect();
-        for (site, paths) in paths.iter_enumerated() {
-            paths.iter().flatten().for_each(|&wait| rows[wait].site = Some(site));
+        for (ix, site) in sites.iter_enumerated() {
+            waits_of(site).for_each(|wait| rows[wait].site = Some(ix));
         }
         let pids = profile.calls.threads.iter().map(|t| t.pid()).collect();
         let tids = profile.calls.threads.iter().map(|t| t.tid()).collect();
         let devices = devices.list.iter().map(|d| d.id).collect();
-        Ok(Self { rows, collectives: collectives::table(found)?, paths, pids, tids, devices })
+        Ok(Self { rows, collectives: collectives::table(found)?, pids, tids, devices })
     }
 
-    /// What a site's waits come to, and how they vary where that is asked for.
-    pub fn of_site(&self, site: SiteIx, spread: bool) -> SiteWaits {
-        let of_path = |path: &Vec<WaitId>| path_sums(path.iter().map(|&wait| &self.rows[wait]));
-        let rows: Vec<&Row> = self.paths[site].iter().flatten().map(|&wait| &self.rows[wait]).collect();
+    /// The figures of a site's waits, and how these vary where that is asked for.
+    pub fn of_site(&self, site: &verdict::Site, spread: bool) -> SiteWaits {
+        let of_path = |path: &verdict::Path| path_sums(path.waits.iter().map(|&wait| &self.rows[wait]));
+        let rows: Vec<&Row> = waits_of(site).map(|wait| &self.rows[wait]).collect();
         let streams: BTreeSet<Option<u32>> = rows.iter().map(|row| row.stream).collect();
         let threads: BTreeSet<ThreadIx> = rows.iter().map(|row| row.thread).collect();
         let devices: BTreeSet<DeviceIx> = rows.iter().filter_map(|row| row.device).collect();
         SiteWaits {
             sums: sums(&rows),
-            paths: self.paths[site].iter().map(of_path).collect(),
+            paths: site.paths.iter().map(of_path).collect(),
             threads: threads.into_iter().collect(),
             devices: devices.into_iter().collect(),
             stream: streams.first().copied().flatten().filter(|_| streams.len() == 1),
@@ -211,12 +209,9 @@ impl Waits {
         profile: &str,
         listed: impl Iterator<Item = &'a Site>,
     ) -> PolarsResult<DataFrame> {
-        let mut sites: TiVec<SiteIx, Option<&Site>> = vec![None; self.paths.len()].into();
-        for site in listed {
-            sites[site.ix.site] = Some(site);
-        }
+        let sites: FxHashMap<SiteIx, &Site> = listed.map(|site| (site.ix.site, site)).collect();
         let rows: Vec<(&Row, &Site)> =
-            self.rows.iter().filter_map(|row| Some((row, sites[row.site?]?))).collect();
+            self.rows.iter().filter_map(|row| Some((row, *sites.get(&row.site?)?))).collect();
         let text = |of: fn(&Site) -> &str| -> Vec<&str> { rows.iter().map(|(_, site)| of(site)).collect() };
         let whole = |of: &dyn Fn(&Row) -> i64| -> Vec<i64> { rows.iter().map(|(row, _)| of(row)).collect() };
         let maybe = |of: &dyn Fn(&Row) -> Option<i64>| -> Vec<Option<i64>> {
@@ -242,6 +237,11 @@ impl Waits {
             "found_nothing" => rows.iter().map(|(row, _)| row.found_nothing).collect::<Vec<_>>(),
         ]
     }
+}
+
+/// The waits of a site, path by path.
+fn waits_of(site: &verdict::Site) -> impl Iterator<Item = WaitId> {
+    site.paths.iter().flat_map(|path| path.waits.iter().copied())
 }
 
 fn path_sums<'r>(rows: impl Iterator<Item = &'r Row>) -> PathSums {

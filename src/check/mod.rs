@@ -302,7 +302,7 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
 
 /// Drain of the sites that count, in percent of the time of all GPUs.
 fn drain_percent(report: &Report, own: &[&Site]) -> f64 {
-    let drain = sites::sum(own, Measure::Drain, Per::Run);
+    let drain = sites::sum(own.iter().copied(), Measure::Drain, Per::Run);
     let span = Gpu::together(report.profiles.iter().flat_map(|p| &p.gpus)).span_ns;
     if span > 0 { drain / span as f64 * 100.0 } else { 0.0 }
 }

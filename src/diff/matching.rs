@@ -446,3 +446,21 @@ impl Matcher<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ```text
+    ///  before  a  b  a  d        a: 0 2 with 1      c, d: on one side only
+    ///  after   c  a  b           b: 1 with 2
+    /// ```
+    #[test]
+    fn keys_that_both_have_are_joined() {
+        let side = |keys: &'static [u32]| keys.iter().copied().zip((0..).map(UnitIx::from));
+        let joined = joined([side(&[0, 1, 0, 3]), side(&[2, 0, 1])]);
+        let places =
+            joined.map(|sides| sides.map(|side| side.into_iter().map(usize::from).collect::<Vec<_>>()));
+        assert_eq!(places.collect::<Vec<_>>(), [[vec![0, 2], vec![1]], [vec![1], vec![2]]]);
+    }
+}

@@ -16,7 +16,7 @@ pub use snapshot::Snapshot;
 use crate::cost::statistics::percent;
 use crate::frame::sites;
 use crate::model::diff::*;
-use crate::model::{Frame, Site, Tool};
+use crate::model::{Frame, Tool};
 use crate::vocabulary::{Measure, Per};
 use comparable::Comparable;
 use fixed::Fixed;
@@ -210,8 +210,7 @@ fn whole(side: &Snapshot, per: Per) -> WholeRun {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
-    let all: Vec<&Site> = side.sites.iter().collect();
-    let mean = |measure| sites::sum(&all, measure, per) / ranks;
+    let mean = |measure| sites::sum(&side.sites, measure, per) / ranks;
     let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
     let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);
     let (span, busy, of) = match iterations {

@@ -12,7 +12,7 @@ use polars_parquet::write::{
     get_dtype_encoding, schema_to_metadata_key,
 };
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// How a file is laid out.
@@ -115,19 +115,8 @@ fn column(file: &mut File, footer: &FileMetadata, field: &Field) -> Result<Colum
             is_flat(chunk.descriptor()) && chunk.descriptor().path_in_schema[0] == field.name
         };
         let chunk = group.parquet_columns().iter().find(is_it).context("a row group lacks a column")?;
-        let at = chunk.byte_range();
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(at.start))?;
-        Read::by_ref(file).take(at.end - at.start).read_to_end(&mut bytes)?;
-        let bytes = Buffer::from_vec(bytes);
-        arrays.push(footer::decode(
-            &chunk.into(),
-            chunk.descriptor(),
-            bytes,
-            field.clone(),
-            group.num_rows(),
-            None,
-        )?);
+        let (bytes, rows) = (footer::bytes_of(file, chunk)?, group.num_rows());
+        arrays.push(footer::decode(&chunk.into(), chunk.descriptor(), bytes, field.clone(), rows, None)?);
     }
     if arrays.is_empty() {
         return Ok(Column::from(Series::new_empty(field.name.clone(), &DataType::from_arrow_field(field))));
@@ -139,6 +128,8 @@ fn column(file: &mut File, footer: &FileMetadata, field: &Field) -> Result<Colum
 mod tests {
     use super::*;
     use polars::prelude::df;
+    use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
+    use polars_parquet_format::{CompressionCodec, FileMetaData};
 
     /// Row groups of two rows, as they were written; of two columns one alone.
     #[test]
@@ -164,5 +155,28 @@ mod tests {
             let lacks = read(&path, Some(&["texts"])).expect_err("no such column");
             assert_eq!(lacks.to_string(), "it has no column `texts`");
         }
+    }
+
+    /// A file whose footer says that its column is compressed with Zstd.
+    #[test]
+    fn another_codec_is_refused() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = home.path().join("zstd.parquet");
+        let table = df!["whole" => [1_i64]].expect("a column");
+        write(&table, File::create(&path).expect("a file"), Layout::default(), None).expect("a table");
+        let bytes = std::fs::read(&path).expect("a table");
+        let end = bytes.len() - 8;
+        let length = u32::from_le_bytes(bytes[end..end + 4].try_into().expect("four bytes")) as usize;
+        let (pages, mut footer) = bytes[..end].split_at(end - length);
+        let mut protocol = TCompactInputProtocol::new(&mut footer, usize::MAX);
+        let mut file = FileMetaData::read_from_in_protocol(&mut protocol).expect("a footer");
+        let chunk = file.row_groups[0].columns[0].meta_data.as_mut().expect("a column");
+        chunk.codec = CompressionCodec::ZSTD;
+        let mut footer = Vec::new();
+        file.write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut footer)).expect("a footer");
+        let length = (footer.len() as u32).to_le_bytes();
+        std::fs::write(&path, [pages, &footer, &length, b"PAR1"].concat()).expect("a file");
+        let error = read(&path, None).expect_err("another codec");
+        assert_eq!(error.to_string(), "it is compressed with Zstd, and only Snappy is read");
     }
 }

@@ -14,7 +14,7 @@ use crate::vocabulary::{Attribution, Class, Measure, Per, ProfileIx};
 use polars::prelude::{Column, DataFrame, NamedFrom, PolarsResult, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What some sites come to.
+/// Sums over some sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteSums {
     /// How many, counting those of several ranks that share a key once.
@@ -83,7 +83,7 @@ fn is_unread(site: &Site) -> bool {
     site.class == Class::Unknown && has_line && site.source.is_none() && !site.once
 }
 
-/// What some sites come to.
+/// Adds some sites up.
 pub fn sums<'s>(sites: impl IntoIterator<Item = &'s Site>) -> SiteSums {
     let mut keys: BTreeSet<&str> = BTreeSet::new();
     let mut sums = SiteSums::default();
@@ -97,22 +97,22 @@ pub fn sums<'s>(sites: impl IntoIterator<Item = &'s Site>) -> SiteSums {
     SiteSums { sites: keys.len() as u64, ..sums }
 }
 
-/// What all of them come to.
-pub fn sum(sites: &[&Site], measure: Measure, per: Per) -> f64 {
-    sites.iter().fold(0.0, |sum, site| sum + amount(site, measure, per))
+/// Adds up one measure of some sites.
+pub fn sum<'s>(sites: impl IntoIterator<Item = &'s Site>, measure: Measure, per: Per) -> f64 {
+    sites.into_iter().fold(0.0, |sum, site| sum + amount(site, measure, per))
 }
 
-/// Of each process, the largest; ranks wait side by side, so their sum says nothing.
+/// The largest sum of a process; ranks wait side by side, so a sum over them says nothing.
 pub fn worst(sites: &[&Site], measure: Measure, per: Per) -> Largest {
     largest(sites, |site| (site.process.rank(), 0), |site| amount(site, measure, per))
 }
 
-/// Of the thread that waits for the largest share of its time.
+/// The share of the thread that waits for the largest part of its time.
 pub fn blocked_percent(sites: &[&Site]) -> Largest {
     largest(sites, |site| (site.process.rank(), site.thread.tid), |site| site.blocked_percent)
 }
 
-/// Whose time it is: the process, and one of its threads or 0.
+/// The process that a time is of, and one of its threads or 0.
 type Owner = ((ProfileIx, u32), u32);
 
 /// The largest sum of an amount over sites of one owner; of equals the first owner's, and of nothing no one's.
@@ -131,7 +131,7 @@ pub fn most<'s>(sites: &[&'s Site], measure: Measure, per: Per, (_, process): La
     own.min_by(|a, b| amount(b).total_cmp(&amount(a)).then(a.key.cmp(&b.key))).copied()
 }
 
-/// What the waits of a site come to, as a count or in ns.
+/// The measure of one site, as a count or in ns.
 fn amount(site: &Site, measure: Measure, per: Per) -> f64 {
     let ns = |run: i64, iteration: Option<i64>| match per {
         Per::Iteration => iteration.map_or(0.0, |ns| ns as f64),
@@ -175,6 +175,6 @@ mod tests {
     #[test]
     fn nothing_waits_in_no_process() {
         assert_eq!(worst(&[], Measure::FalseWaits, Per::Iteration), (0.0, None));
-        assert_eq!(sum(&[], Measure::Drain, Per::Run), 0.0);
+        assert_eq!(sum([], Measure::Drain, Per::Run), 0.0);
     }
 }

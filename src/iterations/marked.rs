@@ -144,7 +144,7 @@ fn best_family(
 /// Spans of threads.
 type OfThread = (GlobalTid, Vec<(i64, i64)>);
 
-/// Of each process the first.
+/// Keeps the first thread of each process.
 fn one_each(threads: impl Iterator<Item = OfThread>) -> impl Iterator<Item = OfThread> {
     let mut known = FxHashSet::default();
     threads.filter(move |(tid, _)| known.insert(tid.process()))

@@ -89,7 +89,7 @@ impl Iterations {
         self.of_processes().find(|own| own.tid.process() == pid)
     }
 
-    /// Those of each process that has some, this one's first.
+    /// The iterations of every rank, this process's first.
     pub fn of_processes(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.ranks)
     }
@@ -126,7 +126,7 @@ impl Iterations {
         start_up(&lengths, self.may_be_start_up())
     }
 
-    /// Those that lie in a part of the capture; `None` where no iteration does.
+    /// Keeps the iterations in a part of the capture; `None` where none lies there.
     pub fn within(mut self, lies: impl Fn((i64, i64)) -> bool) -> Option<Self> {
         self.change_each(|own| {
             let first = own.spans.first().copied();

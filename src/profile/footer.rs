@@ -11,7 +11,8 @@ use polars_parquet::parquet::metadata::ColumnDescriptor;
 use polars_parquet::parquet::page::CompressedPage;
 use polars_parquet::parquet::read::PageMetaData;
 use polars_parquet::read::{
-    BasicDecompressor, FileMetadata, Filter, PageReader, column_iter_to_arrays, read_metadata,
+    BasicDecompressor, ColumnChunkMetadata, FileMetadata, Filter, PageReader, column_iter_to_arrays,
+    read_metadata,
 };
 use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
@@ -79,14 +80,20 @@ pub fn open(path: &Path) -> Result<(File, FileMetadata)> {
 pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
     for group in &footer.row_groups {
         for chunk in group.parquet_columns().iter().filter(|chunk| is_flat(chunk.descriptor())) {
-            let at = chunk.byte_range();
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(at.start))?;
-            Read::by_ref(file).take(at.end - at.start).read_to_end(&mut bytes)?;
-            guarded(|| check_column(Buffer::from_vec(bytes), chunk.into(), group.num_rows()))?;
+            let bytes = bytes_of(file, chunk)?;
+            guarded(|| check_column(bytes, chunk.into(), group.num_rows()))?;
         }
     }
     Ok(())
+}
+
+/// The bytes of a column of one row group.
+pub fn bytes_of(file: &mut File, chunk: &ColumnChunkMetadata) -> Result<Buffer<u8>> {
+    let at = chunk.byte_range();
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(at.start))?;
+    file.take(at.end - at.start).read_to_end(&mut bytes)?;
+    Ok(Buffer::from_vec(bytes))
 }
 
 /// Checks that pages hold no more than the `rows` of their column, and no more than their bytes are likely to. polars takes memory

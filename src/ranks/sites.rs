@@ -71,6 +71,7 @@ struct Row<'t> {
     drain: i64,
     saves: i64,
 }
+
 /// All of them: what waits in iterations first, what saves that much for sure before what saves that much at most.
 pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
     let table = tables.sites(parties, &COLUMNS)?;
@@ -89,7 +90,7 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
     Ok(sites)
 }
 
-/// By key, those of a key in the order of ranks. A process whose loop is not known has the times of the run by its export's
+/// Groups the rows by key; those of one key are in the order of ranks. A process whose loop is not known has the times of the run by its export's
 /// iterations.
 fn rows<'t>(table: &'t DataFrame, parties: &[Party], per: Per) -> Result<BTreeMap<&'t str, Vec<Row<'t>>>> {
     let texts = |name: &str| -> Result<Vec<Option<&str>>> { Ok(table.column(name)?.str()?.iter().collect()) };

@@ -6,7 +6,7 @@
 //! | `sites.parquet` | process and site ([`crate::frame::sites`]) |
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
-//! `capture` and `pid` say whose row it is in each. Of the files of sites only the columns that are asked for are read. polars' own
+//! `capture` and `pid` say whose row it is in each. A query reads only the columns that it asks for. polars' own
 //! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along.
 
 use super::numbers::{self, Party};
@@ -261,7 +261,7 @@ fn whose(rows: &DataFrame, parties: &[Party]) -> Result<DataFrame> {
 
 /// A row each process that waits or meets others; of an export without any, its first.
 fn ranks(report: &Report, kernels: &[DataFrame]) -> Result<DataFrame> {
-    /// What the waits of a process come to, and its first device.
+    /// Sums over the waits of a process, and its first device.
     #[derive(Default)]
     struct Sum {
         device: Option<i64>,

@@ -99,7 +99,7 @@ impl<'a> Sites<'a> {
     /// All of them, in the export's order.
     pub fn all(&self) -> Vec<Site> {
         let spread = !self.options.without_spread;
-        let site = |ix: SiteIx| self.site(ix, &self.waits.of_site(ix, spread));
+        let site = |ix: SiteIx| self.site(ix, &self.waits.of_site(&self.found.sites[ix], spread));
         divided(self.found.sites.len(), self.options.threads, |number| site(number.into()))
     }
 
