@@ -67,9 +67,12 @@ pub type Dictionary<T> = IndexSet<T, FxBuildHasher>;
 mod tests {
     use super::*;
     use proptest::collection::vec;
-    use proptest::prelude::{prop_assert_eq, proptest};
+    use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 
     proptest! {
+        // Each case has 65,500 values and more.
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
         /// Also where more values than two bytes can tell appear, at whatever row.
         #[test]
         fn rows_have_the_value_that_they_were_given(few in vec(0u64..9, 0..50), many in 65_500u64..65_600, more in vec(0u64..99_999, 0..50)) {

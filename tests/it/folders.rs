@@ -109,27 +109,28 @@ fn rows_are_the_same_by_either_reader() {
     let open = |path: &Path, threads| {
         Database::open(path, Reading { threads, ..Reading::default() }).expect("an export")
     };
-    let text = |row: &Cells| {
-        let cell = |i| format!("{:?} {:?}", row.int(i), row.bytes(i));
-        (0..COLUMNS.len()).map(cell).collect::<Vec<_>>().join(" | ")
+    let seen = |row: &Cells| -> Vec<(Option<i64>, Option<Vec<u8>>)> {
+        (0..COLUMNS.len()).map(|i| (row.int(i), row.bytes(i).map(<[u8]>::to_vec))).collect()
     };
     let keys: Vec<i64> = (0..9000).map(|i| (i * 7919) % 100_100 - 50).chain([5, 5, i64::MAX]).collect();
-    let read = |db: &Database, key: &str| {
-        let rows = db.scan("wide", &COLUMNS, |row| Some(text(row))).expect("rows");
-        let mut small = Vec::new();
-        db.rows("wide", &COLUMNS, |row| small.push(text(row))).expect("rows");
-        assert_eq!(rows, small);
-        let found = |out: &mut Vec<String>, k: usize, row: &Cells| out.extend([k.to_string(), text(row)]);
-        (rows, db.look_up("wide", &COLUMNS, (key, 2), &keys, found, Vec::extend).expect("rows"))
+    let found = |db: &Database, key: &str| {
+        let found = |out: &mut Vec<_>, k: usize, row: &Cells| out.push((k, seen(row)));
+        db.look_up("wide", &COLUMNS, (key, 2), &keys, found, Vec::extend).expect("rows")
     };
-    for key in ["rowid", "id"] {
-        let expected = read(&open(&file, 1), key);
-        assert_eq!(expected.0.len(), 300_000);
-        assert!(expected.1.len() > 1000);
-        for (folder, threads) in folders.iter().flat_map(|folder| [(folder, 1), (folder, 4)]) {
-            let db = open(folder, threads);
+    let of_file = open(&file, 1);
+    let expected = of_file.scan("wide", &COLUMNS, |row| Some(seen(row))).expect("rows");
+    assert_eq!(expected.len(), 300_000);
+    let by_key = ["rowid", "id"].map(|key| (key, found(&of_file, key)));
+    assert!(by_key.iter().all(|(_, found)| found.len() > 1000));
+    for (folder, threads) in folders.iter().flat_map(|folder| [(folder, 1), (folder, 4)]) {
+        let db = open(folder, threads);
+        assert!(db.scan("wide", &COLUMNS, |row| Some(seen(row))).expect("rows") == expected, "{folder:?}");
+        let mut row = expected.iter();
+        db.rows("wide", &COLUMNS, |r| assert_eq!(Some(&seen(r)), row.next())).expect("rows");
+        assert_eq!(row.len(), 0);
+        for (key, expected) in &by_key {
             assert!(db.is_indexed("wide", key) && !db.is_indexed("wide", "globalTid"));
-            assert!(read(&db, key) == expected, "{folder:?} by {key} on {threads} threads");
+            assert!(found(&db, key) == *expected, "{folder:?} by {key} on {threads} threads");
         }
     }
     let db = open(&promises_less(&folders[1].join("wide.parquet"), 300_000), 2);

@@ -121,6 +121,8 @@ fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, V
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
     /// Types, sizes, overflow pages, deleted rows, freed pages, encodings, keys and added columns.
     #[test]
     fn both_readers_read_the_same(written in written()) {
