@@ -49,7 +49,7 @@ def binary() -> str:
             return str(path)
     found = shutil.which(name)
     if found is None:
-        raise SyncReportError(f"{name} is not on the PATH; `pip install sync-report` puts it there")
+        raise SyncReportError(f"{name} is not on the PATH; `pip install .` in a checkout of sync-report puts it there")
     return found
 
 

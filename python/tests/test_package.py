@@ -1,5 +1,6 @@
 """The package: what it finds, gives back and refuses."""
 import ast
+import re
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,16 @@ def test_one_version_for_all():
     assert sync_report.report(SAMPLE).tool.version == version
     assert 'dynamic = ["version"]' in Path("pyproject.toml").read_text()
     assert f"## {version}" in Path("CHANGELOG.md").read_text()
+
+
+def test_no_text_installs_what_is_not_published():
+    """Such a command fails. docs/release.md says when this test goes."""
+    command = re.compile(r"\b(uvx|(pipx?|uv|cargo|docker|podman) [^`\n#]*\b(b?install|run|add|pull)\b[^`\n#]*)[ '\"/]sync-report\b(?!-)")
+    texts = [path for folder in ("docs", "src", "python/sync_report", "scripts") for path in Path(folder).rglob("*.*")]
+    texts = [path for path in [*Path().glob("*.md"), *texts] if path.suffix in {".md", ".rs", ".py", ".sh", ".json"}]
+    assert len(texts) > 200
+    found = [(str(path), hit[0]) for path in texts if path != Path("docs/release.md") for hit in command.finditer(path.read_text())]
+    assert found == []
 
 
 def test_a_report_has_what_the_program_printed():
