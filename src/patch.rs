@@ -26,7 +26,7 @@ impl Wanted {
     }
 
     fn names(&self, site: &Site) -> bool {
-        self.sites.is_empty() || self.sites.iter().any(|id| id.eq_ignore_ascii_case(&site.id))
+        self.sites.is_empty() || self.sites.iter().any(|name| site.is_named(name))
     }
 }
 

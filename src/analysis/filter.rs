@@ -30,6 +30,17 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether it leaves anything out.
+    pub fn selects(&self) -> bool {
+        let Self { nvtx, process, thread, device, from, to } = self;
+        nvtx.is_some()
+            || thread.is_some()
+            || process.is_some()
+            || device.is_some()
+            || from.is_some()
+            || to.is_some()
+    }
+
     /// For each wait: whether it passes.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::model::Warning;
 use crate::model::timeline::Budget;
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
-use crate::profile::ids::CallId;
+use crate::profile::ids::{CallId, GlobalPid};
 use crate::profile::parallel::both;
 use crate::profile::wanted::Wanted;
 use crate::profile::{commands, recapture};
@@ -35,6 +35,7 @@ use crate::waits::{Wait, WaitId};
 use filter::Filter;
 use pricing::Scenario;
 use races::Race;
+use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -160,6 +161,8 @@ pub struct CaptureAnalysis {
     program: Option<Program>,
     /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
     all: Found,
+    /// The numbers of all sites by process and key; empty where no site was left out.
+    numbers: FxHashMap<(GlobalPid, String), usize>,
 }
 
 /// Waits, the drain of each in ns, what follows each on its thread, and what each saves by itself at most, in ns.
@@ -236,6 +239,7 @@ impl CaptureAnalysis {
             alone_at_most: TiVec::new(),
             program,
             all,
+            numbers: FxHashMap::default(),
         })
     }
 
@@ -267,6 +271,39 @@ impl CaptureAnalysis {
     /// # Errors
     /// [`InputError`] where more of the export is needed and cannot be read.
     pub fn judge(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
+        let selects = options.filter.selects() || options.capture.is_some();
+        if selects && self.numbers.is_empty() {
+            let all = Options { filter: Filter::default(), capture: None, ..options.clone() };
+            self.judge_selected(&all, true)?;
+            self.number_sites();
+        }
+        self.judge_selected(options, again)?;
+        if again && !selects {
+            self.number_sites();
+        }
+        Ok(())
+    }
+
+    fn number_sites(&mut self) {
+        let name = |(ix, site): (SiteIx, &Site)| ((site.bundle.pid, site.key.clone()), usize::from(ix));
+        self.numbers = self.sites.iter_enumerated().map(name).collect();
+    }
+
+    /// The place of a site among all sites of the export, in order of their first wait: the same whatever is selected. Sites that only
+    /// the selection makes come last.
+    pub fn number(&self, ix: SiteIx) -> usize {
+        let site = &self.sites[ix];
+        let known = self.numbers.get(&(site.bundle.pid, site.key.clone()));
+        known.copied().unwrap_or(self.numbers.len() + usize::from(ix))
+    }
+
+    /// How many numbers the export's sites may have.
+    pub fn highest_number(&self) -> usize {
+        let own = (0..self.sites.len()).map(|ix| self.number(ix.into()) + 1).max();
+        own.unwrap_or(0).max(self.numbers.len())
+    }
+
+    fn judge_selected(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
         self.prices = Prices::default();
         // Of all waits: one that a filter leaves out waits all the same.
         let copies = races::suspects(&self.profile, &self.all.0);

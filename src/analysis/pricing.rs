@@ -44,8 +44,6 @@ pub struct ResolvedScenario {
     pub assumed: FxHashSet<SiteId>,
     /// Changes to make instead of the advised ones.
     pub fixes: FxHashMap<SiteId, Change>,
-    /// Where each site stands in the report without them: its id stays the same.
-    pub ranks: FxHashMap<SiteId, usize>,
 }
 
 /// How a site is paid once, however long the program runs.

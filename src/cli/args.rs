@@ -100,7 +100,10 @@ pub struct ReportArgs {
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Show one site whole: stack, evidence, histogram, examples
+    /// With all columns, totals and warnings: blocked time, p99, GPU idle after
+    #[arg(long)]
+    pub wide: bool,
+    /// Show one site whole: stack, evidence, histogram, examples; by id (S3), line (train.py:30) or key
     #[arg(long, value_name = "SITE", conflicts_with = "format")]
     pub details: Option<String>,
     /// List what keeps NVTX ranges of this name from being captured as a CUDA graph
@@ -122,8 +125,8 @@ pub struct ReportArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Savings")]
 pub struct SavingArgs {
-    /// What one iteration takes without a profiler, from start to start on average, e.g. 15.4ms: as much of the profiler's time is left out of the
-    /// simulation as makes it that long
+    /// What one iteration takes without a profiler, from start to start on average, e.g. 15.4ms: the simulation is scaled to
+    /// that length
     #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
     pub step_time: Option<i64>,
     /// Show the report as if these sites were fixed (S3,S5)

@@ -56,6 +56,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     }
     let setting = Setting {
         site: args.details,
+        wide: args.wide,
         capture: args.graph_ready,
         ..output::setting(&args.repository, &args.select)
     };

@@ -2,6 +2,7 @@
 
 pub mod bounds;
 pub mod drain;
+pub mod gpu_time;
 pub mod host_calls;
 pub mod host_work;
 pub mod overhead;

@@ -72,7 +72,7 @@ pub fn table(report: &Report) -> PolarsResult<DataFrame> {
         column("drain_per_iteration_ns", rows().map(|s| whole(s.drain_per_iteration_ns))),
         column("export", rows().map(|s| s.process.profile.index() as i64)),
         column("saves_per_iteration_ns", rows().map(|s| whole(s.saves().1))),
-        column("saves_at_most", rows().map(|s| s.saves_ns() > 0 && s.promise().is_none())),
+        column("saves_at_most", rows().map(|s| s.saves_at_most())),
     ];
     DataFrame::new(report.sites.len(), COLUMNS.iter().map(of).chain(more).collect())
 }

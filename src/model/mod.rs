@@ -9,6 +9,7 @@ pub(crate) mod columns;
 pub mod diff;
 pub mod doctor;
 pub mod edit;
+pub mod gpu_time;
 mod native;
 pub mod packed;
 pub mod ranks;
@@ -28,6 +29,7 @@ use std::borrow::Cow;
 use timeline::Timeline;
 
 pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
+use gpu_time::GpuTime;
 pub use native::{binding, own_function};
 pub use site::{
     Backward, Bounds, CallPath, Example, Fix, Frame, Once, Recoverable, Replayed, Rewrite, Site, Snippet,
@@ -74,9 +76,20 @@ pub struct Report {
 }
 
 impl Report {
-    /// The site of that id ("S1", "s1").
-    pub fn site(&self, id: &str) -> Option<&Site> {
-        self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
+    /// The first site of that name: see [`Site::is_named`].
+    pub fn site(&self, name: &str) -> Option<&Site> {
+        self.sites.iter().find(|site| site.is_named(name))
+    }
+
+    /// Where the time of its GPUs goes: of the loop, else of the whole capture.
+    pub fn gpu_time(&self) -> GpuTime {
+        let of_loop = self.iterations.as_ref().map(|iterations| &iterations.gpu_time);
+        if let Some(time) = of_loop.filter(|time| time.whole_ns() > 0) {
+            return time.clone();
+        }
+        let mut sum = GpuTime::default();
+        self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
+        sum
     }
 
     /// The file that stands for what has none: the script that was profiled, else the capture.
@@ -234,6 +247,9 @@ pub struct Gpu {
     pub idle_ns: i64,
     /// The part of `idle_ns` that is drain: it follows a wait.
     pub drain_ns: i64,
+    /// The whole span in parts.
+    #[serde(default)]
+    pub time: GpuTime,
 }
 
 impl Gpu {
@@ -311,6 +327,9 @@ pub struct Iterations {
     pub quartiles_ns: [i64; 3],
     /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.
     pub gpu_busy_ns: i64,
+    /// Time of the GPUs from the start of the first iteration to the end of the last.
+    #[serde(default)]
+    pub gpu_time: GpuTime,
     /// Waits inside iterations divided by iterations, of all processes that share the loop.
     #[serde(serialize_with = "finite")]
     pub waits_per_iteration: f64,

@@ -161,6 +161,11 @@ impl Site {
         self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
     }
 
+    /// Whether its saving is known at most.
+    pub fn saves_at_most(&self) -> bool {
+        self.saves_ns() > 0 && self.promise().is_none()
+    }
+
     /// Whether the wait stays: it is needed, and nobody asked what if not.
     pub fn is_kept(&self) -> bool {
         let kept = self.recoverable.as_ref().is_none_or(|saving| saving.change == Change::Keep);
@@ -182,6 +187,19 @@ impl Site {
     /// The frame that stands for the site: the user's, or the innermost where all are of libraries.
     pub fn location(&self) -> Option<&Frame> {
         self.user_frame.as_ref().or(self.frames.first())
+    }
+
+    /// Whether a name stands for the site: its id ("S3"), its key, or its line ("train.py:30").
+    pub fn is_named(&self, name: &str) -> bool {
+        let name = name.trim();
+        let lies_in = |file: &str, end: &str| {
+            file.strip_suffix(end).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        };
+        let is_line = |frame: &Frame| {
+            let line = name.rsplit_once(':').filter(|(_, line)| line.parse() == Ok(frame.line));
+            line.is_some_and(|(file, _)| !file.is_empty() && lies_in(&frame.file, file))
+        };
+        self.id.eq_ignore_ascii_case(name) || self.key == name || self.location().is_some_and(is_line)
     }
 
     /// The line whose operator a wait on autograd's thread undoes.

@@ -75,7 +75,7 @@ codes! {
         => COPY_AGAIN,
     DamagedChains = "damaged-chains": "Call chains have two frames at one depth"
         => COPY_AGAIN,
-    MissingColumn = "missing-column": "A table lacks a column, and the report what rests on it"
+    MissingColumn = "missing-column": "The export lacks a column; results that need it are missing"
         => EXPORT_AGAIN,
     UnreadableTable = "unreadable-table": "A table is missing whose rows calls speak of, or is no table of rows with ids, and was not read"
         => EXPORT_AGAIN,
@@ -85,7 +85,7 @@ codes! {
         => "Pop each range, also where the code between raises: `with torch.cuda.nvtx.range(…)`.",
     RangesLeftOut = "ranges-left-out": "NVTX ranges were left out that nest deeper than a program's parts do"
         => "Look for ranges that are pushed in a loop and never popped.",
-    NoGpuWork = "no-gpu-work": "No kernel or copy is recorded: copies, drain and idle waits cannot be told"
+    NoGpuWork = "no-gpu-work": "No kernel or copy is recorded: copies, GPU idle time and idle waits are unknown"
         => "Capture with `-t cuda`; where nsys names a reason (driver, CUPTI, permissions), mend that first.",
     SamplingOnly = "sampling-only": "Python was sampled, not asked at each CUDA call: a short wait shows its function, not its line"
         => WITH_LINES,

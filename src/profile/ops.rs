@@ -164,6 +164,13 @@ impl Ops {
         if let Work::Memcpy(copy) = self.work(op) { Some(copy) } else { None }
     }
 
+    /// The kinds of copies that there are, some of them several times.
+    pub fn copies(&self) -> impl Iterator<Item = Copy> + '_ {
+        self.works
+            .iter()
+            .filter_map(|(_, work)| if let Work::Memcpy(copy) = work { Some(*copy) } else { None })
+    }
+
     /// The process whose stream an op ran on.
     pub fn pid(&self, op: OpId) -> GlobalPid {
         self.streams[self.stream(op)].pid

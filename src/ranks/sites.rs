@@ -78,7 +78,7 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
     let by_key = rows(&table, parties, per)?;
     let mut sites: Vec<RankSite> = by_key.iter().map(|(key, rows)| site(key, rows, parties)).collect();
     sites.sort_by(|a, b| {
-        let first = |s: &RankSite| (s.once, s.per != Per::Iteration, s.saves_at_most);
+        let first = |s: &RankSite| (s.once, s.class.place(), s.per != Per::Iteration, s.saves_at_most);
         let most = |s: &RankSite| (Reverse(s.saves_ns.max), Reverse(s.blocked_ns.max));
         first(a).cmp(&first(b)).then(most(a).cmp(&most(b))).then(a.key.cmp(&b.key))
     });

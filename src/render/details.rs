@@ -71,7 +71,7 @@ impl Page<'_> {
     fn head(&self) -> String {
         let site = self.site;
         let view = Views::of(self.report).site(site);
-        let verdict = format!("{} {} {}", view.class, view.kind, view.confidence);
+        let verdict = format!("{} {}, {}", view.verdict, view.confidence, view.kind);
         let (id, verdict) = (Tone::Strong.paint(&view.id), Tone::of(view.class).paint(verdict));
         let call = Tone::Faint.paint(format!("{}; {}", view.call, api(site)));
         format!("{id}  {verdict}  {}\n    {call}", view.place.fit_both(usize::MAX))
@@ -144,7 +144,7 @@ impl Page<'_> {
             Column::right(&["at"], cells(&|e| text::timestamp(e.start_ns))),
             Column::right(&["duration"], cells(&|e| text::duration(e.length_ns()))),
             Column::right(&["blocked"], cells(&|e| text::duration(e.blocked_ns))),
-            Column::right(&["drain"], cells(&|e| text::duration(e.drain_ns))),
+            Column::right(&["idle after"], cells(&|e| text::duration(e.drain_ns))),
             Column::left(&["awaited"], cells(&awaited)),
         ];
         let table = grid::titled(Tone::Faint, &columns, false, false);
@@ -248,7 +248,7 @@ pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)>
         ("waits", Some(waits)),
         ("blocked", Some(blocked)),
         ("each", Some(phrase::each(site))),
-        ("drain", Some(drain)),
+        ("idle after", Some(drain)),
         ("saves", saving::in_words(site)),
         ("together", (!sets.is_empty()).then(|| sets.join(" "))),
         ("bounds", each),

@@ -42,7 +42,7 @@ fn a_replayed_site_says_what_was_measured() {
     let line = text.lines().find(|line| line.contains("measured")).expect("a line");
     assert_eq!(
         line.trim(),
-        "measured  58.2 µs of a stretch of 4.62 ms (1.3 %), between 55.2 µs and 61.2 µs, replayed on NVIDIA \\x1b[31mH200; predicted: 61.6 µs"
+        "measured    58.2 µs of a stretch of 4.62 ms (1.3 %), between 55.2 µs and 61.2 µs, replayed on NVIDIA \\x1b[31mH200; predicted: 61.6 µs"
     );
 }
 

@@ -23,8 +23,18 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 /// The report in at most `limit` characters: first all rows of the table, then as many details as fit.
 pub fn text_of(report: &Report, limit: usize) -> String {
-    const TITLES: [&str; 10] =
-        ["id", "verdict", "where", "call", ">waits", ">/iter", ">blocked", ">drain", ">saves", "what to do"];
+    const TITLES: [&str; 10] = [
+        "id",
+        "verdict",
+        "where",
+        "call",
+        ">waits",
+        ">/iter",
+        ">blocked",
+        ">idle after",
+        ">saves",
+        "what to do",
+    ];
     let mut text = Limited::new(limit, RESERVE);
     text.add(&head(report));
     let views = Views::of(report);
@@ -89,7 +99,7 @@ fn head(report: &Report) -> String {
 /// Sites over ranks, and who comes late. Returns how many sites are left out.
 fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
     const TITLES: [&str; 8] =
-        ["id", "verdict", "where", ">waits", ">blocked", ">drain", ">saves", "what to do"];
+        ["id", "verdict", "where", ">waits", ">blocked", ">idle after", ">saves", "what to do"];
     let row = |site: &RankSite| {
         let amounts = ranks::amounts(site, over).map(|[median, range, most]| {
             [median, range, most].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("<br>")
@@ -97,7 +107,8 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
         let notes = ranks::notes(site, over.list.len()).join("; ");
         let place = md::code_cell(&site.place) + "<br>" + &md::plain(&notes);
         let sure = phrase::confidence(site.class, site.confidence);
-        let verdict = format!("{} {} {}, {sure}", sign(site.class), site.class, site.kind);
+        let verdict =
+            format!("{} {} {sure}, {}", sign(site.class), site.class.in_words(), site.kind.in_words());
         let fix = site.fix.as_deref().map(md::plain).unwrap_or_default();
         let [waits, blocked, drain, saves] = amounts;
         md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])
@@ -125,7 +136,7 @@ fn row(site: &SiteView) -> String {
     place.extend(who.process.as_ref().map(|process| format!("<br>{}", md::code_cell(process))));
     md::row(&[
         site.id.clone(),
-        format!("{mark} {} {}, {}", site.class, site.kind, site.confidence),
+        format!("{mark} {} {}, {}", site.verdict, site.confidence, site.kind),
         place,
         md::plain(&site.call),
         cells.waits.clone(),
@@ -140,7 +151,7 @@ fn row(site: &SiteView) -> String {
 /// A site whole, collapsed.
 fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, usize)) -> String {
     let place = view.place.fit_both(usize::MAX);
-    let summary = format!("{} {} {}", md::html(&site.id), site.class, site.kind);
+    let summary = format!("{} {}, {}", md::html(&site.id), site.class.in_words(), site.kind.in_words());
     let mut out = format!("<details><summary>{summary}, <code>{}</code></summary>\n\n", md::html(&place));
     for evidence in &site.evidence {
         out += &format!("- {} ({})\n", md::plain(&evidence.text), evidence.rule);
@@ -164,7 +175,7 @@ fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, 
         out += &format!("\nCalled from\n\n{}", md::block("", &lines));
     }
     let [blocked, drain] = [site.blocked_ns, site.drain_ns].map(text::duration);
-    out += &format!("\nBlocked {blocked} in all; {}. Drain {drain}.", phrase::each(site));
+    out += &format!("\nBlocked {blocked} in all; {}. GPU idle after them {drain}.", phrase::each(site));
     out.extend(saving::in_words(site).map(|words| format!(" Saves {}.", md::plain(&words))));
     out + "\n\n" + &fix(site) + "</details>\n"
 }

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod explain;
 pub mod github;
 pub(crate) mod grid;
+pub(crate) mod head;
 pub mod html;
 pub mod json;
 pub mod knowledge;
@@ -104,7 +105,9 @@ pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with
 
 /// The formats of ranks that were merged.
 pub const MERGED: &[Format<Merged>] = &[
-    Format::new("table", |merged: &Merged, with, out| table::render(&merged.report, &with.style, out)),
+    Format::new("table", |merged: &Merged, with, out| {
+        table::render(&merged.report, with.wide, &with.style, out)
+    }),
     Format::new("json", |merged: &Merged, _, out| json::write(&merged.report, out)).top(0),
     Format::new("markdown", |merged: &Merged, _, out| markdown::render(&merged.report, out)),
     Format::new("html", |merged: &Merged, _, out| html::render(&merged.report, out)).top(PAGE_TOP),
@@ -212,6 +215,8 @@ pub struct Setting {
     pub site: Option<String>,
     /// The NVTX ranges that are to be captured as a CUDA graph.
     pub capture: Option<String>,
+    /// Whether the report's table has all columns, totals and warnings.
+    pub wide: bool,
     /// Whether unchanged sites of a comparison are listed too.
     pub all: bool,
     /// Takes a sentence for whoever runs the program, which is no part of the result.
@@ -226,6 +231,7 @@ impl Default for Setting {
             step_summary: None,
             site: None,
             capture: None,
+            wide: false,
             all: false,
             say: |_| (),
         }

@@ -233,15 +233,29 @@ pub(crate) fn call(site: &Site) -> String {
     site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved, site.copy_bytes_max)))
 }
 
-/// "512 KiB H2D pageable", or "4 B – 2 MiB D2H" up to `largest`.
-pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
-    let direction = match copy.direction {
+/// "H2D".
+pub(crate) const fn direction(direction: Direction) -> &'static str {
+    match direction {
         Direction::HostToDevice => "H2D",
         Direction::DeviceToHost => "D2H",
         Direction::DeviceToDevice => "D2D",
         Direction::HostToHost => "H2H",
         Direction::Other => "copy",
-    };
+    }
+}
+
+/// What is waited for, in a word or two: "3 × 4 B D2H pinned", "device sync".
+pub(crate) fn waited(site: &Site) -> String {
+    let what = site.copy.map_or_else(|| call(site), |moved| copy(moved, site.copy_bytes_max));
+    match site.per_iteration {
+        Some(rate) if rate >= 1.05 => format!("{} × {what}", text::rate(rate)),
+        _ => what,
+    }
+}
+
+/// "512 KiB H2D pageable", or "4 B – 2 MiB D2H" up to `largest`.
+pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
+    let direction = direction(copy.direction);
     let size = match largest {
         Some(largest) => format!("{} – {}", text::bytes(copy.bytes), text::bytes(largest)),
         None => text::bytes(copy.bytes),
@@ -295,7 +309,8 @@ pub(crate) fn is_main(site: &Site) -> bool {
 }
 
 /// What the columns of costs mean.
-pub(crate) const COSTS: &str = "blocked: host time inside waits, not a saving. drain: GPU idle after them.";
+pub(crate) const COSTS: &str =
+    "blocked: CPU time inside waits, not a saving. idle after: GPU idle time that follows them.";
 
 /// The names of a report's exports, without the folders where they do not tell them apart.
 pub(crate) fn exports(report: &Report) -> Vec<String> {

@@ -127,7 +127,7 @@ pub(crate) fn number(count: i64) -> String {
 }
 
 /// Titles of what [`amounts`] gives.
-pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "drain", "saves"];
+pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "idle after", "saves"];
 
 /// The four amounts of a site.
 pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
@@ -177,8 +177,8 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
     let verdict = |site: &RankSite| {
         let tone = Tone::of(site.class);
         let sure = phrase::confidence(site.class, site.confidence);
-        let class = tone.paint(format!("{} {sure}", site.class).trim_end());
-        let kind = tone.paint(site.kind.as_str());
+        let class = tone.paint(format!("{} {sure}", site.class.in_words()).trim_end());
+        let kind = tone.paint(site.kind.in_words());
         if stacked { vec![class, kind] } else { vec![format!("{class} {kind}")] }
     };
     let amount = |at: usize| {

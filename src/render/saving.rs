@@ -37,7 +37,7 @@ pub fn in_words(site: &Site) -> Option<String> {
         () if site.after_loop => "paid once in this capture, after the loop".to_owned(),
         () if site.once => "paid once per process".to_owned(),
         () if saving.joint_ns > 0 || site.class == Class::False => {
-            format!("{joint} with all false sites fixed")
+            format!("{joint} with all avoidable sites fixed")
         }
         () if site.class == Class::True => "if it is written without the wait".to_owned(),
         () => "if the wait is avoidable".to_owned(),
@@ -83,7 +83,7 @@ pub fn bounds_in_words(site: &Site) -> Option<[String; 2]> {
 pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
     let above = |site: &Site| site.recoverable.is_some() && site.saves_ns() > site.blocked_ns;
     sites.iter().any(above).then_some(
-        "saves above blocked: a call that is gone spares the host its own work around it too, or the copy is shorter.",
+        "\"saves\" can exceed \"blocked\": removing a call also removes the CPU time around it, or shortens the copy.",
     )
 }
 
@@ -149,11 +149,22 @@ impl Finding {
     /// All of it as one text.
     pub fn words(self) -> (String, String) {
         let more = [self.rewriting, self.undecided, self.limit.map(str::to_owned), self.once];
-        let more = more.into_iter().flatten();
-        let rest = more.fold(self.rest, |text, words| format!("{text} {words}"));
+        let rest = if self.lead.is_empty() { String::new() } else { ended(self.rest) };
+        let rest =
+            more.into_iter().flatten().fold(rest, |text, words| format!("{text} {}", sentence(&words)));
         let Some([late, from]) = self.late else { return (self.lead, rest) };
         (late, format!(" {from} {}{rest}", self.lead).trim_end().to_owned())
     }
+}
+
+/// A line of the head as a sentence of a text.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    ended(letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect()))
+}
+
+fn ended(words: String) -> String {
+    if words.ends_with('.') { words } else { words + "." }
 }
 
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
@@ -166,11 +177,10 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
         (0, _) => None,
-        (1, 0) => Some("the false site".to_owned()),
-        (2, 0) => Some("both false sites".to_owned()),
-        (n, 0) => Some(format!("all {} false sites", text::count(n))),
-        (1, _) => Some("the site that `--fix` names".to_owned()),
-        (n, _) => Some(format!("the {} sites that are false or that `--fix` names", text::count(n))),
+        (1, 0) => Some("1 avoidable line costs".to_owned()),
+        (n, 0) => Some(format!("{} avoidable lines cost", text::count(n))),
+        (1, _) => Some("The line that `--fix` names costs".to_owned()),
+        (n, _) => Some(format!("The {} lines that are avoidable or that `--fix` names cost", text::count(n))),
     };
     let once = once(totals.once);
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
@@ -179,37 +189,38 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let off =
             |m| format!(" The simulation misses the recorded run by {m}, so there is no closer figure.");
         let rest = missed.map(off).unwrap_or_default();
-        let lead = format!("Fixing {} saves between {range} of the run.", sites?);
+        let lead = format!("{} between {range} of the run.", sites?);
         let any = totals.recoverable_high_ns > Some(0);
         return any.then_some(Finding { lead, rest, once, ..Finding::default() });
     };
     // The length stands once, in the first of the three sentences.
     let adds = |ns: i64, first: bool| {
-        let of_what = match (first, of.of_iteration) {
-            (true, _) => whole(of),
-            (false, true) => "an iteration".to_owned(),
-            (false, false) => unit(of).to_owned(),
+        let of_what = match first {
+            true => format!(" of {}", whole(of)),
+            false => String::new(),
         };
         let share = text::share(ns, of.length_ns.max(1));
-        format!("about {} of {of_what}, {share}", text::duration(ns))
+        format!("{}{of_what}, {share}", text::duration(ns))
     };
     let rewriting = (of.rewritable_ns > 0).then(|| {
         let adds = adds(of.rewritable_ns, sites.is_none());
         match totals.rewritable_sites {
-            1 => format!("One needed wait has a form that does not wait: rewriting it may add {adds}."),
-            all => format!("{all} needed waits have forms that do not wait: rewriting them may add {adds}."),
+            1 => format!("1 needed line can be rewritten without waiting: another {adds}"),
+            all => format!("{all} needed lines can be rewritten without waiting: another {adds}"),
         }
     });
     let undecided = (of.undecided_ns > 0).then(|| {
         let adds = adds(of.undecided_ns, sites.is_none() && rewriting.is_none());
-        format!("Undecided waits may add {adds}.{}", unread(totals.unread_sites))
+        format!("Undecided lines may cost another {adds}{}", unread(totals.unread_sites))
     });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
-        BoundBy::Gpu => "The GPU then limits the program.",
-        BoundBy::Host => "The host then limits the program.",
+        BoundBy::Gpu => "without these waits the GPU is the bottleneck: faster kernels, less work",
+        BoundBy::Host => {
+            "without these waits the CPU is the bottleneck: fewer, larger launches (CUDA graphs, torch.compile)"
+        }
     });
     let (lead, rest) = match sites {
-        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
+        None => ("No line that waits in the loop is known to be avoidable".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };
     Some(Finding { late: None, lead, rest, rewriting, undecided, limit, once })
@@ -217,7 +228,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
 
 /// What savings are of.
 fn unit(of: Headline) -> &'static str {
-    if of.of_iteration { "an average iteration" } else { "the run" }
+    if of.of_iteration { "an iteration" } else { "the run" }
 }
 
 /// That, and how long it takes.
@@ -225,26 +236,19 @@ fn whole(of: Headline) -> String {
     format!("{} of {}", unit(of), text::duration(of.length_ns))
 }
 
-/// What fixing `sites` saves, and how sure that is.
+/// What `sites` cost, and how sure that is.
 fn saved(sites: &str, of: Headline) -> (String, String) {
-    let range = between(of.low_ns, of.high_ns);
-    let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
-    let captured = of.captured.map_or_else(String::new, |run| {
-        let share = text::share(run.saved_ns, run.run_ns.max(1));
-        format!(
-            "; under the profiler {} of {}, {share}",
-            text::duration(run.saved_ns),
-            text::duration(run.run_ns)
-        )
-    });
-    let lead = format!("Fixing {sites} saves about {saved} of {}, {share}", whole(of));
-    (lead, format!(" (between {range}){captured}."))
+    let share = |ns| text::share(ns, of.length_ns.max(1));
+    let (saved, [low, high]) = (text::duration(of.saved_ns), [of.low_ns, of.high_ns].map(share));
+    let lead = format!("{sites} {saved} of {}: {}", whole(of), share(of.saved_ns));
+    let low = low.strip_suffix(" %").unwrap_or(&low);
+    (lead, format!(" (likely {low} to {high})"))
 }
 
 /// Why sites are undecided, where their source is not at hand.
 fn unread(sites: u64) -> String {
-    let sites = (sites > 0).then(|| text::counted(sites, "undecided site"));
-    sites.map_or_else(String::new, |all| format!(" The source of {all} is not at hand: --source-root DIR."))
+    let sites = (sites > 0).then(|| text::count(sites));
+    sites.map_or_else(String::new, |all| format!("; the source of {all} is missing: --source-root DIR"))
 }
 
 /// What is paid once per process, and once in this capture; nothing of nothing.
@@ -263,7 +267,7 @@ fn once(all: Once) -> Option<String> {
             format!("Once per process, at start or end: {process}; in this capture, after the loop: {here}")
         }
     };
-    Some(words + "; no part of the saving.")
+    Some(words + "; not counted above")
 }
 
 fn between(low: i64, high: i64) -> String {
@@ -282,9 +286,10 @@ pub fn basis(totals: &Totals) -> Option<String> {
     if let Some(missed) = totals.simulation_error {
         let sampled = totals.sampled_iterations.map(|n| text::counted(n, "evenly spread iteration"));
         words.extend(sampled.map(|some| format!(" {some} stand for all: not each is simulated.")));
-        words += &format!(" Simulated as recorded, the run comes out {} off", text::percent(missed * 100.0));
+        let missed = text::percent(missed * 100.0);
+        words += &format!(" Check: simulating the capture unchanged reproduces it within {missed}");
         let usual = totals.usual_latency_error.map(|usual| text::percent(usual * 100.0));
-        words.extend(usual.map(|usual| format!(", with usual latencies {usual}")));
+        words.extend(usual.map(|usual| format!(", with usual latencies within {usual}")));
         words.push('.');
     }
     words += &format!(

@@ -4,9 +4,9 @@ mod sites;
 
 pub use super::style::Style;
 
-use super::answer;
 use super::grid::{self, Column};
-use super::saving::{self, Finding};
+use super::head;
+use super::saving;
 use super::style::Tone;
 use super::{Setting, phrase, ranks, view};
 use crate::model::{ClassTotals, Gpu, ProfileInfo, Report, Totals, Warning};
@@ -16,6 +16,9 @@ use std::io::{self, Write};
 
 /// Exports and GPUs named one by one; more are summed up.
 const MOST_NAMED: usize = 2;
+
+/// Warnings that stand below the sites; the rest is counted.
+const MOST_WARNED: usize = 3;
 
 /// Prints the report, and in front of it the answer to `--graph-ready`.
 pub(super) fn answer(report: &Report, with: &Setting, out: &mut dyn Write) -> io::Result<()> {
@@ -29,12 +32,14 @@ pub(super) fn answer(report: &Report, with: &Setting, out: &mut dyn Write) -> io
             }
         }
     }
-    render(report, &with.style, out)
+    render(report, with.wide, &with.style, out)
 }
 
-/// Prints the report as tables for a terminal or a pipe.
-pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut parts = vec![style.labelled("", &facts(report))];
+/// Prints the report for a terminal or a pipe: the head and the sites; where it is `wide`, also their other columns, what was captured,
+/// totals and all warnings.
+pub fn render(report: &Report, wide: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut parts = vec![head(report, style)];
+    parts.extend(wide.then(|| style.labelled("", &facts(report))));
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
         let late: Vec<String> = ranks::more_late(over).map(|words| style.hang("late  ", &words)).collect();
@@ -43,18 +48,39 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     } else if report.sites.is_empty() {
         parts.push(nothing(report));
     } else {
-        parts.push(sites::table(report, style));
-        parts.push(style.faint(&signs(report)));
-        parts.push(totals(&report.totals, style));
+        parts.push(sites::table(report, wide, style));
+        parts.push(style.faint(&signs(report, wide)));
+        parts.retain(|part| !part.is_empty());
+        parts.extend(wide.then(|| totals(&report.totals, style)));
     }
-    parts.extend(warnings(&report.warnings, style));
+    let most = if wide { usize::MAX } else { MOST_WARNED };
+    parts.extend(warnings(&report.warnings[..report.warnings.len().min(most)], style));
+    let left = report.warnings.len().saturating_sub(most) as u64;
+    parts.extend(
+        (left > 0).then(|| style.faint(&[format!("{} with --wide.", text::counted(left, "more warning"))])),
+    );
     if let Some(first) = report.sites.first() {
         let over = report.ranks.as_ref().and_then(|ranks| ranks.sites.first());
         let id = escape_terminal(over.map_or(&first.id, |over| &over.id));
-        let whole = format!("--details {id} shows a site whole: stack, evidence, times, fix.");
-        parts.push(style.faint(&[whole]));
+        let more = if wide { "" } else { "; --wide: blocked, p99, idle after, totals" };
+        parts.push(style.faint(&[format!("--details {id}: stack, evidence, times, fix of a site{more}")]));
     }
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
+}
+
+/// What was run, the answer, and where the GPU's time goes.
+fn head(report: &Report, style: &Style) -> String {
+    let title = style.wrap(&head::title(report), 0).join("\n");
+    let labelled = |(label, words): head::Line| match label {
+        "" => style.hang("", &words),
+        label => style.hang(&format!("{}  ", Tone::Faint.paint(format!("{label:8}"))), &words),
+    };
+    let lines: Vec<String> = head::lines(report).into_iter().map(labelled).collect();
+    [Tone::Strong.paint(title), lines.join("\n")]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// What was captured, and how busy the GPU was: labels and texts.
@@ -76,24 +102,8 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
         lines.push(("waits".to_owned(), waits));
     }
-    lines.extend(findings(report));
-    lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
+    lines.extend(report.together.iter().skip(1).map(|set| ("together".to_owned(), saving::together(set))));
     lines
-}
-
-/// The answer, in a few short lines.
-fn findings(report: &Report) -> Vec<(String, String)> {
-    let Some(found) = answer::finding(report) else { return Vec::new() };
-    let Finding { late, lead, rest, rewriting, undecided, limit, once } = found;
-    let lines = [
-        ("late", late.map(|words| words.join(" "))),
-        ("saves", Some(lead + &rest).filter(|words| !words.is_empty())),
-        ("rewriting", rewriting),
-        ("undecided", undecided),
-        ("then", limit.map(str::to_owned)),
-        ("once", once),
-    ];
-    lines.into_iter().filter_map(|(label, words)| Some((label.to_owned(), words?))).collect()
 }
 
 /// Path, span, and what the export before does not say already.
@@ -151,22 +161,19 @@ pub(crate) fn nothing(report: &Report) -> String {
 }
 
 /// How many sites are left out, and what the table's signs and words mean.
-pub(crate) fn signs(report: &Report) -> Vec<String> {
+pub(crate) fn signs(report: &Report, wide: bool) -> Vec<String> {
     let mut notes: Vec<String> = ranks::not_shown(report.sites_omitted).into_iter().collect();
     let marked =
         |attribution: &&Attribution| report.sites.iter().any(|site| site.attribution == **attribution);
     let meanings = Attribution::ALL.iter().filter(marked);
     notes.extend(meanings.filter_map(|&attribution| phrase::mark_meaning(attribution)).map(str::to_owned));
-    const COSTS: &str =
-        "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them.";
-    notes.push(COSTS.to_owned());
-    notes.extend(saving::above_blocked(&report.sites).map(str::to_owned));
+    if wide {
+        const COSTS: &str = "blocked: CPU time inside waits, summed over threads, not a saving. idle after: GPU idle time that follows them.";
+        notes.push(COSTS.to_owned());
+        notes.extend(saving::above_blocked(&report.sites).map(str::to_owned));
+    }
     notes
 }
-
-/// Classes as the totals list them, and what they mean.
-pub(crate) const ORDER: [(Class, &str); 3] =
-    [(Class::False, "avoidable"), (Class::Unknown, "open"), (Class::True, "needed")];
 
 pub(crate) fn of_class(totals: &Totals, class: Class) -> &ClassTotals {
     match class {
@@ -179,29 +186,26 @@ pub(crate) fn of_class(totals: &Totals, class: Class) -> &ClassTotals {
 /// Waits and costs by class.
 fn totals(totals: &Totals, style: &Style) -> String {
     let column = |value: &dyn Fn(&ClassTotals) -> String| -> Vec<Vec<String>> {
-        ORDER.iter().map(|&(class, _)| vec![value(of_class(totals, class))]).collect()
+        Class::LISTED.iter().map(|&class| vec![value(of_class(totals, class))]).collect()
     };
-    let names = ORDER.iter().map(|&(class, meaning)| {
-        let (class, meaning) = (Tone::of(class).paint(class.as_str()), format!("({meaning})"));
-        vec![format!("{class} {}", Tone::Faint.paint(meaning))]
-    });
+    let names = Class::LISTED.iter().map(|&class| vec![Tone::of(class).paint(class.in_words())]);
     let mut columns = vec![
         Column::left(&["class"], names.collect()),
         Column::right(&["sites"], column(&|class| text::count(class.sites))),
         Column::right(&["waits"], column(&|class| text::count(class.waits))),
         Column::right(&["blocked"], column(&|class| text::duration(class.blocked_ns))),
-        Column::right(&["drain"], column(&|class| text::duration(class.drain_ns))),
+        Column::right(&["idle after"], column(&|class| text::duration(class.drain_ns))),
     ];
     // The sentence below says it too.
     const LEAST: usize = 64;
     let fits = style.width.is_none_or(|width| width >= LEAST);
-    let known = |&(class, _): &(Class, _)| saving::of_class(of_class(totals, class)).is_some();
-    if fits && ORDER.iter().any(known) {
+    let known = |&class: &Class| saving::of_class(of_class(totals, class)).is_some();
+    if fits && Class::LISTED.iter().any(known) {
         let saved = |class: &ClassTotals| saving::of_class(class).unwrap_or_default();
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }
     let measured = totals.replayed.as_ref().map(saving::replayed_in_words);
-    let measured = measured.map(|words| format!("Measured, all false sites fixed: {words}."));
+    let measured = measured.map(|words| format!("Measured, all avoidable sites fixed: {words}."));
     let sentences = saving::basis(totals).into_iter().chain(measured);
     let mut parts = vec![grid::set(&columns, style.width.is_some(), false)];
     parts.extend(sentences.map(|words| style.hang("", &words)));

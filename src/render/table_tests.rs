@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{ProfileInfo, sample};
 
 fn rendered(report: &Report, width: Option<usize>, color: bool) -> String {
-    sample::printed(|out| render(report, &Style { width, color }, out))
+    sample::printed(|out| render(report, true, &Style { width, color }, out))
 }
 
 /// A report of extremes: numbers, names, nothing where something is usual.
@@ -130,7 +130,7 @@ fn replayed_sites() {
     for width in [Some(80), Some(120), None] {
         let text = rendered(&report, width, false);
         assert!(text.contains("measured") && text.contains("58.2 µs (1.3 %)"), "{text}");
-        assert!(text.contains("Measured, all false sites fixed: 58.2 µs of a"), "{text}");
+        assert!(text.contains("Measured, all avoidable sites fixed: 58.2 µs"), "{text}");
         let lines = || text.lines().filter(|line| !line.trim_start().starts_with("nsys profile"));
         assert!(width.is_none_or(|w| lines().all(|line| text::width(line) <= w)), "{text}");
     }
@@ -140,7 +140,7 @@ fn replayed_sites() {
 /// A figure above the one beside it that people compare it with is explained, once, and only where it stands.
 #[test]
 fn savings_above_blocked_are_explained() {
-    const WHY: &str = "saves above blocked: a call that is gone spares the host its own work";
+    const WHY: &str = "\"saves\" can exceed \"blocked\": removing a call also removes the CPU time";
     let mut report = sample::sample();
     assert!(!rendered(&report, Some(120), false).contains(WHY));
     let site = &mut report.sites[0];
@@ -181,4 +181,18 @@ fn what_stands_for_all_iterations_is_said() {
     assert!(!rendered(&report, None, false).contains("stand for all"));
     report.totals.sampled_iterations = Some(3_392);
     assert!(rendered(&report, None, false).contains(WORDS));
+}
+
+/// The first screen: the answer in at most eight lines, a line or two a site, and no more of the warnings than can be minded.
+#[test]
+fn the_first_screen_is_short() {
+    let mut report = sample::single();
+    let warning = sample::sample().warnings[0].clone();
+    report.warnings = vec![warning; 9];
+    let text = sample::printed(|out| render(&report, false, &Style { width: Some(100), color: false }, out));
+    let (head, rest) = text.split_once("\n\nid ").expect("a table");
+    assert!(head.lines().count() <= 8, "{text}");
+    assert!(text.starts_with("train_mlp.py · NVIDIA H200 · 100 iterations of 23.1 ms"), "{text}");
+    assert!(rest.contains("6 more warnings with --wide") && !rest.contains("p99  "), "{text}");
+    assert!(text.lines().all(|line| text::width(line) <= 100 || line.starts_with("    nsys")), "{text}");
 }

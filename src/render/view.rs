@@ -23,13 +23,18 @@ pub(crate) struct Views<'a> {
 pub(crate) struct SiteView {
     pub id: String,
     pub class: Class,
+    /// The class in the word that people read.
+    pub verdict: &'static str,
     /// Whether a review is to look at it.
     #[serde(skip)]
     pub finding: bool,
-    pub kind: &'static str,
+    pub kind: String,
     pub confidence: String,
     pub place: Place,
     pub call: String,
+    /// The same in a word or two.
+    #[serde(skip)]
+    pub waited: String,
     /// Caller, when, thread, process, GPU.
     pub who: Who,
     /// What to do.
@@ -90,11 +95,13 @@ impl<'a> Views<'a> {
         SiteView {
             id: escaped(&site.id),
             class: site.class,
+            verdict: site.class.in_words(),
             finding: site.is_finding(),
-            kind: site.kind.as_str(),
+            kind: site.kind.in_words(),
             confidence: phrase::confidence(site.class, site.confidence),
             place: Place::of(site, &self.files),
             call: phrase::call(site),
+            waited: phrase::waited(site),
             who: Who {
                 caller: site.caller.as_ref().map(|c| phrase::at_line(&self.files.get(&c.file), c.line)),
                 paths: site.call_paths.len(),

@@ -32,13 +32,15 @@ pub struct Assembler<'a> {
     together: Vec<(Vec<SiteId>, Together)>,
     /// Exports that the report will have.
     exports: usize,
+    /// Numbers that the sites of exports so far may have.
+    numbers: usize,
 }
 
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
         let report = Report { schema_version: SCHEMA_VERSION, ..Report::default() };
         let (known, keys, collectives, moves, together) = Default::default();
-        Self { options, scenario, report, known, keys, collectives, moves, together, exports }
+        Self { options, scenario, report, known, keys, collectives, moves, together, exports, numbers: 0 }
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
@@ -50,6 +52,10 @@ impl<'a> Assembler<'a> {
         let (limits, (profile, listed)) =
             both(|| doctor::warnings(found), || both(|| sites.profile(), || sites.all()));
         let mut listed = savings::of_sites(found, listed);
+        for site in &mut listed {
+            site.id = format!("S{}", self.numbers + found.number(site.ix.site) + 1);
+        }
+        self.numbers += found.highest_number();
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
         savings::of_run(found, &listed, &mut self.keys, &mut self.report);
@@ -106,15 +112,11 @@ impl<'a> Assembler<'a> {
         self.report.warnings.push(ranks::numbers::unread(path, error));
     }
 
-    /// Ranks, numbers, totals and cuts.
+    /// Ranks, totals and cuts.
     pub fn finish(mut self) -> anyhow::Result<Report> {
         let mut sites = std::mem::take(&mut self.report.sites);
         sites.sort_by(|a, b| self.rank(a, b));
-        sites.sort_by_key(|site| self.scenario.ranks.get(&site.ix));
         self.report.sites = sites;
-        for (i, site) in self.report.sites.iter_mut().enumerate() {
-            site.id = format!("S{}", i + 1);
-        }
         edits::settle(&mut self.report.sites);
         let ids: FxHashMap<SiteId, String> = self.report.sites.iter().map(|s| (s.ix, s.id.clone())).collect();
         for site in self.report.timelines.iter_mut().flat_map(|t| &mut t.sites) {
@@ -154,11 +156,12 @@ impl<'a> Assembler<'a> {
             (_, Some(each)) => each.saturating_mul(turns),
             (whole, None) => whole,
         };
+        // Waits that every iteration pays come before those paid once, avoidable ones before needed ones, estimates before bounds.
+        let kind = |s: &Site| (s.once, s.class.place(), s.saves_at_most());
         let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
         let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
         let first = match self.options.sort {
-            // What is paid once comes after what every iteration pays.
-            Sort::Saves => a.once.cmp(&b.once).then(saves(b).cmp(&saves(a))),
+            Sort::Saves => kind(a).cmp(&kind(b)).then(saves(b).cmp(&saves(a))),
             Sort::Drain => a.once.cmp(&b.once),
             Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
             Sort::Waits => b.waits.cmp(&a.waits),

@@ -61,19 +61,19 @@ pub fn run_parts(
 /// [`run`]; each export and its waits go to `keep` when the report has what it needs of them, for formats that show
 /// single waits.
 ///
-/// Which sites `--fix` and `--assume-fixed` name is known once all are priced as advised and ranked: then the exports wait in
-/// memory for other prices, and none is read twice. Prices of the captured run do not rank either: a site has one id.
+/// Which sites `--fix` and `--assume-fixed` name is known once all are judged: then the exports wait in memory for other prices, and
+/// none is read twice.
 pub fn run_keeping(
     paths: &[PathBuf],
     options: &Options,
     mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Report> {
     let mut left_out = Vec::new();
-    if options.scenario.is_empty() && !options.as_captured {
+    if options.scenario.is_empty() {
         return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
     }
     let mut exports = Vec::new();
-    let plain = Options { top: 0, as_captured: false, ..options.clone() };
+    let plain = Options { top: 0, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
     let number = |found, _| exports.push((ProfileIx::from(exports.len()), found));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);

@@ -84,20 +84,18 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
     }
     // An estimate of nearly everything, or more, is no figure.
     let most = part as f64 > MOST * whole as f64;
-    let share = if most { "most".to_owned() } else { format!("about {}", text::duration(part)) };
+    let share = if most { "most of".to_owned() } else { format!("about {} of", text::duration(part)) };
     let of = text::duration(whole);
     let (hint, command) = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
-        (Some(true), ..) => (", by what an iteration takes without it", String::new()),
+        (Some(true), ..) => (", by the length given for one without it", String::new()),
         (_, true, _) => (
-            ": every call has a backtrace; a capture with backtraces at waits alone has the same lines and prices them closer",
+            ", since every call has a backtrace; a capture with backtraces at waits alone has the same lines and closer prices",
             recapture::capture(&found.profile.target, ""),
         ),
-        (_, false, Some(_)) => {
-            ("; what an iteration takes without it can be given with --step-time", String::new())
-        }
+        (_, false, Some(_)) => ("; --step-time gives the length without it", String::new()),
         (_, false, None) => ("", String::new()),
     };
-    let message = format!("{share} of {each}{of} is the profiler{hint}");
+    let message = format!("The profiler takes {share} {each}{of}{hint}");
     Some(Warning::new(Code::ProfilerOverhead, message, command))
 }
 
@@ -136,7 +134,7 @@ fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
     let uploads =
         priced.any(|(s, p)| s.verdict.class == Class::False && p.fix == Change::Pinned && p.high > 0);
     let message = format!(
-        "no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's generation on x16 PCIe; on x8, or a bus that is shared, half of it"
+        "No large pinned copy was captured, so H2D bandwidth is assumed: {speed:.0} GB/s (PCIe x16). On x8 or a shared bus, expect half"
     );
     uploads.then(|| note(Code::BandwidthAssumed, message))
 }

@@ -4,9 +4,11 @@ use super::awaited::{self, Look};
 use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
+use crate::cost::gpu_time;
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
+use crate::model::gpu_time::GpuTime;
 use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
@@ -308,8 +310,34 @@ impl<'a> Sites<'a> {
             start_to_start_ns: found.start_to_start_ns(),
             quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
+            gpu_time: self.gpu_time_of_loop(found),
             waits_per_iteration: self.waits.inside() as f64 / (count * found.of_processes().count()) as f64,
         })
+    }
+
+    fn gpu_time_of_loop(&self, found: &crate::iterations::Iterations) -> GpuTime {
+        let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
+            return GpuTime::default();
+        };
+        let window = |device: &Device| {
+            let (from, to) = device.timeline.span().unwrap_or((0, 0));
+            if first.0 < to && from < last.1 { (first.0, last.1) } else { (0, 0) }
+        };
+        let windows = self.found.devices.list.iter().map(window).collect();
+        let mut sum = GpuTime::default();
+        self.gpu_time(&windows).iter().for_each(|time| sum.add(time));
+        sum
+    }
+
+    /// Time of each GPU within its window.
+    fn gpu_time(&self, windows: &TiVec<DeviceIx, (i64, i64)>) -> TiVec<DeviceIx, GpuTime> {
+        let CaptureAnalysis { profile, devices, collectives, waits, drains, .. } = self.found;
+        let gaps = waits.iter().zip(drains).filter_map(|(wait, &drain)| {
+            let op = wait.awaited.filter(|_| drain > 0)?;
+            let from = profile.ops.end(op);
+            Some((devices.of_op(&profile.ops, op), from, from + drain))
+        });
+        gpu_time::of(profile, devices, collectives, gaps, windows)
     }
 
     /// The longest waits, then the first.
@@ -348,13 +376,19 @@ impl<'a> Sites<'a> {
         let profile = &self.found.profile;
         let drained = self.waits.drain_of_devices();
         let devices = self.found.devices.list.iter().zip(&self.spans.device).zip(drained);
-        let gpus = devices.map(|((d, &(span_ns, busy_ns)), drain_ns)| Gpu {
+        let windows = self.found.devices.list.iter().map(|device| {
+            let (from, to) = device.timeline.span().unwrap_or((0, 0));
+            self.options.filter.clip(from, to)
+        });
+        let times = self.gpu_time(&windows.collect());
+        let gpus = devices.zip(times).map(|(((d, &(span_ns, busy_ns)), drain_ns), time)| Gpu {
             id: d.id,
             name: d.name.as_ref().map(|n| n.to_string()),
             span_ns,
             busy_ns,
             idle_ns: span_ns - busy_ns,
             drain_ns,
+            time,
         });
         let pids: BTreeSet<GlobalPid> = profile.calls.threads.iter().map(|t| t.process()).collect();
         let (from, to) = profile.bounds().unwrap_or((0, 0));

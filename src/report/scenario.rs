@@ -2,20 +2,26 @@
 
 use crate::analysis::pricing::{ResolvedScenario, Scenario};
 use crate::error::InputError;
-use crate::model::{Report, Site};
+use crate::model::Report;
+use crate::text;
 use crate::vocabulary::SiteId;
 
-/// The sites that a report of all of them has by an id ("S3") or a key: several where ranks share the key.
+/// The sites of that name: several where ranks share the key, or sites the line.
 pub fn named(report: &Report, name: &str) -> impl Iterator<Item = SiteId> {
-    let name = name.trim();
-    let is_it = move |s: &&Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
-    report.sites.iter().filter(is_it).map(|s| s.ix)
+    report.sites.iter().filter(move |site| site.is_named(name)).map(|site| site.ix)
 }
 
 /// Says that a site is not there, and which are.
 pub fn no_site(report: &Report, name: &str) -> InputError {
-    let sites = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
-    InputError::NoSite { site: name.to_owned(), sites }
+    InputError::NoSite { site: name.to_owned(), sites: listed(report) }
+}
+
+/// The sites of a report, as far as a line holds them: `S1 (avoidable), S2 (needed)`.
+pub fn listed(report: &Report) -> String {
+    const MOST: usize = 12;
+    let mut sites: Vec<_> = report.sites.iter().collect();
+    sites.sort_by_key(|site| (site.id.len(), &site.id));
+    text::listed(sites.iter().map(|site| format!("{} ({})", site.id, site.class.in_words())), MOST)
 }
 
 /// Finds the sites that a scenario names.
@@ -27,8 +33,7 @@ pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario,
         let found: Vec<_> = named(report, name).collect();
         if found.is_empty() { Err(no_site(report, name)) } else { Ok(found) }
     };
-    let ranks = report.sites.iter().enumerate().map(|(rank, site)| (site.ix, rank)).collect();
-    let mut resolved = ResolvedScenario { ranks, ..ResolvedScenario::default() };
+    let mut resolved = ResolvedScenario::default();
     for name in &scenario.assume_fixed {
         resolved.assumed.extend(find(name)?);
     }

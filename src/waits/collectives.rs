@@ -145,9 +145,14 @@ impl Collectives {
         Some(self.last[at].1)
     }
 
+    /// Whether an op is one of them.
+    pub fn holds(&self, profile: &Profile, op: OpId) -> bool {
+        profile.ops.kernel(op).is_some_and(|name| self.names.binary_search(&name).is_ok())
+    }
+
     /// All of them, in the order of their start.
     pub fn all<'a>(&'a self, profile: &'a Profile) -> impl Iterator<Item = OpId> + 'a {
-        let is = |op: &OpId| profile.ops.kernel(*op).is_some_and(|n| self.names.binary_search(&n).is_ok());
+        let is = |op: &OpId| self.holds(profile, *op);
         profile.ops.ids().filter(is)
     }
 

@@ -13,6 +13,7 @@ mod beside;
 mod bounds;
 mod collectives;
 mod drain;
+mod gpu_time;
 mod host_calls;
 mod iterations;
 mod machine;
@@ -75,6 +76,14 @@ pub fn assert_sound(report: &Report) {
         assert!(gpu.busy_ns >= 0 && gpu.idle_ns >= 0, "{gpu:?}");
         assert_eq!(gpu.busy_ns + gpu.idle_ns, gpu.span_ns, "{gpu:?}");
         assert!((0..=gpu.idle_ns).contains(&gpu.drain_ns), "{gpu:?}");
+        let time = &gpu.time;
+        assert_eq!(time.whole_ns(), gpu.span_ns, "{gpu:?}");
+        assert_eq!(
+            time.kernels_ns + time.collectives_ns + time.copies_ns() + time.memsets_ns,
+            gpu.busy_ns,
+            "{gpu:?}"
+        );
+        assert_eq!(time.idle_after_waits_ns, gpu.drain_ns, "{gpu:?}");
         drain += gpu.drain_ns;
     }
     assert!(report.totals.drain_ns <= drain, "{} of {drain}", report.totals.drain_ns);

@@ -184,7 +184,7 @@ pub fn everything(report: &Report) -> String {
 pub fn table(report: &Report, width: Option<usize>) -> String {
     let mut out = Vec::new();
     let style = Style { width, color: false };
-    table::render(report, &style, &mut out).expect("a Vec takes everything");
+    table::render(report, true, &style, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")
 }
 

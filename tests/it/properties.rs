@@ -4,9 +4,9 @@ use crate::cost::assert_sound;
 use crate::export::{Copy, Export, Gpu, Memory, Schema, Thread};
 use crate::look::{self, options};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use sync_report::analysis::filter::Filter;
-use sync_report::analysis::{self, Options};
+use sync_report::analysis::{self, Options, Sort};
 use sync_report::cost::overhead::Costs;
 use sync_report::cost::simulate;
 use sync_report::cost::simulate::run::Variant;
@@ -14,7 +14,7 @@ use sync_report::diff::Snapshot;
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
 use sync_report::verdict::site::Site;
-use sync_report::vocabulary::Change;
+use sync_report::vocabulary::{Change, Class};
 use sync_report::waits::WaitId;
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
@@ -291,6 +291,32 @@ proptest! {
             keys(&again).into_iter().map(|(pid, key)| (if pid == 15 { 10 } else { pid }, key)).collect();
         renamed.sort_unstable();
         prop_assert_eq!(&renamed, &known);
+    }
+
+    /// A site has one id, whatever is selected and however sites are ranked.
+    #[test]
+    fn ids_tell_sites_apart(schema in schema(), steps in steps(), sort in 0..Sort::ALL.len(), device in 0u32..2, from in 0i64..20_000) {
+        let (_folder, path) = export(schema, &steps).write_temp();
+        let ids = |options: Options| -> HashMap<(u32, String), String> {
+            let report = look::report_on(&path, &options);
+            report.sites.iter().map(|s| ((s.process.pid, s.key.clone()), s.id.clone())).collect()
+        };
+        let all = ids(options());
+        let numbers: HashSet<&String> = all.values().collect();
+        prop_assert_eq!(numbers.len(), all.len());
+        let filters = [
+            Filter { device: Some(device), ..Filter::default() },
+            Filter { thread: Some("main".to_owned()), ..Filter::default() },
+            Filter { from: Some(from), ..Filter::default() },
+        ];
+        let selected = filters.map(|filter| Options { filter, ..options() });
+        let classes = Options { classes: vec![Class::True, Class::Unknown], sort: Sort::ALL[sort], ..options() };
+        for selected in selected.into_iter().chain([classes]) {
+            for (key, id) in ids(selected) {
+                // The selection may make a site of its own: what is paid once of less is another.
+                prop_assert!(all.get(&key).map_or_else(|| !all.values().any(|other| *other == id), |known| *known == id));
+            }
+        }
     }
 
     /// Whichever step goes, what is left keeps its keys: sites of the same waits of which the same is known.

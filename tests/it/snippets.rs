@@ -161,7 +161,7 @@ fn describe(site: &Site) -> String {
     format!("{} {} {:.2}: {}", site.class, site.kind, site.confidence, evidence.join(" / "))
 }
 
-/// The site of a mark in one of its stacks: of several that fit, the first.
+/// The site of a mark in one of its stacks: of several that fit, the one that blocks most.
 fn site<'r>(
     report: &'r Report,
     mark: &Mark,
@@ -173,12 +173,13 @@ fn site<'r>(
     let user: Vec<_> = outwards.filter(|frame| !frame.1.contains("site-packages")).collect();
     let method = operation::find(&mark.operation).method;
     let same = |a: &Frame, b: &(String, String, i64)| a.function == b.0 && i64::from(a.line) == b.2;
-    report.sites.iter().find(|site| {
+    let is_there = |site: &&Site| {
         let leads_there = |path: &Vec<&Frame>| {
             let frames = site.user_frame.iter().chain(path.iter().copied());
             path.len() + 1 == user.len() && frames.zip(&user).all(|(a, b)| same(a, b))
         };
         site.paths().iter().any(leads_there)
             && (!mark.chain || site.native.iter().any(|symbol| symbol.contains(method)))
-    })
+    };
+    report.sites.iter().filter(is_there).max_by_key(|site| site.blocked_ns)
 }

@@ -44,8 +44,8 @@ fn header(report: &DiffReport, style: &Style) -> String {
         ("GPU busy", change("GPU busy")),
         ("waits", change("waits").map(|all| format!("{all} per {per}, {avoidable} of them avoidable"))),
         ("blocked", change("blocked")),
-        ("drain", change("drain")),
-        ("recoverable", change("recoverable").map(|all| all + " (all false sites fixed)")),
+        ("idle after", change("idle after")),
+        ("recoverable", change("recoverable").map(|all| all + " (all avoidable sites fixed)")),
     ];
     let lines = lines.into_iter().filter_map(|(label, words)| Some((label, words?)));
     style.labelled("", &lines.collect::<Vec<_>>())
@@ -87,7 +87,7 @@ fn columns(report: &DiffReport, shown: &[&SiteChange], places: Vec<Vec<String>>)
         Column::left(&["where"], places),
         Column::right(&["waits"], waits),
         Column::right(&["blocked"], amount(1)),
-        Column::right(&["drain"], amount(2)),
+        Column::right(&["idle after"], amount(2)),
     ];
     if shown.iter().any(|s| s.shown().is_some_and(|x| x.recoverable_ns.is_some())) {
         columns.push(Column::right(&["saves"], amount(3)));

@@ -135,9 +135,9 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     rows.push(row("waits", text::rate(b.waits), text::rate(a.waits), String::new()));
     rows.push(row("avoidable waits", text::rate(b.false_waits), text::rate(a.false_waits), String::new()));
     rows.push(time("blocked", b.blocked_ns, a.blocked_ns));
-    rows.push(time("drain", b.drain_ns, a.drain_ns));
+    rows.push(time("idle after", b.drain_ns, a.drain_ns));
     if let (Some(before), Some(after)) = (recoverable(b), recoverable(a)) {
-        rows.push(row("recoverable", before, after, "all false sites fixed".to_owned()));
+        rows.push(row("recoverable", before, after, "all avoidable sites fixed".to_owned()));
     }
     rows
 }
@@ -191,7 +191,8 @@ pub fn arrow(before: &str, after: &str) -> String {
 
 /// "false upload", or "unknown value-read → true control-flow".
 pub fn verdict(change: &SiteChange) -> String {
-    let word = |s: &Option<SiteState>| s.as_ref().map(|s| format!("{} {}", s.class, s.kind));
+    let word =
+        |s: &Option<SiteState>| s.as_ref().map(|s| format!("{}, {}", s.class.in_words(), s.kind.in_words()));
     match (word(&change.before), word(&change.after)) {
         (Some(b), Some(a)) if change.changed.contains(&Aspect::Verdict) => arrow(&b, &a),
         (b, a) => a.or(b).unwrap_or_default(),

@@ -67,7 +67,7 @@ pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) 
             run: words::run(report),
             changes: (1..).zip(&report.sites).map(|(i, s)| change(report, s, i, &files)).collect(),
         },
-        notes: vec![format!("waits, blocked, drain: per {per} and rank.")],
+        notes: vec![format!("waits, blocked, idle after: per {per} and rank.")],
         warnings: view::warnings(&report.warnings),
         timelines: timelines.collect(),
     }
@@ -96,7 +96,7 @@ fn change(report: &DiffReport, change: &SiteChange, number: usize, files: &FileN
 fn said(state: &SiteState, files: &FileNames) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("where", words::place(state, files))];
     pairs.extend(state.source.as_deref().map(|source| ("line", escaped(source.trim()))));
-    pairs.push(("verdict", format!("{} {}", state.class, state.kind)));
+    pairs.push(("verdict", format!("{}, {}", state.class.in_words(), state.kind.in_words())));
     pairs.push(("call", escaped(&state.api)));
     pairs.extend(state.pattern.map(|pattern| ("pattern", pattern.to_string())));
     pairs.extend(state.fix.as_deref().map(|fix| ("fix", escaped(fix))));

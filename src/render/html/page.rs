@@ -53,8 +53,6 @@ pub(super) struct GpuView {
 #[derive(Serialize)]
 pub(super) struct ClassView {
     pub class: Class,
-    /// "avoidable".
-    pub meaning: &'static str,
     pub sites: String,
     pub waits: String,
     pub blocked: String,
@@ -74,7 +72,7 @@ pub(super) struct TimelineView<'a> {
 
 pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
     let (names, views) = (phrase::exports(report), view::Views::of(report));
-    let classes = table::ORDER.iter().map(|&(class, meaning)| class_view(report, class, meaning));
+    let classes = Class::LISTED.iter().map(|&class| class_view(report, class));
     Page {
         kind: "report",
         title: title(&names),
@@ -88,7 +86,10 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
             ranks: report.ranks.as_ref().map(ranks::view),
             nothing: report.sites.is_empty().then(|| nothing(report)),
         },
-        notes: table::signs(report).into_iter().chain(report.ranks.iter().flat_map(words::signs)).collect(),
+        notes: table::signs(report, true)
+            .into_iter()
+            .chain(report.ranks.iter().flat_map(words::signs))
+            .collect(),
         warnings: view::warnings(&report.warnings),
         timelines: drawn(&report.timelines, 0, &names),
     }
@@ -150,12 +151,12 @@ fn gpu(gpu: &Gpu) -> GpuView {
     }
 }
 
-fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView {
+fn class_view(report: &Report, class: Class) -> ClassView {
     let totals = table::of_class(&report.totals, class);
     let [sites, waits] = [totals.sites, totals.waits].map(text::count);
     let [blocked, drain] = [totals.blocked_ns, totals.drain_ns].map(text::duration);
     let recoverable = saving::of_class(totals);
-    ClassView { class, meaning, sites, waits, blocked, drain, recoverable }
+    ClassView { class, sites, waits, blocked, drain, recoverable }
 }
 
 /// The drawings of one side, under these names of its exports.

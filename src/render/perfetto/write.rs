@@ -204,7 +204,7 @@ impl<'a> Capture<'a> {
         let place = Place::of(site, &self.files).fit_both(usize::MAX);
         json!({
             "ph": "X", "cname": color, "cat": format!("wait,{}", site.class),
-            "name": format!("{place} ({} {})", site.class, site.kind),
+            "name": format!("{place} ({}, {})", site.class.in_words(), site.kind.in_words()),
             "args": {
                 "site": site.id, "api": site.api, "class": site.class, "kind": site.kind,
                 "blocked": text::duration(blocked), "drain": text::duration(drain),

@@ -33,28 +33,28 @@ enum Layout {
 const SPARE: usize = 4;
 
 /// The table as marked text.
-pub(super) fn table(report: &Report, style: &Style) -> String {
+pub(super) fn table(report: &Report, wide: bool, style: &Style) -> String {
     let views = Views::of(report);
     let rows: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
 
     let Some(width) = style.width else {
-        return grid::set(&flat(&rows, MOST_PIPED, None), false, false);
+        return grid::set(&flat(&rows, wide, MOST_PIPED, None), false, false);
     };
     let layouts = [Layout::Flat, Layout::Beside].into_iter().chain((0..=SPARE).map(Layout::Below));
     for layout in layouts {
-        if let Some(columns) = fit(&rows, layout, width) {
-            return grid::set(&columns, true, layout != Layout::Flat);
+        if let Some(columns) = fit(&rows, wide, layout, width) {
+            return grid::set(&columns, true, wide && layout != Layout::Flat);
         }
     }
     // Narrower than any layout: the last one, too wide.
-    grid::set(&stacked(&rows, LEAST_PLACE / 2, Layout::Below(SPARE), None), true, true)
+    grid::set(&stacked(&rows, wide, LEAST_PLACE / 2, Layout::Below(SPARE), None), true, wide)
 }
 
 /// The columns of `layout` in `width` columns, if it can be read there.
-fn fit(rows: &[SiteView], layout: Layout, width: usize) -> Option<Vec<Column>> {
+fn fit(rows: &[SiteView], wide: bool, layout: Layout, width: usize) -> Option<Vec<Column>> {
     let build = |place: usize, fix: Option<usize>| match layout {
-        Layout::Flat => flat(rows, place, fix),
-        _ => stacked(rows, place, layout, fix),
+        Layout::Flat => flat(rows, wide, place, fix),
+        _ => stacked(rows, wide, place, layout, fix),
     };
     let advice = widest(rows, |row| text::width(&row.advice));
     let (least_fix, advice) = match layout {
@@ -73,6 +73,9 @@ fn fit(rows: &[SiteView], layout: Layout, width: usize) -> Option<Vec<Column>> {
         return None;
     }
     // The advice may wrap, so a long one takes no more than its share.
+    if !wide && matches!(layout, Layout::Below(_)) {
+        return Some(build(rest.min(MOST_PLACE), None));
+    }
     let place = natural.min((rest - least_fix).min(rest.saturating_sub(advice).max(rest * 3 / 5)));
     let place = place.max(least_place);
     Some(build(place, Some(rest - place)))
@@ -108,7 +111,7 @@ const MEASURED: Value = ("measured", |row| row.cells.measured.clone());
 const BLOCKED: Value = ("blocked", |row| Some(row.cells.blocked[0].clone()));
 const OF_THREAD: Value = ("of thread", |row| Some(faint(&row.cells.blocked[1])));
 const P99: Value = ("p99", |row| Some(row.cells.p99.clone()));
-const DRAIN: Value = ("drain", |row| Some(row.cells.drain[0].clone()));
+const DRAIN: Value = ("idle after", |row| Some(row.cells.drain[0].clone()));
 const OF_GPU: Value = ("of GPU", |row| Some(faint(&row.cells.drain[1])));
 
 fn faint(text: &str) -> String {
@@ -140,12 +143,14 @@ fn right(rows: &[SiteView], values: &[Value]) -> Option<Column> {
     column(rows, values, Column::right)
 }
 
-/// A column per value. `place` and `fix` are the widths of location and advice; `None` keeps the advice whole.
-fn flat(rows: &[SiteView], place: usize, fix: Option<usize>) -> Vec<Column> {
+/// A column per value, fewer unless `wide`. `place` and `fix` are the widths of location and advice; `None` keeps the advice whole.
+fn flat(rows: &[SiteView], wide: bool, place: usize, fix: Option<usize>) -> Vec<Column> {
     const VERDICT: Value =
-        ("verdict", |row| painted(row, format!("{} {} {}", row.class, row.kind, row.confidence)));
-    const LEFT: [Value; 6] = [
-        ("call", |row| Some(row.call.clone())),
+        ("verdict", |row| painted(row, format!("{} {}, {}", row.verdict, row.confidence, row.kind)));
+    const SHORT_VERDICT: Value = ("verdict", |row| painted(row, row.verdict));
+    const CALL: Value = ("call", |row| Some(row.call.clone()));
+    const WAITED: Value = ("waits for", |row| Some(row.waited.clone()));
+    const LEFT: [Value; 5] = [
         ("called at", |row| row.who.called_short()),
         ("when", |row| row.who.when.map(str::to_owned)),
         ("thread", |row| row.who.thread.clone()),
@@ -157,9 +162,14 @@ fn flat(rows: &[SiteView], place: usize, fix: Option<usize>) -> Vec<Column> {
     let place_in = |row: &SiteView| if place == 0 { String::new() } else { row.place.fit_both(place) };
     let places = rows.iter().map(|row| vec![place_in(row)]).collect();
     let places = Some(Column::left(&[PLACE_TITLE], places));
-    let mut columns = vec![left(rows, &[ID]), left(rows, &[VERDICT]), places];
+    let (verdict, call) = if wide { (VERDICT, CALL) } else { (SHORT_VERDICT, WAITED) };
+    let mut columns = vec![left(rows, &[ID]), left(rows, &[verdict]), places, left(rows, &[call])];
     columns.extend(LEFT.map(|value| left(rows, &[value])));
-    columns.extend(RIGHT.map(|value| right(rows, &[value])));
+    if wide {
+        columns.extend(RIGHT.map(|value| right(rows, &[value])));
+    } else {
+        columns.extend([SAVES, MEASURED].map(|value| right(rows, &[value])));
+    }
     columns.push(advice(rows, fix));
     columns.into_iter().flatten().collect()
 }
@@ -176,20 +186,30 @@ fn advice(rows: &[SiteView], width: Option<usize>) -> Option<Column> {
 }
 
 /// Related values below one another.
-fn stacked(rows: &[SiteView], place: usize, layout: Layout, fix: Option<usize>) -> Vec<Column> {
-    const CLASS: Value = ("verdict", |row| painted(row, format!("{} {}", row.class, row.confidence)));
-    const KIND: Value = ("", |row| painted(row, row.kind));
+fn stacked(rows: &[SiteView], wide: bool, place: usize, layout: Layout, fix: Option<usize>) -> Vec<Column> {
+    const CLASS: Value = ("verdict", |row| painted(row, format!("{} {}", row.verdict, row.confidence)));
+    const SHORT: Value = ("verdict", |row| painted(row, row.verdict));
+    const KIND: Value = ("", |row| painted(row, &row.kind));
     const FAINT_RATE: Value = (RATE.0, |row| row.cells.per_iteration.as_deref().map(faint));
     const FAINT_MEASURED: Value = (MEASURED.0, |row| row.cells.measured.as_deref().map(faint));
     let dropped = if let Layout::Below(dropped) = layout { dropped } else { 0 };
-    let places = rows.iter().map(|row| place_lines(row, place, layout)).collect();
+    let places = rows.iter().map(|row| place_lines(row, wide, place, layout)).collect();
+    let places = Some(Column::left(&[PLACE_TITLE], places));
+    if !wide {
+        let saves = right(rows, &[SAVES, FAINT_MEASURED]);
+        let advice = advice(rows, fix).filter(|_| layout == Layout::Beside);
+        return [left(rows, &[ID]), left(rows, &[SHORT]), places, saves, advice]
+            .into_iter()
+            .flatten()
+            .collect();
+    }
     let columns = [
         left(rows, &[ID]),
         left(rows, &[CLASS, KIND]),
-        Some(Column::left(&[PLACE_TITLE], places)),
+        places,
         right(rows, &[WAITS, FAINT_RATE]).filter(|_| dropped < WITHOUT_WAITS),
-        right(rows, &[SAVES, FAINT_MEASURED]).filter(|_| dropped < SPARE),
-        right(rows, &[BLOCKED, OF_THREAD]),
+        right(rows, &[SAVES, FAINT_MEASURED]),
+        right(rows, &[BLOCKED, OF_THREAD]).filter(|_| dropped < SPARE),
         right(rows, &[P99]).filter(|_| dropped < 1),
         right(rows, &[DRAIN, OF_GPU]).filter(|_| dropped < 3),
         advice(rows, fix).filter(|_| layout == Layout::Beside),
@@ -201,7 +221,7 @@ fn stacked(rows: &[SiteView], place: usize, layout: Layout, fix: Option<usize>) 
 const WITHOUT_WAITS: usize = 2;
 
 /// Location, call, who, and what has no column of its own: the number of waits, the advice.
-fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
+fn place_lines(row: &SiteView, wide: bool, width: usize, layout: Layout) -> Vec<String> {
     if width == 0 {
         return Vec::new();
     }
@@ -209,8 +229,9 @@ fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
     let inner = |inner: &Place| format!("{INNER}{}", inner.fit(width.saturating_sub(INNER.len())));
     lines.extend(row.place.inner().map(inner));
     let counted = matches!(layout, Layout::Below(WITHOUT_WAITS..));
-    let waits = counted.then(|| row.cells.counted.clone());
-    let notes = packed(std::iter::once(row.call.clone()).chain(waits).chain(row.who.words()), width);
+    let waits = counted.then(|| row.cells.counted.clone()).filter(|_| wide);
+    let call = if wide { &row.call } else { &row.waited };
+    let notes = packed(std::iter::once(call.clone()).chain(waits).chain(row.who.words()), width);
     lines.extend(notes.iter().map(|note| faint(&text::shorten_end(note, width))));
     if layout != Layout::Beside && !row.advice.is_empty() {
         const ARROW: usize = 2;

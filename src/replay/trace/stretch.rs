@@ -21,7 +21,6 @@ use crate::model::Report;
 use crate::profile::ids::{GlobalPid, ThreadIx};
 use crate::replay::plan::Stretch;
 use crate::report::scenario;
-use crate::text;
 use crate::vocabulary::{Change, SiteId, SiteIx};
 use crate::waits::Wait;
 use crate::waits::device::DeviceIx;
@@ -62,7 +61,10 @@ impl Chosen {
         // A replay is of one export: what it is asked for is one site.
         let named = |name: &str| {
             let found = scenario::named(report, name).next().map(|found| found.site);
-            found.ok_or_else(|| InputError::NoSite { site: name.trim().to_owned(), sites: listed(report) })
+            found.ok_or_else(|| InputError::NoSite {
+                site: name.trim().to_owned(),
+                sites: scenario::listed(report),
+            })
         };
         let fixes = request.fixes.iter().map(|(name, fix)| Ok((named(name)?, *fix)));
         let fixes: FxHashMap<SiteIx, Change> = fixes.collect::<Result<_, InputError>>()?;
@@ -71,7 +73,7 @@ impl Chosen {
             sites = most_costly(report, found, &fixes);
         }
         let Some(&first) = sites.first() else {
-            let sites = listed(report);
+            let sites = scenario::listed(report);
             bail!("no avoidable wait that repeats in this report; name a site with --site; it has {sites}");
         };
         let pid = found.sites[first].bundle.pid;
@@ -131,12 +133,6 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteI
     sites.retain(|&s| waits(found, s).nth(1).is_some() || fixes.contains_key(&s));
     sites.truncate(DEFAULT_SITES);
     sites
-}
-
-/// The sites of a report, as far as a line holds them: `S1 (false), S2 (true)`.
-fn listed(report: &Report) -> String {
-    const MOST: usize = 12;
-    text::listed(report.sites.iter().map(|s| format!("{} ({})", s.id, s.class)), MOST)
 }
 
 /// The device that most waits of the site are for, else the one on which its process did most.

@@ -276,7 +276,7 @@ mod reports {
         let shown = w.report.display().to_string();
         let json = w.run(&["-q", "--format", "json"]).json();
         assert_eq!(json["profiles"][0]["path"], *shown);
-        let table = w.run(&["-q"]).stdout;
+        let table = w.run(&["-q", "--wide"]).stdout;
         assert!(table.contains("my run.nsys-rep") && !table.contains(".my run."), "{table}");
         let path = format!("{}:/usr/bin:/bin", w.folder.path().join("bin").display());
         let doctor = ran(command().env("PATH", path).args(["doctor", "-q"]).arg(&w.report)).stdout;

@@ -179,7 +179,7 @@ fn what_is_saved_and_what_is_printed_are_two_files() {
 #[test]
 fn details_show_one_site_or_say_which_there_are() {
     let path = sample(TRAIN);
-    for site in ["S1", "s1", " S1"] {
+    for site in ["S2", "s2", " S2", "train_mlp.py:18", "/workspace/train_mlp.py:18"] {
         let ran = program(&[&path, "--details", site]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         for words in
@@ -188,8 +188,8 @@ fn details_show_one_site_or_say_which_there_are() {
             assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
         }
     }
-    for site in ["S8", "S0", "", "1", "S-1", "S1 or 2"] {
-        program(&[&path, "--details", site]).refused("S1 to S7");
+    for site in ["S8", "S0", "", "1", "S-1", "S1 or 2", "mlp.py:18", "train_mlp.py:17", ":18"] {
+        program(&[&path, "--details", site]).refused("S1 (avoidable), S2 (avoidable), ");
     }
     // A cut list does not cut what can be shown.
     assert_eq!(program(&[&path, "--details", "S7", "--top", "1"]).code, 0);

@@ -86,7 +86,7 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     assert!(missed.warnings.iter().any(|w| w.code == "simulation-off"));
     let said = sync_report::render::answer::of_all(&missed).expect("a sentence");
     assert!(
-        said.starts_with("Fixing the false site saves between") && said.contains("no closer figure"),
+        said.starts_with("1 avoidable line costs between") && said.contains("no closer figure"),
         "{said}"
     );
 }

@@ -98,7 +98,7 @@ fn sequence_numbers_lead_to_the_forward_line() {
     let report = Program { forward: &FORWARD, last: &in_backward(12), ranges: true }.report();
     let forward = only(&report).backward.as_ref().and_then(|b| b.forward.as_ref()).expect("a line");
     assert_eq!((&*forward.file, forward.line), ("/w/model.py", 30));
-    let table = look::table(&report, Some(100));
+    let table = look::table(&report, Some(120));
     assert!(table.contains("train.py:12 train ~backward"), "{table}");
     assert!(table.contains("in model.py:30 forward (IndexBackward0)"), "{table}");
 }

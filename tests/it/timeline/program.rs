@@ -128,7 +128,7 @@ fn wrong_usage_and_bad_input_exit_with_2() {
     fails(&["replay", &path, "--plan", "--format", "json"], &["--plan"]);
     fails(&["replay", &path, "--plan", "--emit-python", "x.py"], &["--emit-python"]);
     fails(&["replay", &path, "--host", "fast"], &["recorded, unprofiled, none or a factor"]);
-    fails(&["replay", &path, "--plan", "--site", "S99"], &["no site S99", "S3 (false)"]);
+    fails(&["replay", &path, "--plan", "--site", "S99"], &["no site S99", "S3 (avoidable)"]);
     fails(&["replay", "/no/such.sqlite", "--plan"], &["no such file"]);
     fails(&["replay", &path, "-o", &path, "--plan"], &["is an input"]);
     fails(&["replay", &path, "--emit-python", &path], &["is an input"]);
@@ -155,21 +155,21 @@ fn a_replay_goes_into_the_report() {
     assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (0, "", ""));
     let measured: Value = serde_json::from_slice(&std::fs::read(&results).expect("results")).expect("JSON");
     let names: Vec<_> = measured["variants"].as_array().expect("a list").iter().map(|v| &v["name"]).collect();
-    assert_eq!(names, ["as recorded", "S1 fixed", "S3 fixed", "S5 fixed", "all false sites fixed"]);
+    assert_eq!(names, ["as recorded", "S2 fixed", "S6 fixed", "S3 fixed", "all false sites fixed"]);
     assert_eq!(measured["products"].as_array().map(Vec::len), Some(8));
     assert!(measured["checked"].as_u64() > Some(0));
 
     let path = sample("train_mlp_shapes");
     let report = program(&[&path, "--replay-results", &file, "--format", "json"]).json();
     for site in report["sites"].as_array().expect("a list") {
-        let replayed = ["S1", "S3", "S5"].contains(&site["id"].as_str().expect("an id"));
+        let replayed = ["S2", "S3", "S6"].contains(&site["id"].as_str().expect("an id"));
         assert_eq!(site.get("replayed").is_some(), replayed, "{}", site["id"]);
     }
     let saving = &measured["variants"][2]["saving"]["median_ns"];
-    assert_eq!(&report["sites"][2]["replayed"]["saving_ns"], saving);
+    assert_eq!(&report["sites"][1]["replayed"]["saving_ns"], saving);
     assert!(report["totals"]["replayed"]["stretch_ns"].as_i64() > Some(0));
-    let table = program(&[&path, "--replay-results", &file, "--width", "120"]).stdout;
-    assert!(table.contains("measured") && table.contains("Measured, all false sites fixed"), "{table}");
+    let table = program(&[&path, "--replay-results", &file, "--width", "120", "--wide"]).stdout;
+    assert!(table.contains("measured") && table.contains("Measured, all avoidable sites fixed"), "{table}");
     let details = program(&[&path, "--replay-results", &file, "--details", "S3"]).stdout;
     assert!(details.contains("measured") && details.contains("predicted: "), "{details}");
     fails(&[&sample("patterns"), "--replay-results", &file], &["none of whose sites are in this report"]);

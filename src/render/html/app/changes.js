@@ -22,7 +22,7 @@ const changeSpec = (page, timeline) => {
       },
       amount("waits", "Waits", `waits per ${page.per}, before and after; sorted by difference`, 0),
       amount("blocked", "Blocked", "host time inside the waits; sorted by difference", 1),
-      amount("drain", "Drain", "GPU idle after the waits; sorted by difference", 2),
+      amount("drain", "Idle after", "GPU idle time after the waits; sorted by difference", 2),
       amount("saves", "Saves", "time that fixing it saves; sorted by difference", 3),
     ],
     chips: STATUSES.filter((status) => page.changes.some((change) => change.status === status)),
@@ -53,7 +53,7 @@ function changeDetail(change, timeline) {
     return el("div", {}, block(title, said ? pairs(said) : el("p", {}, `There is no such wait ${index ? "any more" : "yet"}.`)), show);
   };
   const [blocked, drain] = change.jitter;
-  const noise = [blocked && `blocked time by up to ${blocked}`, drain && `drain by up to ${drain}`].filter(Boolean);
+  const noise = [blocked && `blocked time by up to ${blocked}`, drain && `idle time after waits by up to ${drain}`].filter(Boolean);
   return el("div", { class: "detail" },
     el("div", { class: "columns" }, side(0, "Before"), side(1, "After")),
     noise.length ? el("p", { class: "count" }, `Jitter within the captures moves ${noise.join(", ")}.`) : null);

@@ -90,7 +90,7 @@ function examples(site, timeline) {
       el("td", { class: "awaited" }, example.awaited));
   };
   return block("Examples",
-    plainTable("", [{ class: "unseen" }, "Waits of this site"], ["at", "blocked", "drain", "awaited"], site.examples.map(one)));
+    plainTable("", [{ class: "unseen" }, "Waits of this site"], ["at", "blocked", "idle after", "awaited"], site.examples.map(one)));
 }
 
 /** The open part of a site. */

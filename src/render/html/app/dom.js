@@ -29,7 +29,7 @@ const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
 
 /** What a class of waits is called and how its colour is named in the style sheet. */
 const CLASSES = ["false", "true", "unknown"];
-const MEANING = { false: "avoidable", true: "needed", unknown: "open" };
+const VERDICT = { false: "avoidable", true: "needed", unknown: "undecided" };
 
 /** The word of a class with a sign of its own, for eyes that do not tell the colours apart. */
 const classMark = (name) => el("span", { class: `mark ${name}`, "aria-hidden": "true" });

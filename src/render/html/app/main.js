@@ -37,9 +37,9 @@ function gpuBar(gpu) {
 
 function classTable() {
   const saved = page.classes.some((one) => one.recoverable !== null);
-  const heads = ["class", "sites", "waits", "blocked", "drain", ...(saved ? ["recoverable"] : [])];
+  const heads = ["class", "sites", "waits", "blocked", "idle after", ...(saved ? ["recoverable"] : [])];
   const row = (one) => el("tr", { class: one.class },
-    el("th", { scope: "row" }, classMark(one.class), one.class, " ", el("span", { class: "meaning" }, one.meaning)),
+    el("th", { scope: "row" }, classMark(one.class), VERDICT[one.class]),
     [one.sites, one.waits, one.blocked, one.drain, ...(saved ? [one.recoverable ?? ""] : [])].map((text) => el("td", { class: "num" }, text)));
   return plainTable("classes by-class", [{ class: "unseen" }, "Waits by class"], heads, page.classes.map(row), (i) => i > 0);
 }
@@ -56,7 +56,7 @@ const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "wh
 
 function legend() {
   const key = (kind, text) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
-  return el("ul", { class: "key" }, key("false", "false wait"), key("unknown", "unknown wait"), key("true", "true wait"),
+  return el("ul", { class: "key" }, key("false", "avoidable wait"), key("unknown", "undecided wait"), key("true", "needed wait"),
     key("kernel", "kernel"), key("copy", "copy"), key("memset", "memset"), key("call", "CUDA call"), key("striped", "outline only"), key("awaited", "what the chosen wait waited for"));
 }
 

@@ -7,12 +7,12 @@ const todo = (text) => (text ? el("span", { class: "todo" }, "→ ", text) : nul
 function siteColumns(sites) {
   const number = (key, label, title, value, cell) => ({ key, label, title, value, cell, number: true, down: true });
   const columns = [
-    { key: "id", label: "Site", title: "rank in the report", value: (site) => Number(site.id.slice(1)) || 0, cell: (site) => site.id },
+    { key: "id", label: "Site", title: "in the order of the first wait", value: (site) => Number(site.id.slice(1)) || 0, cell: (site) => site.id },
     {
       key: "verdict", label: "Verdict", title: "class, kind, how sure",
       value: (site) => ["false", "unknown", "true"].indexOf(site.class) * 2 - site.sort.confidence,
       cell: (site) => [
-        el("span", { class: `verdict ${site.class}` }, classMark(site.class), site.class, " ", el("span", { class: "sure" }, site.confidence)),
+        el("span", { class: `verdict ${site.class}` }, classMark(site.class), VERDICT[site.class], " ", el("span", { class: "sure" }, site.confidence)),
         sub(site.kind),
       ],
     },
@@ -27,10 +27,10 @@ function siteColumns(sites) {
     number("waits", "Waits", "number of waits; below, per iteration", (site) => site.sort.waits,
       ({ cells }) => [cells.waits, sub(cells.per_iteration && `${cells.per_iteration} / iter`)]),
     number("saves", "Saves", "time by which an iteration would be shorter; without a loop, the run", (site) => site.sort.saves_ns, ({ cells }) => cells.saves ?? ""),
-    number("blocked", "Blocked", "host time inside the waits; below, share of the thread's time", (site) => site.sort.blocked_ns,
+    number("blocked", "Blocked", "CPU time inside the waits; below, share of the thread's time", (site) => site.sort.blocked_ns,
       ({ cells }) => [cells.blocked[0], sub(cells.blocked[1])]),
     number("p99", "p99", "99 of 100 waits are no longer", (site) => site.sort.p99_ns, ({ cells }) => cells.p99),
-    number("drain", "Drain", "GPU idle after the waits; below, share of the GPU's time", (site) => site.sort.drain_ns,
+    number("drain", "Idle after", "GPU idle time after the waits; below, share of the GPU's time", (site) => site.sort.drain_ns,
       ({ cells }) => [cells.drain[0], sub(cells.drain[1])]),
   ];
   return columns.filter(({ key }) => key !== "saves" || sites.some((site) => site.cells.saves));
@@ -52,7 +52,7 @@ const siteSpec = (sites, timeline) => ({
   columns: siteColumns(sites),
   chips: ["false", "unknown", "true"],
   chipOf: (site) => site.class,
-  words: (site) => [site.id, site.class, site.kind, site.call, site.api, site.advice, ...site.place, ...site.who,
+  words: (site) => [site.id, VERDICT[site.class], site.kind, site.call, site.api, site.advice, ...site.place, ...site.who,
     ...site.paths.map(([path]) => path), ...site.stack.flatMap((frame) => [frame.file, frame.function])],
   detail: (site) => detail(site, timeline),
   caption: "Call sites that wait for the GPU; a row opens to its details",

@@ -8,7 +8,7 @@ class Table {
    */
   constructor(host, spec, onChange) {
     Object.assign(this, { spec, onChange });
-    this.order = { key: "id", down: false };
+    this.order = { key: null, down: false }; // as the report ranks them
     this.wanted = new Set(spec.chips);
     this.rows = new Map();
     host.append(this.filters(), this.table());
@@ -30,7 +30,7 @@ class Table {
           this.update();
         },
       }),
-      classMark(name), ` ${name} `, el("span", { class: "count" }, String(count(name))));
+      classMark(name), ` ${VERDICT[name] ?? name} `, el("span", { class: "count" }, String(count(name))));
     this.shown = el("span", { class: "count", role: "status", "aria-live": "polite" });
     return el("div", { class: "filters" }, this.text,
       el("fieldset", {}, el("legend", { class: "unseen" }, "Shown"), spec.chips.map(box)), this.shown);
@@ -61,7 +61,7 @@ class Table {
 
   update() {
     const { items, columns, noun } = this.spec;
-    const { value } = columns.find(({ key }) => key === this.order.key);
+    const value = columns.find(({ key }) => key === this.order.key)?.value ?? (() => 0);
     const sign = this.order.down ? -1 : 1;
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     const rank = new Map(items.map((item, i) => [item, i]));

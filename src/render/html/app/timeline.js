@@ -238,7 +238,7 @@ class Timeline {
     const { waits, sites, lanes, clock } = track.model;
     const site = sites[waits.site[i]];
     const lines = [
-      `${site.id ?? "a site not listed"}, ${site.class} (${MEANING[site.class]}): ${this.describe(track, site) || "wait"}`,
+      `${site.id ?? "a site not listed"}, ${VERDICT[site.class]}: ${this.describe(track, site) || "wait"}`,
       `blocked ${duration(waits.end[i] - waits.call[i] + waits.copyBlocked[i])}, from ${timestamp(clock + waits.start[i])}`,
     ];
     const stream = lanes[waits.awaited[i]];

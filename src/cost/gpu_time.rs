@@ -1,0 +1,105 @@
+//! Where each GPU's time goes: the ops of a window in parts that do not overlap.
+//!
+//! ```text
+//!  s7         [gemm--------]             [gemm----]
+//!  s14   [H2D------------------]
+//!  counts [H2D][gemm--------][H2D]  idle  [gemm----]        a moment counts for the first kind that runs in it:
+//! ```                                                        kernels, collectives, copies by kind, memsets
+//! The union of the kinds up to each in that order is summed; a kind's own time is its union less the one before. Cost: a
+//! pass over the ops, which are sorted by start, with a step for each kind from the op's own on.
+
+use crate::model::gpu_time::{CopyTime, GpuTime};
+use crate::profile::Profile;
+use crate::profile::ids::OpId;
+use crate::profile::ops::OpKind;
+use crate::vocabulary::{Direction, HostMemory};
+use crate::waits::collectives::Collectives;
+use crate::waits::device::{DeviceIx, Devices};
+use std::collections::BTreeSet;
+use typed_index_collections::TiVec;
+
+/// A gap that a wait leaves: on which GPU, from when to when, in ns.
+pub type Gap = (DeviceIx, i64, i64);
+
+/// The time of each GPU within its window.
+pub fn of(
+    profile: &Profile,
+    devices: &Devices,
+    collectives: &Collectives,
+    gaps: impl Iterator<Item = Gap>,
+    window: &TiVec<DeviceIx, (i64, i64)>,
+) -> TiVec<DeviceIx, GpuTime> {
+    let copies = kinds_of_copies(profile);
+    // Kernels, collectives, copies of each kind, memsets.
+    let mut unions: TiVec<DeviceIx, Vec<Union>> =
+        window.iter().map(|_| vec![Union::EMPTY; copies.len() + 3]).collect();
+    let ops = &profile.ops;
+    for op in ops.ids() {
+        let device = devices.of_op(ops, op);
+        let (from, to) = window[device];
+        let (start, end) = (ops.start(op).max(from), ops.end(op).min(to));
+        if start < end {
+            let kind = kind(profile, collectives, &copies, op);
+            unions[device][kind..].iter_mut().for_each(|union| union.add(start, end));
+        }
+    }
+    let mut after: TiVec<DeviceIx, i64> = window.iter().map(|_| 0).collect();
+    for (device, start, end) in gaps {
+        let (from, to) = window[device];
+        after[device] += (end.min(to) - start.max(from)).max(0);
+    }
+    let time = |(device, unions): (DeviceIx, &Vec<Union>)| {
+        let own = |kind: usize| unions[kind].sum - if kind == 0 { 0 } else { unions[kind - 1].sum };
+        let times = copies.iter().zip(2..).map(|(&(direction, host_memory), kind)| CopyTime {
+            direction,
+            host_memory,
+            ns: own(kind),
+        });
+        let (from, to) = window[device];
+        let idle = to - from - unions.last().map_or(0, |all| all.sum);
+        let idle_after_waits_ns = after[device].min(idle);
+        GpuTime {
+            kernels_ns: own(0),
+            collectives_ns: own(1),
+            copies: times.filter(|copy| copy.ns > 0).collect(),
+            memsets_ns: own(unions.len() - 1),
+            idle_after_waits_ns,
+            idle_otherwise_ns: idle - idle_after_waits_ns,
+        }
+    };
+    unions.iter_enumerated().map(time).collect()
+}
+
+/// Time in which something ran, of stretches that begin one after another.
+#[derive(Clone, Copy)]
+struct Union {
+    until: i64,
+    sum: i64,
+}
+
+impl Union {
+    const EMPTY: Self = Self { until: i64::MIN, sum: 0 };
+
+    fn add(&mut self, start: i64, end: i64) {
+        self.sum += (end - start.max(self.until)).max(0);
+        self.until = self.until.max(end);
+    }
+}
+
+fn kinds_of_copies(profile: &Profile) -> Vec<(Direction, HostMemory)> {
+    let kinds: BTreeSet<_> = profile.ops.copies().map(|copy| (copy.direction, copy.host_memory)).collect();
+    kinds.into_iter().collect()
+}
+
+/// The place of an op's kind.
+fn kind(profile: &Profile, collectives: &Collectives, copies: &[(Direction, HostMemory)], op: OpId) -> usize {
+    let ops = &profile.ops;
+    match ops.kind(op) {
+        OpKind::Memset => copies.len() + 2,
+        OpKind::Memcpy => {
+            let kind = ops.copy(op).map(|copy| (copy.direction, copy.host_memory));
+            2 + kind.and_then(|kind| copies.binary_search(&kind).ok()).unwrap_or(0)
+        }
+        OpKind::Kernel | OpKind::GraphLaunch => usize::from(collectives.holds(profile, op)),
+    }
+}

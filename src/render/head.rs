@@ -1,0 +1,99 @@
+//! The head of a report: in a few lines what was run, what avoidable waits cost of it, and where the GPU's time goes.
+
+use super::answer;
+use super::phrase;
+use super::saving::{self, Finding};
+use super::view;
+use crate::model::gpu_time::{CopyTime, GpuTime};
+use crate::model::{Gpu, Report};
+use crate::text;
+use crate::vocabulary::HostMemory;
+
+/// Shares below this are not worth a word in a line, in percent.
+const LEAST_SHARE: f64 = 0.5;
+/// A share from which one kind of copies is named, in percent.
+const NAMED: f64 = 10.0;
+
+/// A line: its label, or none for a sentence of its own, and the words.
+pub(crate) type Line = (&'static str, String);
+
+/// "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms (2.74 ms under the profiler)".
+pub(crate) fn title(report: &Report) -> String {
+    let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
+    let names = text::distinct(gpus.iter().filter_map(|gpu| gpu.name.as_deref()));
+    let counted = |name: &&str| match gpus.iter().filter(|gpu| gpu.name.as_deref() == Some(name)).count() {
+        1 => view::escaped(name),
+        n => format!("{n} × {}", view::escaped(name)),
+    };
+    let exports = report.profiles.len() as u64;
+    let several = match &report.ranks {
+        Some(ranks) => Some(text::counted(ranks.list.len() as u64, "rank")),
+        None => (exports > 1).then(|| text::counted(exports, "capture")),
+    };
+    let program = view::escaped(text::path_end(report.program(), 1));
+    let parts =
+        std::iter::once(program).chain(several).chain(names.iter().map(counted)).chain(length(report));
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// How many iterations there are, and how long one is; without a loop the length of the capture.
+fn length(report: &Report) -> Option<String> {
+    let Some(iterations) = &report.iterations else {
+        let longest = report.profiles.iter().map(|profile| profile.span_ns).max()?;
+        return Some(format!("{} captured", text::duration(longest)));
+    };
+    let (count, captured) = (text::counted(iterations.count, "iteration"), iterations.start_to_start_ns);
+    Some(match &report.totals.iteration {
+        Some(one) if text::duration(one.ns) != text::duration(one.captured_ns) => {
+            let (own, slowed) = (text::duration(one.ns), text::duration(one.captured_ns));
+            format!("{count} of {own} ({slowed} under the profiler)")
+        }
+        _ => format!("{count} of {}", text::duration(captured)),
+    })
+}
+
+/// The answer in lines.
+pub(crate) fn lines(report: &Report) -> Vec<Line> {
+    let Finding { late, lead, rest, rewriting, undecided, limit, once } =
+        answer::finding(report).unwrap_or_default();
+    let saves = Some(lead + &rest).filter(|words| !words.is_empty());
+    let findings = [late.map(|words| words.join(" ")), saves, rewriting, undecided];
+    let mut lines: Vec<Line> = findings.into_iter().flatten().map(|words| ("", words)).collect();
+    lines.extend(report.together.first().map(|set| ("together", saving::together(set))));
+    lines.extend(gpu_time(report).map(|words| ("GPU time", words)));
+    lines.extend(limit.map(|words| ("next", words.to_owned())));
+    lines.extend(once.map(|words| ("once", words)));
+    lines
+}
+
+/// Where the time of the GPUs goes: of the loop, else of the whole capture.
+pub(crate) fn gpu_time(report: &Report) -> Option<String> {
+    let time = report.gpu_time();
+    let whole = time.whole_ns();
+    let percent = |ns: i64| 100.0 * ns as f64 / whole as f64;
+    let part =
+        |ns: i64, what: &str| (percent(ns) >= LEAST_SHARE).then(|| format!("{:.0} % {what}", percent(ns)));
+    let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, idle_otherwise_ns, .. } = time;
+    let most = time.copies.iter().max_by_key(|copy| copy.ns).filter(|copy| percent(copy.ns) >= NAMED);
+    let copies = most
+        .map_or_else(|| "copies".to_owned(), |copy| format!("copies ({})", named(copy, percent(copy.ns))));
+    let parts = [
+        part(kernels_ns, "kernels"),
+        part(collectives_ns, "collectives"),
+        part(time.copies_ns(), &copies),
+        part(memsets_ns, "memsets"),
+        part(idle_after_waits_ns, "idle after these waits"),
+        part(idle_otherwise_ns, "idle, waiting for the CPU"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (whole > 0).then(|| parts.join(" · "))
+}
+
+/// "95 % H2D pageable".
+fn named(copy: &CopyTime, percent: f64) -> String {
+    let direction = phrase::direction(copy.direction);
+    match copy.host_memory {
+        HostMemory::Unknown => format!("{percent:.0} % {direction}"),
+        memory => format!("{percent:.0} % {direction} {memory}"),
+    }
+}
