@@ -323,6 +323,18 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class CopyTime:
+    """GPU time in copies of one kind."""
+
+    direction: Direction
+    """From where to where."""
+    host_memory: HostMemory
+    """How the host side is allocated."""
+    ns: int
+    """In ns."""
+
+
+@dataclass(frozen=True)
 class Edit:
     """An edit of one file that removes a wait."""
 
@@ -424,6 +436,28 @@ class Gpu:
     """The rest of `span_ns`."""
     drain_ns: int
     """The part of `idle_ns` that is drain: it follows a wait."""
+    time: GpuTime
+    """The whole span in parts."""
+
+
+@dataclass(frozen=True)
+class GpuTime:
+    """A stretch of GPU time in parts that do not overlap, in ns: a moment in which several kinds of work run
+    counts for the first of them in this order. The parts add up to the stretch.
+    """
+
+    kernels_ns: int
+    """Kernels, graph launches included, but for collectives."""
+    collectives_ns: int
+    """NCCL's kernels."""
+    copies: List[CopyTime]
+    """Copies, by direction and host memory."""
+    memsets_ns: int
+    """Memsets."""
+    idle_after_waits_ns: int
+    """Idle after the waits of this report."""
+    idle_otherwise_ns: int
+    """Idle for any other reason: the CPU had launched nothing."""
 
 
 @dataclass(frozen=True)
@@ -514,6 +548,8 @@ class Iterations:
     """Lower quartile, median, upper quartile of their lengths."""
     gpu_busy_ns: int
     """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
+    gpu_time: GpuTime
+    """Time of the GPUs from the start of the first iteration to the end of the last."""
     waits_per_iteration: float
     """Waits inside iterations divided by iterations, of all processes that share the loop."""
 
@@ -1240,6 +1276,9 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     CallPath: {'callers': Frame, 'library': Frame},
     Edit: {'replacements': Replacement, 'blocks': Block},
     Fix: {'here': Rewrite},
+    Gpu: {'time': GpuTime},
+    GpuTime: {'copies': CopyTime},
+    Iterations: {'gpu_time': GpuTime},
     Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},
     ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process, 'host_calls': HostCalls},

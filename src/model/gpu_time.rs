@@ -47,6 +47,11 @@ impl GpuTime {
         parts.into_iter().fold(self.copies_ns(), |sum, &part| part.saturating_add(sum))
     }
 
+    /// A part as a share of the whole, 0 to 1.
+    pub fn share(&self, part_ns: i64) -> f64 {
+        part_ns as f64 / self.whole_ns().max(1) as f64
+    }
+
     /// Adds another stretch, of another GPU or another time.
     pub fn add(&mut self, other: &Self) {
         let pairs = [

@@ -200,6 +200,14 @@ pub struct Headline {
     pub captured: Option<CapturedRun>,
 }
 
+impl Headline {
+    /// All that its waits may cost, needed ones that cannot be rewritten apart, as a share of the length, 0 to 1.
+    pub fn share(&self) -> f64 {
+        let all = self.saved_ns.saturating_add(self.rewritable_ns).saturating_add(self.undecided_ns);
+        all as f64 / self.length_ns.max(1) as f64
+    }
+}
+
 /// Totals of each class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ByClass {

@@ -3,13 +3,37 @@
 use super::ranks;
 use super::saving::{self, Finding};
 use crate::model::Report;
+use crate::vocabulary::BoundBy;
+
+/// Of an iteration, below which waits are not what to look at.
+const LEAST_SHARE: f64 = 0.01;
 
 /// In parts.
 pub fn finding(report: &Report) -> Option<Finding> {
     let saved = saving::finding(&report.totals);
-    let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else { return saved };
+    let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else {
+        return saved.map(|found| Finding { limit: limit(report), ..found });
+    };
     // The rank that comes late limits a program of many ranks.
-    Some(Finding { late: Some(late), limit: None, ..saved.unwrap_or_default() })
+    Some(Finding { late: Some(late), ..saved.unwrap_or_default() })
+}
+
+/// What limits the program once its waits are fixed.
+fn limit(report: &Report) -> Option<String> {
+    const CPU: &str = "the CPU limits: fewer, larger launches (CUDA graphs, torch.compile)";
+    let (time, totals) = (report.gpu_time(), &report.totals);
+    let mostly = |ns: i64| time.share(ns) > 0.5;
+    let what = match totals.bound_by {
+        _ if mostly(time.copies_ns()) => "copies fill the GPU's time: copy less, or while kernels run",
+        _ if mostly(time.collectives_ns) => "collectives fill the GPU's time: overlap them with kernels",
+        Some(BoundBy::Host) => CPU,
+        None if mostly(time.idle_otherwise_ns) => CPU,
+        Some(BoundBy::Gpu) => "the GPU limits: faster kernels, or less work",
+        None => return None,
+    };
+    let matters = totals.headline().is_none_or(|of| of.share() >= LEAST_SHARE);
+    let lead = if matters { "without these waits" } else { "waits cost little;" };
+    Some(format!("{lead} {what}"))
 }
 
 /// The answer and its basis: the first sentence, and the rest.

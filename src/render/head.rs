@@ -61,7 +61,7 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let mut lines: Vec<Line> = findings.into_iter().flatten().map(|words| ("", words)).collect();
     lines.extend(report.together.first().map(|set| ("together", saving::together(set))));
     lines.extend(gpu_time(report).map(|words| ("GPU time", words)));
-    lines.extend(limit.map(|words| ("next", words.to_owned())));
+    lines.extend(limit.map(|words| ("next", words)));
     lines.extend(once.map(|words| ("once", words)));
     lines
 }
@@ -70,7 +70,7 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
 pub(crate) fn gpu_time(report: &Report) -> Option<String> {
     let time = report.gpu_time();
     let whole = time.whole_ns();
-    let percent = |ns: i64| 100.0 * ns as f64 / whole as f64;
+    let percent = |ns: i64| 100.0 * time.share(ns);
     let part =
         |ns: i64, what: &str| (percent(ns) >= LEAST_SHARE).then(|| format!("{:.0} % {what}", percent(ns)));
     let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, idle_otherwise_ns, .. } = time;

@@ -4,7 +4,7 @@ use crate::cost::prices::TOLERANCE;
 use crate::cost::range;
 use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
 use crate::text;
-use crate::vocabulary::{BoundBy, Change, Class};
+use crate::vocabulary::{Change, Class};
 
 /// A site's saving in a column, of an iteration where a loop is known: a value, or what it is at most where only that is.
 pub fn short(site: &Site) -> Option<String> {
@@ -140,7 +140,7 @@ pub struct Finding {
     /// What the undecided sites could add.
     pub undecided: Option<String>,
     /// What limits the program then.
-    pub limit: Option<&'static str>,
+    pub limit: Option<String>,
     /// What is waited once in this capture.
     pub once: Option<String>,
 }
@@ -148,7 +148,8 @@ pub struct Finding {
 impl Finding {
     /// All of it as one text.
     pub fn words(self) -> (String, String) {
-        let more = [self.rewriting, self.undecided, self.limit.map(str::to_owned), self.once];
+        let once = self.once.map(|words| format!("once per run: {words}"));
+        let more = [self.rewriting, self.undecided, self.limit, once];
         let rest = if self.lead.is_empty() { String::new() } else { ended(self.rest) };
         let rest =
             more.into_iter().flatten().fold(rest, |text, words| format!("{text} {}", sentence(&words)));
@@ -213,17 +214,11 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let adds = adds(of.undecided_ns, sites.is_none() && rewriting.is_none());
         format!("Undecided lines may cost another {adds}{}", unread(totals.unread_sites))
     });
-    let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
-        BoundBy::Gpu => "without these waits the GPU is the bottleneck: faster kernels, less work",
-        BoundBy::Host => {
-            "without these waits the CPU is the bottleneck: fewer, larger launches (CUDA graphs, torch.compile)"
-        }
-    });
     let (lead, rest) = match sites {
         None => ("No line that waits in the loop is known to be avoidable".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };
-    Some(Finding { late: None, lead, rest, rewriting, undecided, limit, once })
+    Some(Finding { late: None, lead, rest, rewriting, undecided, limit: None, once })
 }
 
 /// What savings are of.
@@ -254,20 +249,13 @@ fn unread(sites: u64) -> String {
 /// What is paid once per process, and once in this capture; nothing of nothing.
 fn once(all: Once) -> Option<String> {
     let (after, of_after) = (all.after_loop_sites, all.after_loop_blocked_ns);
-    let said = |sites: u64, blocked| {
-        format!("{}, {} of waiting", text::counted(sites, "site"), text::duration(blocked))
-    };
     let (sites, blocked) = all.of_process();
-    let (process, here) = (said(sites, blocked), said(after, of_after));
-    let words = match (sites > 0, after > 0) {
-        (false, false) => return None,
-        (true, false) => format!("Once per process, at start or end: {process}"),
-        (false, true) => format!("Once in this capture, after the loop: {here}"),
-        (true, true) => {
-            format!("Once per process, at start or end: {process}; in this capture, after the loop: {here}")
-        }
+    let said = |sites: u64, when: &str, blocked: i64| {
+        (sites > 0).then(|| format!("{} {when}, {}", text::counted(sites, "site"), text::duration(blocked)))
     };
-    Some(words + "; not counted above")
+    let parts = [said(sites, "at start or end", blocked), said(after, "after the loop", of_after)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{}: not counted above", parts.join("; ")))
 }
 
 fn between(low: i64, high: i64) -> String {
