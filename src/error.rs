@@ -36,6 +36,9 @@ pub enum InputError {
     /// Another kind of file.
     #[error("{}: is no SQLite database; make an export with: {}", .0.display(), .1)]
     NotSqlite(PathBuf, String),
+    /// A file of another tool, or packed.
+    #[error("{}: is {}", .0.display(), .1)]
+    Foreign(PathBuf, &'static str),
     /// A file with the name of a report that is neither that nor an export.
     #[error("{}: is no report of nsys, nor an SQLite export: damaged, perhaps; copy it again, or capture anew", .0.display())]
     NotReport(PathBuf),

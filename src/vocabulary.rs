@@ -2,6 +2,7 @@
 //!
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
+mod in_words;
 mod pattern_id;
 mod rule_id;
 
@@ -77,29 +78,6 @@ words! {
     }
 }
 
-impl Class {
-    /// The classes in the order of a report: what can go, what may, what stays.
-    pub const LISTED: [Self; 3] = [Self::False, Self::Unknown, Self::True];
-
-    /// The word that people read.
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::False => "avoidable",
-            Self::True => "needed",
-            Self::Unknown => "undecided",
-        }
-    }
-
-    /// The place among [`Class::LISTED`].
-    pub const fn place(self) -> u8 {
-        match self {
-            Self::False => 0,
-            Self::Unknown => 1,
-            Self::True => 2,
-        }
-    }
-}
-
 words! {
     /// Why a wait is of its class.
     Kind {
@@ -123,16 +101,6 @@ words! {
         // unknown
         ValueRead = "value-read": "A value is read; what becomes of it is not known.",
         Unattributed = "unattributed": "Nothing tells what it was for.",
-    }
-}
-
-impl Kind {
-    /// The words that people read.
-    pub fn in_words(self) -> String {
-        match self {
-            Self::Upload => "H2D copy".to_owned(),
-            other => other.as_str().replace('-', " "),
-        }
     }
 }
 

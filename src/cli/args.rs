@@ -27,11 +27,10 @@ use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
 use sync_report::verdict::source::{Recorded, SourceRoot};
 use sync_report::vocabulary::{Change, Class};
-use typed::{format, parse_fix, parse_root, parse_size, top_help, word};
+use typed::{class, format, parse_fix, parse_root, parse_size, top_help, word};
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a \
-measurement. A damaged export is reported as far as it can be \
-read, with one sentence per kind of damage, and exits with 2.";
+const EXIT_CODES: &str = "Also: completions SHELL, man [COMMAND], schema [NAME]. Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, \
+bad input, part of it damaged, or no usable GPU; 130 Ctrl-C during a measurement.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
 ///
@@ -107,7 +106,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "SITE", conflicts_with = "format")]
     pub details: Option<String>,
     /// List what keeps NVTX ranges of this name from being captured as a CUDA graph
-    #[arg(long, value_name = "RANGE", conflicts_with_all = ["details", "nvtx"])]
+    #[arg(long, hide_short_help = true, value_name = "RANGE", conflicts_with_all = ["details", "nvtx"])]
     pub graph_ready: Option<String>,
     #[command(flatten)]
     pub saving: SavingArgs,
@@ -130,17 +129,17 @@ pub struct SavingArgs {
     #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
     pub step_time: Option<i64>,
     /// Show the report as if these sites were fixed (S3,S5)
-    #[arg(long, value_name = "SITES", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "SITES", value_delimiter = ',')]
     pub assume_fixed: Vec<String>,
     /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, narrow (wait only for the copy or stream that is needed), drop, non-blocking, pinned, on-gpu, delay, coalesce
-    #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Change)>,
     /// Simulate with what `sync-report bench --save FILE` measured, where the capture itself does not show it: the
     /// speed of pinned copies, latencies
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub constants: Option<PathBuf>,
     /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay_results: Option<PathBuf>,
 }
 
@@ -155,7 +154,7 @@ pub struct ListArgs {
     #[arg(long, default_value_t = Sort::Saves, value_parser = word(Sort::ALL, |s| (s.as_str(), s.help())))]
     pub sort: Sort,
     /// Only sites of this class; may be given more than once
-    #[arg(long, value_delimiter = ',', value_parser = word(Class::ALL, |c| (c.as_str(), "")))]
+    #[arg(long, value_delimiter = ',', value_parser = class())]
     pub class: Vec<Class>,
 }
 
@@ -168,22 +167,22 @@ pub struct SelectArgs {
     pub nvtx: Option<String>,
     /// The program's iterations are the NVTX ranges of this name (`step` or `step #` for every `step 12`); by default
     /// ranges whose names say so, else the loop that launches, copies and waits repeat
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, hide_short_help = true, value_name = "RANGE")]
     pub iteration_marker: Option<String>,
     /// Only waits of this process
-    #[arg(long, value_name = "PID")]
+    #[arg(long, hide_short_help = true, value_name = "PID")]
     pub process: Option<u32>,
     /// Only waits of this thread: its id, a part of its name, or `main`
-    #[arg(long, value_name = "TID|NAME")]
+    #[arg(long, hide_short_help = true, value_name = "TID|NAME")]
     pub thread: Option<String>,
     /// Only waits for this GPU
-    #[arg(long, value_name = "GPU")]
+    #[arg(long, hide_short_help = true, value_name = "GPU")]
     pub device: Option<u32>,
     /// Only waits that begin at this time of the capture or later: seconds, or with a unit (1.5, 1500ms, 20us)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub from: Option<i64>,
     /// Only waits that end at this time or earlier
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub to: Option<i64>,
     #[command(flatten)]
     pub code: CodeArgs,
@@ -195,10 +194,10 @@ pub struct CodeArgs {
     #[command(flatten)]
     pub sources: SourceArgs,
     /// Code under this path is yours, wherever it is installed; may be given more than once
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, hide_short_help = true, value_name = "PREFIX")]
     pub user_path: Vec<String>,
     /// Code under this path is a library; may be given more than once
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, hide_short_help = true, value_name = "PREFIX")]
     pub library_path: Vec<String>,
 }
 
@@ -217,10 +216,10 @@ pub struct SourceArgs {
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub source_root: Vec<SourceRoot>,
     /// Read sources where the profile says that they are, too: it may name any file of this machine
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub recorded_sources: bool,
     /// Read no sources
-    #[arg(long, conflicts_with_all = ["source_root", "recorded_sources"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["source_root", "recorded_sources"])]
     pub no_source: bool,
 }
 
@@ -249,17 +248,17 @@ impl SourceArgs {
 #[command(next_help_heading = "General")]
 pub struct SharedArgs {
     /// Colours; NO_COLOR and CLICOLOR are heeded under auto
-    #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    #[arg(long, hide_short_help = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     /// Columns of the table; by default those of the terminal, and one line per site into a pipe
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub width: Option<u16>,
     /// Threads that read; the result is the same with any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
     /// Memory in which several exports are read side by side, as far as their sizes tell: 2GiB, 512MiB. By default half of what
     /// the machine has free
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// What reads large tables; the result is the same with either
     #[arg(long, hide_short_help = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
@@ -268,7 +267,14 @@ pub struct SharedArgs {
     #[arg(short, long)]
     pub quiet: bool,
     /// How to show how far the run is
-    #[arg(long, value_name = "HOW", value_enum, default_value_t, conflicts_with = "quiet")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "HOW",
+        value_enum,
+        default_value_t,
+        conflicts_with = "quiet"
+    )]
     pub progress: Shown,
 }
 
@@ -385,7 +391,7 @@ pub struct MergeArgs {
 pub struct RepositoryArgs {
     /// The checkout that file names of annotations, SARIF and patches are relative to; GITHUB_WORKSPACE or the working directory
     /// by default
-    #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", hide_env = true, default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(long, hide_short_help = true, value_name = "DIR", env = "GITHUB_WORKSPACE", hide_env = true, default_value = ".", value_hint = ValueHint::DirPath)]
     pub repository: PathBuf,
 }
 

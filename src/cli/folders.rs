@@ -1,7 +1,9 @@
 //! What was typed as the files that it stands for: folders of exports, patterns, `runs/:64`.
 
+use super::args::Cli;
 use super::input::with_suffix;
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::CommandFactory;
 use globset::GlobBuilder;
 use rustc_hash::FxHashSet;
 use std::ffi::OsStr;
@@ -19,8 +21,23 @@ use sync_report::ranks::tables::RANKS;
 /// [`InputError::NotFound`] where one of several is not there: a slip of the pen, no damaged rank.
 pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let found = each(arguments, &in_folder, once_each)?;
-    let missing = found.iter().find(|path| found.len() > 1 && !there(path));
+    let missing = |path: &&PathBuf| !there(path);
+    if let Some(command) = found.first().filter(missing).and_then(|word| meant(word)) {
+        bail!("{}: no such file, and no command; did you mean `sync-report {command}`?", found[0].display());
+    }
+    let missing = found.iter().find(|path| found.len() > 1 && missing(path));
     missing.map_or(Ok(found.clone()), |path| Err(InputError::NotFound(path.clone()).into()))
+}
+
+/// The command that a mistyped word is nearest to.
+fn meant(word: &Path) -> Option<String> {
+    // Less alike, a suggestion only misleads.
+    const ALIKE: f64 = 0.6;
+    let word = word.to_str().filter(|word| word.chars().all(|c| c.is_ascii_alphabetic()))?;
+    let score = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
+    let cli = Cli::command();
+    let best = cli.get_subcommands().max_by(|a, b| score(a.get_name()).total_cmp(&score(b.get_name())))?;
+    (score(best.get_name()) >= ALIKE).then(|| best.get_name().to_owned())
 }
 
 /// The folders that hold results of `--format parquet`, likewise.

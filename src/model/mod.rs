@@ -10,6 +10,7 @@ pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod gpu_time;
+mod named;
 mod native;
 pub mod packed;
 pub mod ranks;

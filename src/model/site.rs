@@ -189,19 +189,6 @@ impl Site {
         self.user_frame.as_ref().or(self.frames.first())
     }
 
-    /// Whether a name stands for the site: its id ("S3"), its key, or its line ("train.py:30").
-    pub fn is_named(&self, name: &str) -> bool {
-        let name = name.trim();
-        let lies_in = |file: &str, end: &str| {
-            file.strip_suffix(end).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
-        };
-        let is_line = |frame: &Frame| {
-            let line = name.rsplit_once(':').filter(|(_, line)| line.parse() == Ok(frame.line));
-            line.is_some_and(|(file, _)| !file.is_empty() && lies_in(&frame.file, file))
-        };
-        self.id.eq_ignore_ascii_case(name) || self.key == name || self.location().is_some_and(is_line)
-    }
-
     /// The line whose operator a wait on autograd's thread undoes.
     pub fn forward(&self) -> Option<&Frame> {
         self.backward.as_ref()?.forward.as_ref()

@@ -20,6 +20,9 @@ pub(super) fn check_header(path: &Path, file: &Path) -> Result<(), InputError> {
     if head.is_empty() {
         return Err(InputError::Empty(owned, command));
     }
+    if let Some(what) = foreign(path, &head) {
+        return Err(InputError::Foreign(owned, what));
+    }
     if is_nsys_report(&head) {
         return Err(InputError::ReportNotExport(owned, command));
     }
@@ -60,6 +63,32 @@ pub(super) fn beside(path: &Path, suffix: &str) -> bool {
     std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
 }
 
+/// A file of another tool, or packed: what it is and what to do, by its first bytes or the end of its name.
+fn foreign(path: &Path, head: &[u8]) -> Option<&'static str> {
+    const TRACE: &str = "a trace of torch.profiler, Perfetto or Chrome, which sync-report does not read; capture the program with nsys profile";
+    const PACKED: &str = "packed; unpack it first";
+    const PACKERS: [&[u8]; 5] = [b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"BZh"];
+    const NAMES: [(&str, &str); 6] = [
+        (".json.gz", TRACE),
+        (".json", TRACE),
+        (".pftrace", TRACE),
+        (".perfetto-trace", TRACE),
+        (
+            ".ncu-rep",
+            "a report of Nsight Compute, which times single kernels and no waits; capture the program with nsys profile",
+        ),
+        (
+            ".qdstrm",
+            "the raw stream of a capture that was not finished; QdstrmImporter, which comes with nsys, makes a report of it",
+        ),
+    ];
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let by_name = || NAMES.iter().find(|(end, _)| name.ends_with(end)).map(|(_, what)| *what);
+    let packed = || PACKERS.iter().any(|magic| head.starts_with(magic)).then_some(PACKED);
+    let is_known = is_sqlite(head) || is_nsys_report(head) || head.starts_with(LFS_POINTER);
+    if is_known { None } else { by_name().or_else(packed) }
+}
+
 /// How a pointer of Git LFS begins, by its specification.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
 
@@ -89,6 +118,16 @@ fn promised_size(head: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_other_tools_are_named() {
+        let what = |name: &str, head: &[u8]| foreign(Path::new(name), head).unwrap_or_default();
+        assert!(what("runs/a.pt.trace.json.gz", b"\x1f\x8b").starts_with("a trace of torch.profiler"));
+        assert!(what("a.ncu-rep", b"NVR\0").starts_with("a report of Nsight Compute"));
+        assert!(what("a.sqlite.xz", b"\xfd7zXZ\0").starts_with("packed"));
+        assert_eq!(what("a.json", b"SQLite format 3\0"), "");
+        assert_eq!(what("a.sqlite", b"anything"), "");
+    }
 
     #[test]
     fn reports_are_known_by_their_first_bytes() {

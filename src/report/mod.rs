@@ -3,6 +3,7 @@
 mod assemble;
 mod awaited;
 mod edits;
+mod gpu_time;
 mod host_calls;
 mod launches;
 mod notes;

@@ -4,11 +4,9 @@ use super::awaited::{self, Look};
 use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
-use crate::cost::gpu_time;
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
-use crate::model::gpu_time::GpuTime;
 use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
@@ -77,7 +75,7 @@ impl Spans {
 
 /// Turns one export's sites into result structs.
 pub struct Sites<'a> {
-    found: &'a CaptureAnalysis,
+    pub(super) found: &'a CaptureAnalysis,
     options: &'a Options,
     number: ProfileIx,
     spans: Spans,
@@ -313,31 +311,6 @@ impl<'a> Sites<'a> {
             gpu_time: self.gpu_time_of_loop(found),
             waits_per_iteration: self.waits.inside() as f64 / (count * found.of_processes().count()) as f64,
         })
-    }
-
-    fn gpu_time_of_loop(&self, found: &crate::iterations::Iterations) -> GpuTime {
-        let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
-            return GpuTime::default();
-        };
-        let window = |device: &Device| {
-            let (from, to) = device.timeline.span().unwrap_or((0, 0));
-            if first.0 < to && from < last.1 { (first.0, last.1) } else { (0, 0) }
-        };
-        let windows = self.found.devices.list.iter().map(window).collect();
-        let mut sum = GpuTime::default();
-        self.gpu_time(&windows).iter().for_each(|time| sum.add(time));
-        sum
-    }
-
-    /// Time of each GPU within its window.
-    fn gpu_time(&self, windows: &TiVec<DeviceIx, (i64, i64)>) -> TiVec<DeviceIx, GpuTime> {
-        let CaptureAnalysis { profile, devices, collectives, waits, drains, .. } = self.found;
-        let gaps = waits.iter().zip(drains).filter_map(|(wait, &drain)| {
-            let op = wait.awaited.filter(|_| drain > 0)?;
-            let from = profile.ops.end(op);
-            Some((devices.of_op(&profile.ops, op), from, from + drain))
-        });
-        gpu_time::of(profile, devices, collectives, gaps, windows)
     }
 
     /// The longest waits, then the first.

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use sync_report::render::{self, Format};
 use sync_report::verdict::source::SourceRoot;
-use sync_report::vocabulary::Change;
+use sync_report::vocabulary::{Change, Class};
 
 /// One of a list, by its name. Names and what they mean, as `said` has them, are what `--help`, errors and completions
 /// show.
@@ -26,6 +26,15 @@ pub fn word<T: Copy + Send + Sync>(
     said: fn(&T) -> (&'static str, &'static str),
 ) -> impl TypedValueParser<Value = T> {
     one_of(all, said).map(|value| *value)
+}
+
+/// A class, by the word that people read or by that of the JSON.
+pub fn class() -> impl TypedValueParser<Value = Class> {
+    let value = |class: &Class| PossibleValue::new(class.in_words()).alias(class.as_str());
+    PossibleValuesParser::new(Class::LISTED.iter().map(value)).map(|word| {
+        let is_it = |class: &&Class| [class.in_words(), class.as_str()].contains(&word.as_str());
+        Class::LISTED.iter().find(is_it).copied().unwrap_or(Class::Unknown)
+    })
 }
 
 /// A format of a result.

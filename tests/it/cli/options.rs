@@ -12,15 +12,21 @@ fn help_and_version_are_on_stdout() {
     let long = program(&["--help"]);
     for help in [&short, &long] {
         assert_eq!((help.code, &*help.stderr), (0, ""));
-        for word in ["PROFILE", "--format", "--details", "doctor", "Exit codes"] {
+        for word in ["PROFILE", "--format", "--details", "doctor", "completions", "Exit codes"] {
             assert!(help.stdout.contains(word), "{word}: {}", help.stdout);
         }
-        assert!(!help.stdout.contains("completions"), "hidden");
     }
+    assert!(short.stdout.lines().count() <= 60, "a screen: {}", short.stdout);
     let name = concat!("sync-report ", env!("CARGO_PKG_VERSION"), "\n");
     let (short, long) = (program(&["-V"]), program(&["--version"]));
     assert_eq!((short.code, &*short.stdout), (0, name));
     assert!(long.code == 0 && long.stdout.starts_with(name), "{}", long.stdout);
+}
+
+#[test]
+fn a_mistyped_command_gets_the_nearest() {
+    program(&["doctr", "a.sqlite"]).refused("did you mean `sync-report doctor`?");
+    program(&["wholly", "a.sqlite"]).refused("wholly: no such file; give the path");
 }
 
 #[test]
