@@ -11,10 +11,13 @@ The program itself is the command ``sync-report``, also as ``python -m sync_repo
 from __future__ import annotations
 
 from . import model
-from ._binary import SyncReportError, binary, run
+from ._binary import SyncReportError, binary, run, version
 from ._capture import Steps, capture
+from ._commands import check, diff, doctor, explain, fix
 from ._page import Page, open_html
 from ._report import DamagedExportWarning, Report, Tables, report
+
+__version__ = version()
 
 __all__ = [
     "DamagedExportWarning",
@@ -23,8 +26,14 @@ __all__ = [
     "Steps",
     "SyncReportError",
     "Tables",
+    "__version__",
     "binary",
     "capture",
+    "check",
+    "diff",
+    "doctor",
+    "explain",
+    "fix",
     "model",
     "open_html",
     "report",

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 from typing import Iterable, Union
 
@@ -61,6 +62,21 @@ def run(arguments: Iterable[PathLike]) -> subprocess.CompletedProcess[str]:
     """
     command = [binary(), *(os.fspath(argument) for argument in arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
+
+
+def version() -> str:
+    """The version of the package; of a checkout, that in Cargo.toml.
+
+    >>> version().count(".")
+    2
+    """
+    try:
+        return metadata.version("sync-report")
+    except metadata.PackageNotFoundError:
+        manifest = Path(__file__).parents[2] / "Cargo.toml"
+        lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.exists() else []
+        named = (line.split('"')[1] for line in lines if line.startswith("version = "))
+        return next(named, "0")
 
 
 def sentence(ran: subprocess.CompletedProcess[str]) -> str:

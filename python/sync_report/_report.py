@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
+import html
 import json
 import os
 import tempfile
@@ -97,7 +99,13 @@ class Tables:
         >>> len(sync_report.report("sample-profiles/train_mlp.sqlite").tables.pandas("waits"))
         210
         """
-        return self.arrow(table).to_pandas()
+        import pandas
+        import pyarrow
+
+        # Whole numbers stay whole where some are missing.
+        kinds = {getattr(pyarrow, kind)(): getattr(pandas, kind.replace("ui", "UI").replace("i", "I", 1) + "Dtype")()
+                 for kind in ("int64", "int32", "uint32", "uint64")}
+        return self.arrow(table).to_pandas(types_mapper=kinds.get)
 
     def _path(self, table: str) -> str:
         if table not in ("waits", "sites"):
@@ -105,7 +113,7 @@ class Tables:
         return str(Path(self._folder.name, table + ".parquet"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(model.Report):
     """A report: the fields of `sync_report.model.Report`, and its tables.
 
@@ -120,14 +128,43 @@ class Report(model.Report):
     arguments: Tuple[str, ...] = field(repr=False, compare=False)
     """What the program was called with."""
 
-    def site(self, id: str) -> Optional[model.Site]:
-        """The site of that id.
+    def site(self, name: str) -> model.Site:
+        """The site of that name: an id, a key or a line.
 
         >>> import sync_report
-        >>> sync_report.report("sample-profiles/train_mlp.sqlite").site("S2").user_frame.line
-        19
+        >>> report = sync_report.report("sample-profiles/train_mlp.sqlite")
+        >>> report.site("S2").id, report.site("train_mlp.py:19").id
+        ('S2', 'S2')
+
+        A name that no site has is a `KeyError`, with the nearest.
         """
-        return next((site for site in self.sites if site.id == id), None)
+        lines: Dict[str, model.Site] = {}
+        for site in reversed(self.sites):
+            lines.update({site.key: site, site.id: site, _place(site): site})
+            if site.user_frame is not None:
+                lines[f"{site.user_frame.file}:{site.user_frame.line}"] = site
+        if name not in lines:
+            near = difflib.get_close_matches(name, lines, n=1, cutoff=0.5)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise KeyError(f"no site {name!r}{meant}")
+        return lines[name]
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        return f"<Report: {totals.waits} waits at {totals.sites} sites, {totals.avoidable_sites} of them avoidable>"
+
+    def _repr_html_(self) -> str:
+        """The sites as a table, for notebooks."""
+        words = {"false": "avoidable", "unknown": "undecided", "true": "needed"}
+        rows = []
+        for site in self.sites:
+            saves = site.recoverable.per_iteration_ns if site.recoverable is not None else None
+            cells = [site.id, words[site.class_], _place(site), "" if saves is None else f"{saves / 1e3:.3g} µs",
+                     "" if site.fix is None else site.fix.title]
+            rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+        head = "".join(f"<th>{title}</th>" for title in ("id", "verdict", "where", "saves an iteration", "what to do"))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr>{head}</tr>{body}</table>"
 
     @functools.cached_property
     def tables(self) -> Tables:
@@ -141,15 +178,21 @@ class Report(model.Report):
         return Tables(self.arguments)
 
 
+def _place(site: model.Site) -> str:
+    """"train.py:30", or the call where no line is known."""
+    frame = site.user_frame
+    return site.api if frame is None else f"{frame.file.rsplit('/', 1)[-1]}:{frame.line}"
+
+
 def report(
-    profile: PathLike,
+    profile: Union[PathLike, Sequence[PathLike]],
     *more: PathLike,
     source_root: Union[PathLike, Sequence[PathLike]] = (),
     options: Sequence[str] = (),
 ) -> Report:
     """Reads captures and says what waits in them.
 
-    ``profile`` and ``more``: exports (``.sqlite``, ``_pqtdir``) or reports of nsys (``.nsys-rep``), one per rank.
+    ``profile``, which may be a list, and ``more``: exports (``.sqlite``, ``_pqtdir``) or reports of nsys (``.nsys-rep``), one per rank.
     ``source_root``: where the Python sources are, as ``NEW`` or ``OLD=NEW``. ``options``: further options as typed on
     the command line, e.g. ``["--nvtx", "step", "--top", "5"]``.
 
@@ -162,7 +205,8 @@ def report(
     false upload 19 t = t.cuda()
     false upload 18 x = x.to("cuda")
     """
-    arguments = command_line((profile, *more), source_root, options)
+    first = [profile] if isinstance(profile, (str, os.PathLike)) else profile
+    arguments = command_line((*first, *more), source_root, options)
     ran = run(["--format", "json", *arguments])
     try:
         data = json.loads(ran.stdout)

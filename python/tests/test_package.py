@@ -41,7 +41,8 @@ def test_a_report_has_what_the_program_printed():
     assert site.frames[0].line == printed["frames"][0]["line"]
     assert site.recoverable.bounds.each_low_ns == printed["recoverable"]["bounds"]["each_low_ns"]
     assert report.totals.by_class.false.waits == printed_totals(report)["false"]["waits"]
-    assert report.site("S9") is None
+    with pytest.raises(KeyError, match="no site .S9.; did you mean .S"):
+        report.site("S9")
 
 
 def printed_totals(report):

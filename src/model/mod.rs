@@ -269,13 +269,6 @@ impl Gpu {
     pub fn whole_ns(&self) -> i64 {
         self.busy_ns.saturating_add(self.idle_ns)
     }
-
-    /// Its span in parts that can be drawn: busy, idle after waits, otherwise idle. None is below 0, whatever damaged times say.
-    pub fn parts(&self) -> [i64; 3] {
-        let idle = self.idle_ns.max(0);
-        let drain = self.drain_ns.clamp(0, idle);
-        [self.busy_ns.max(0), drain, idle - drain]
-    }
 }
 
 /// A process of an export.

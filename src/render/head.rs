@@ -9,10 +9,10 @@ use crate::model::{Gpu, Report};
 use crate::text;
 use crate::vocabulary::HostMemory;
 
-/// Shares below this are not worth a word in a line, in percent.
-const LEAST_SHARE: f64 = 0.5;
-/// A share from which one kind of copies is named, in percent.
-const NAMED: f64 = 10.0;
+/// Shares below this are not worth a word in a line: they would round to 0 %.
+const LEAST_SHARE: f64 = 0.005;
+/// A share from which one kind of copies is named.
+const NAMED: f64 = 0.1;
 
 /// A line: its label, or none for a sentence of its own, and the words.
 pub(crate) type Line = (&'static str, String);
@@ -57,8 +57,8 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let Finding { late, lead, rest, rewriting, undecided, limit, once } =
         answer::finding(report).unwrap_or_default();
     let saves = Some(lead + &rest).filter(|words| !words.is_empty());
-    let findings = [late.map(|words| words.join(" ")), saves, rewriting, undecided];
-    let mut lines: Vec<Line> = findings.into_iter().flatten().map(|words| ("", words)).collect();
+    let findings = late.into_iter().flatten().chain([saves, rewriting, undecided].into_iter().flatten());
+    let mut lines: Vec<Line> = findings.map(|words| ("", words)).collect();
     lines.extend(report.together.first().map(|set| ("together", saving::together(set))));
     lines.extend(gpu_time(report).map(|words| ("GPU time", words)));
     lines.extend(limit.map(|words| ("next", words)));
@@ -66,32 +66,43 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     lines
 }
 
-/// Where the time of the GPUs goes: of the loop, else of the whole capture.
-pub(crate) fn gpu_time(report: &Report) -> Option<String> {
+/// A part of GPU time: what a drawing calls it, its words, its share of the whole, 0 to 1.
+pub(crate) struct Part {
+    pub kind: &'static str,
+    pub words: String,
+    pub share: f64,
+}
+
+/// Where the time of the GPUs goes: of the loop, else of the whole capture. Parts too small for a word are left out.
+pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
     let time = report.gpu_time();
-    let whole = time.whole_ns();
-    let percent = |ns: i64| 100.0 * time.share(ns);
-    let part =
-        |ns: i64, what: &str| (percent(ns) >= LEAST_SHARE).then(|| format!("{:.0} % {what}", percent(ns)));
     let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, idle_otherwise_ns, .. } = time;
-    let most = time.copies.iter().max_by_key(|copy| copy.ns).filter(|copy| percent(copy.ns) >= NAMED);
-    let copies = most
-        .map_or_else(|| "copies".to_owned(), |copy| format!("copies ({})", named(copy, percent(copy.ns))));
+    let most = time.copies.iter().max_by_key(|copy| copy.ns).filter(|copy| time.share(copy.ns) >= NAMED);
+    let copies = most.map(|copy| format!("copies ({})", named(copy, time.share(copy.ns))));
     let parts = [
-        part(kernels_ns, "kernels"),
-        part(collectives_ns, "collectives"),
-        part(time.copies_ns(), &copies),
-        part(memsets_ns, "memsets"),
-        part(idle_after_waits_ns, "idle after these waits"),
-        part(idle_otherwise_ns, "idle, waiting for the CPU"),
+        ("kernel", kernels_ns, "kernels".to_owned()),
+        ("collective", collectives_ns, "collectives".to_owned()),
+        ("copy", time.copies_ns(), copies.unwrap_or_else(|| "copies".to_owned())),
+        ("memset", memsets_ns, "memsets".to_owned()),
+        ("drained", idle_after_waits_ns, "idle after these waits".to_owned()),
+        ("idle", idle_otherwise_ns, "idle, waiting for the CPU".to_owned()),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (whole > 0).then(|| parts.join(" · "))
+    let part = |(kind, ns, what): (_, _, String)| {
+        let share = time.share(ns);
+        Part { kind, words: format!("{:.0} % {what}", 100.0 * share), share }
+    };
+    parts.into_iter().map(part).filter(|part| part.share >= LEAST_SHARE).collect()
+}
+
+/// The same in a line.
+pub(crate) fn gpu_time(report: &Report) -> Option<String> {
+    let parts: Vec<String> = gpu_time_parts(report).into_iter().map(|part| part.words).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// "95 % H2D pageable".
-fn named(copy: &CopyTime, percent: f64) -> String {
-    let direction = phrase::direction(copy.direction);
+fn named(copy: &CopyTime, share: f64) -> String {
+    let (direction, percent) = (phrase::direction(copy.direction), 100.0 * share);
     match copy.host_memory {
         HostMemory::Unknown => format!("{percent:.0} % {direction}"),
         memory => format!("{percent:.0} % {direction} {memory}"),

@@ -2,8 +2,7 @@
 
 use super::markdown_text::{self as md, Limited};
 use super::view::{SiteView, Views};
-use super::{answer, saving};
-use super::{phrase, ranks};
+use super::{head, phrase, ranks, saving};
 use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
@@ -43,8 +42,8 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         Some(ranks) => ranks.sites_omitted + over_ranks(ranks, &mut text),
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
-    let sets = report.together.iter().map(saving::together);
-    answer::of_all(report).into_iter().chain(sets).for_each(|words| text.sentence(&words));
+    let sets = report.together.iter().skip(1).map(saving::together);
+    saving::basis(&report.totals).into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
     let listed =
         |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));
@@ -63,36 +62,26 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     })
 }
 
-/// The answer, then what was captured.
+/// The finding as a heading, what was run, and the rest of the head.
 fn head(report: &Report) -> String {
-    let totals = &report.totals;
-    let title = match (totals.sites, totals.avoidable_sites) {
-        _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
-        (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
-        (all, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),
-        (all, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
-    };
-    let mut out = format!("### sync-report{title}\n\n");
-    for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
-        out += &format!("- {label}: {}\n", md::plain(&words));
+    let mut lines = head::lines(report).into_iter().peekable();
+    let finding = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
+    let sites = || text::counted(report.totals.sites, "site");
+    let finding = finding.unwrap_or_else(|| match (report.totals.sites, report.totals.avoidable_sites) {
+        _ if report.sites.is_empty() && report.ranks.is_some() => "waits over ranks".to_owned(),
+        (0, _) => "nothing makes the CPU wait for the GPU".to_owned(),
+        (_, 0) => format!("no avoidable wait at {}", sites()),
+        (_, n) => format!("{n} of {} avoidable", sites()),
+    });
+    let mut out =
+        format!("### sync-report: {}\n\n{}\n\n", md::plain(&finding), md::plain(&head::title(report)));
+    let ranks = report.ranks.iter().flat_map(ranks::facts);
+    for (label, words) in lines.map(|(label, words)| (label.to_owned(), words)).chain(ranks) {
+        let label = if label.is_empty() { label } else { format!("{label}: ") };
+        out += &format!("- {label}{}\n", md::plain(&words));
     }
     let left_out = text::counted(report.waits_filtered_out, "wait");
-    out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
-    for profile in report.profiles.iter().take(4) {
-        let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
-        out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
-    }
-    let more = report.profiles.len().saturating_sub(4);
-    out.extend((more > 0).then(|| format!("- and {}\n", text::counted(more as u64, "more profile"))));
-    if totals.gpus().whole_ns() > 0 {
-        out += &format!("- GPU {}\n", phrase::busy(&totals.gpus()));
-    }
-    if let Some(i) = &report.iterations {
-        let count = text::counted(i.count, "iteration");
-        let (length, waits) = (phrase::iteration_length(i), phrase::waits(i.waits_per_iteration));
-        let of = md::plain(&phrase::looping(report, i));
-        out += &format!("- {count}{of}, {length}, {waits} each\n");
-    }
+    out.extend((report.waits_filtered_out > 0).then(|| format!("- {left_out} left out by filters\n")));
     out + "\n"
 }
 

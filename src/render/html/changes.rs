@@ -56,11 +56,14 @@ pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) 
         let names: Vec<_> = info.profiles.iter().map(|p| format!("{word}: {}", files.get(p))).collect();
         page::drawn(timelines, side, &names)
     });
+    let (headline, rest) = words::answer(report).into();
     Page {
         kind: "diff",
         title: "before and after · sync-report".to_owned(),
         version: report.tool.version.clone(),
-        headline: words::answer(report).into(),
+        what: String::new(),
+        headline,
+        lines: vec![(String::new(), rest)],
         facts: facts.collect(),
         body: Changes {
             per,

@@ -3,9 +3,9 @@
 use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
-use crate::model::{Gpu, Report, Warning};
-use crate::render::{answer, phrase, ranks as words, saving, table, view};
-use crate::text::{self, escape_terminal};
+use crate::model::{Report, Warning};
+use crate::render::{head, phrase, ranks as words, saving, table, view};
+use crate::text;
 use crate::vocabulary::Class;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -17,8 +17,12 @@ pub(super) struct Page<'a, Body> {
     pub kind: &'static str,
     pub title: String,
     pub version: Cow<'static, str>,
-    /// The figure, and how sure it is; where savings are not known, what was found.
-    pub headline: (String, String),
+    /// What was run: "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms"; empty for a comparison.
+    pub what: String,
+    /// The finding.
+    pub headline: String,
+    /// The rest of the head: labels, which may be empty, and texts.
+    pub lines: Vec<(String, String)>,
     /// Labels and texts.
     pub facts: Vec<(String, String)>,
     #[serde(flatten)]
@@ -32,7 +36,7 @@ pub(super) struct Page<'a, Body> {
 /// What only the page of a report has.
 #[derive(Serialize)]
 pub(super) struct Found {
-    pub gpus: Vec<GpuView>,
+    pub gpu_time: Vec<PartView>,
     pub classes: Vec<ClassView>,
     pub sites: Vec<PageSite>,
     pub ranks: Option<RanksView>,
@@ -40,14 +44,13 @@ pub(super) struct Found {
     pub nothing: Option<String>,
 }
 
+/// A part of GPU time.
 #[derive(Serialize)]
-pub(super) struct GpuView {
-    pub label: String,
-    pub busy_ns: i64,
-    pub drain_ns: i64,
-    pub idle_ns: i64,
-    /// Of the span: busy, idle after waits, otherwise idle.
-    pub shares: [String; 3],
+pub(super) struct PartView {
+    pub kind: &'static str,
+    pub words: String,
+    /// Of the whole, 0 to 1.
+    pub share: f64,
 }
 
 #[derive(Serialize)]
@@ -72,22 +75,29 @@ pub(super) struct TimelineView<'a> {
 
 pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
     let (names, views) = (phrase::exports(report), view::Views::of(report));
+    let (headline, lines) = head_of(report);
     let classes = Class::LISTED.iter().map(|&class| class_view(report, class));
     Page {
         kind: "report",
         title: title(&names),
         version: report.tool.version.clone(),
-        headline: headline(report),
+        what: head::title(report),
+        headline,
+        lines,
         facts: table::facts(report),
         body: Found {
-            gpus: gpus(report),
+            gpu_time: head::gpu_time_parts(report)
+                .into_iter()
+                .map(|head::Part { kind, words, share }| PartView { kind, words, share })
+                .collect(),
             classes: classes.collect(),
             sites: report.sites.iter().map(|site| site::page_site(report, site, &views)).collect(),
             ranks: report.ranks.as_ref().map(ranks::view),
             nothing: report.sites.is_empty().then(|| nothing(report)),
         },
-        notes: table::signs(report, true)
+        notes: saving::basis(&report.totals)
             .into_iter()
+            .chain(table::signs(report, true))
             .chain(report.ranks.iter().flat_map(words::signs))
             .collect(),
         warnings: view::warnings(&report.warnings),
@@ -103,18 +113,22 @@ fn title(names: &[String]) -> String {
     }
 }
 
-fn headline(report: &Report) -> (String, String) {
+/// The finding, and the rest of the head; the GPU's time is drawn.
+fn head_of(report: &Report) -> (String, Vec<(String, String)>) {
+    let lines = head::lines(report).into_iter().filter(|(label, _)| *label != "GPU time");
+    let mut lines = lines.map(|(label, words)| (label.to_owned(), words)).peekable();
+    let first = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
+    (first.unwrap_or_else(|| found(report)), lines.collect())
+}
+
+/// What was found, where nothing is known of savings.
+fn found(report: &Report) -> String {
     let totals = &report.totals;
     if report.sites.is_empty() {
-        let late = report.ranks.as_ref().and_then(words::latest);
-        return (nothing(report), late.map(|words| words.join(" ")).unwrap_or_default());
+        return nothing(report);
     }
-    answer::in_two(report).unwrap_or_else(|| {
-        let sites = text::counted(totals.sites, "site");
-        let lead = format!("{} at {sites}.", text::counted(totals.waits, "wait"));
-        let avoidable = text::count(totals.by_class.false_.waits);
-        (lead, format!(" Avoidable: {avoidable} of them; what that saves is not known."))
-    })
+    let (waits, sites) = (text::counted(totals.waits, "wait"), text::counted(totals.sites, "site"));
+    format!("{waits} at {sites}, {} of them avoidable", text::count(totals.by_class.false_.waits))
 }
 
 /// The sentence in place of sites; those of merged ranks are in the reports of each.
@@ -123,32 +137,6 @@ fn nothing(report: &Report) -> String {
     let [ranks, sites] = [(ranks.list.len(), "rank"), (ranks.sites.len() + ranks.sites_omitted, "site")]
         .map(|(n, noun)| text::counted(n as u64, noun));
     format!("{ranks} wait at {sites}.")
-}
-
-/// How GPUs spent their time: each, or, of many ranks, all together.
-fn gpus(report: &Report) -> Vec<GpuView> {
-    const MOST: usize = 4;
-    let each = || report.profiles.iter().flat_map(|profile| &profile.gpus);
-    match each().count() {
-        ..=MOST => each().map(gpu).collect(),
-        n => {
-            let label = format!("all {} GPUs", text::count(n as u64));
-            vec![GpuView { label, ..gpu(&Gpu::together(each())) }]
-        }
-    }
-}
-
-fn gpu(gpu: &Gpu) -> GpuView {
-    let name = gpu.name.as_deref().map(|name| format!(" · {}", escape_terminal(name))).unwrap_or_default();
-    let [busy_ns, drain_ns, idle_ns] = gpu.parts();
-    let span = gpu.whole_ns();
-    GpuView {
-        label: format!("GPU {}{name}", gpu.id),
-        busy_ns,
-        drain_ns,
-        idle_ns,
-        shares: [gpu.busy_ns, drain_ns, idle_ns].map(|part| text::share(part, span)),
-    }
 }
 
 fn class_view(report: &Report, class: Class) -> ClassView {

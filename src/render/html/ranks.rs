@@ -56,7 +56,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
     RanksView {
         columns: ranks.list.chunks(each).map(column).collect(),
         rows: ranks.sites.iter().map(row).collect(),
-        late: words::late(ranks).map(|words| words.join(" ")).collect(),
+        late: words::more_late(ranks).collect(),
     }
 }
 

@@ -10,28 +10,27 @@ const held = (text) => text.replace(/(\d) (?=(ns|µs|ms|s|min|h|%)\b|%)/g, "$1\u
 
 function showHead() {
   byId("version").textContent = page.version;
-  byId("headline").textContent = held(page.headline[0]);
-  byId("rest").textContent = held(page.headline[1].trim());
+  byId("what").textContent = held(page.what);
+  byId("headline").textContent = held(page.headline);
+  byId("lines").append(...page.lines.filter(([, text]) => text.trim()).map(([label, text]) =>
+    el("li", {}, label ? el("span", { class: "label" }, label) : null, held(text.trim()))));
   byId("facts").replaceWith(pairs(page.facts.map(([label, text]) => [label, held(text)]), { class: "pairs", id: "facts" }));
   if (isDiff) return byId("classes").append(runTable(page));
-  byId("gpus").append(...page.gpus.map(gpuBar));
+  if (page.gpu_time.length) byId("gpu-time").append(gpuTime(page.gpu_time));
   if (page.sites.length) byId("classes").append(classTable());
   return undefined;
 }
 
-/** How a GPU spent its time. */
-function gpuBar(gpu) {
-  const parts = [["busy", gpu.busy_ns], ["drained", gpu.drain_ns], ["idle", gpu.idle_ns]];
-  const words = ["busy", "idle after waits", "otherwise idle"];
-  const all = Math.max(1, gpu.busy_ns + gpu.drain_ns + gpu.idle_ns);
+/** Where GPU time goes. */
+function gpuTime(parts) {
   let x = 0;
-  const rects = parts.map(([name, ns]) => {
-    const rect = svg("rect", { class: name, x: (x / all) * 100, y: 0, width: (ns / all) * 100, height: 10 });
-    x += ns;
+  const rects = parts.map(({ kind, share }) => {
+    const rect = svg("rect", { class: kind, x: x * 100, y: 0, width: share * 100, height: 10 });
+    x += share;
     return rect;
   });
-  const key = words.map((word, i) => el("li", {}, el("span", { class: `swatch ${parts[i][0]}`, "aria-hidden": "true" }), `${word} ${gpu.shares[i]}`));
-  return el("div", { class: "gpu" }, el("h3", {}, gpu.label),
+  const key = parts.map(({ kind, words }) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), held(words)));
+  return el("div", { class: "gpu" }, el("h3", {}, "GPU time"),
     svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, rects), el("ul", { class: "key" }, key));
 }
 
