@@ -80,7 +80,7 @@ pub const NSYS: EventCosts =
     EventCosts { call: 1_200, copy: 2_500, range: 800, backtrace_again: 15_000, backtrace_anew: 45_000 };
 /// In a program, whose caches the profiler displaces, calls cost more than in a loop, and the more, the more the program
 /// does between them. Of factors from 3 to 20 and shares from 0.25 to 0.65 tried on 40 public programs of seven sessions
-/// (docs/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
+/// (docs/history/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
 /// and 0.65, as it was, 28 and 7 %. Whichever session is left out, the others choose nearly alike. 0.5 to 1.9 times as much would
 /// meet the iterations of those that the host limits, mostly 0.85 to 1.5; the lengths of getters tell something of which
 /// ([`GETTER_NS`]), those of launches and how many calls nsys leaves out (gaps in the correlation ids) do not.
@@ -90,7 +90,7 @@ const IN_PROGRAMS: i64 = 5;
 /// off in the median; scaling by the length of launches, as where no getter is recorded, 24 and 9.8 %. From 140 to 210 ns
 /// it is 25 to 27, and any quantile from 75 to 99 does as well. Lengths are alike in full captures.
 const GETTER_NS: f64 = 173.0;
-/// Of that, what goes with a call that a fix takes away: on pairs of programs measured under the profiler (docs/savings.md) 2 and 3
+/// Of that, what goes with a call that a fix takes away: on pairs of programs measured under the profiler (docs/history/savings.md) 2 and 3
 /// did best.
 const WITH_CALL: i64 = 3;
 /// No more than this share of what lies between two calls is tracing's; of a launch [`most_of`] it.

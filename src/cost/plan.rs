@@ -36,7 +36,7 @@ pub(super) const REWRITTEN: usize = 2 * PAIRS;
 /// That with all undecided sites fixed too.
 pub(super) const OPEN: usize = REWRITTEN + 1;
 
-/// The estimate's range. What makes the iterations of public programs (docs/savings.md) as long as those timed alone is 0.8 to 1.3
+/// The estimate's range. What makes the iterations of public programs (docs/history/savings.md) as long as those timed alone is 0.8 to 1.3
 /// times what is estimated to be the profiler's where backtraces are most of it, in two of three 0.9 to 1.1; without them 0.5 to
 /// 1.6, in five of six from half as much to half as much again. 10 % are allowed for where the iteration's length is known, too.
 pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {

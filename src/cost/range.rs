@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 /// Measured over predicted saving in twelve programs (scripts/pairs, on H200), each inside a capture and without the profiler:
 /// without the three whose iterations' scatter or power limit hides the saving (backward_item, transformer, gemm8192), 0.58 to
-/// 1.402. Of sixty public programs of docs/savings.md that were captured fully and lightly the measured savings of all but
+/// 1.402. Of sixty public programs of docs/history/savings.md that were captured fully and lightly the measured savings of all but
 /// two are met (vae, whose iteration is taken for shorter than it is; codet5, whose fix costs more than it saves), as with
 /// 0.65, where the median range is a seventh wider; with 0.8 one more is missed. What is missed is more often above. Chosen in
 /// sight of them, as are the shares below.

@@ -1,7 +1,7 @@
 //! How often each rule was right on labelled captures: counts, made by `scripts/calibrate.py`.
 //!
 //! A verdict counts for the rule that decided its class. `own` is the program of synchronising patterns, `real` are open
-//! programs labelled by hand, `unseen` are 63 more (docs/savings.md) whose labels were fixed before a verdict was looked at,
+//! programs labelled by hand, `unseen` are 63 more (docs/history/savings.md) whose labels were fixed before a verdict was looked at,
 //! `snippets` are labelled pieces of Python with drawn captures (which the rules of the source were written against: right there
 //! means that nothing regressed, not that it holds elsewhere; a test holds the committed counts to it). After the first measurement
 //! the rules of the source were mended on half of the open programs, which the counts of `real` are of.
