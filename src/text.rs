@@ -189,6 +189,21 @@ pub fn first_of(words: &[String], most: usize) -> String {
     format!("{}{more}", some.join(", "))
 }
 
+/// Parts in whole percents that add up to 100: those with the largest rests are rounded up. All 0 of nothing.
+pub fn percents(parts: &[i64]) -> Vec<i64> {
+    let part = |part: i64| i128::from(part.max(0));
+    let whole: i128 = parts.iter().map(|&ns| part(ns)).sum();
+    if whole == 0 {
+        return vec![0; parts.len()];
+    }
+    let mut percents: Vec<i64> = parts.iter().map(|&ns| (part(ns) * 100 / whole) as i64).collect();
+    let mut by_rest: Vec<usize> = (0..parts.len()).collect();
+    by_rest.sort_by_key(|&at| std::cmp::Reverse(part(parts[at]) * 100 % whole));
+    let missing = 100 - percents.iter().sum::<i64>();
+    by_rest.into_iter().take(missing as usize).for_each(|at| percents[at] += 1);
+    percents
+}
+
 /// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
 pub fn percent(percent: f64) -> String {
     match percent.abs() {

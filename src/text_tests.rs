@@ -179,3 +179,11 @@ fn packages_and_the_standard_library_are_told_by_their_folders() {
         assert_eq!((package(path), is_of_python(path)), (of_package, of_python), "{path}");
     }
 }
+
+#[test]
+fn percents_add_up() {
+    assert_eq!(percents(&[195, 5, 312, 488]), [20, 0, 31, 49]);
+    assert_eq!(percents(&[1, 1, 1]), [34, 33, 33]);
+    assert_eq!(percents(&[0, 0]), [0, 0]);
+    assert_eq!(percents(&[i64::MAX, i64::MAX, 0]), [50, 50, 0]);
+}

@@ -9,8 +9,6 @@ use crate::model::{Gpu, Report};
 use crate::text;
 use crate::vocabulary::HostMemory;
 
-/// Shares below this are not worth a word in a line: they would round to 0 %.
-const LEAST_SHARE: f64 = 0.005;
 /// A share from which one kind of copies is named.
 const NAMED: f64 = 0.1;
 
@@ -46,7 +44,7 @@ fn length(report: &Report) -> Option<String> {
     Some(match &report.totals.iteration {
         Some(one) if text::duration(one.ns) != text::duration(one.captured_ns) => {
             let (own, slowed) = (text::duration(one.ns), text::duration(one.captured_ns));
-            format!("{count} of {own} ({slowed} under the profiler)")
+            format!("{count} of about {own} ({slowed} under the profiler)")
         }
         _ => format!("{count} of {}", text::duration(captured)),
     })
@@ -87,17 +85,22 @@ pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
         ("drained", idle_after_waits_ns, "idle after these waits".to_owned()),
         ("idle", idle_otherwise_ns, "idle, waiting for the CPU".to_owned()),
     ];
-    let part = |(kind, ns, what): (_, _, String)| {
-        let share = time.share(ns);
-        Part { kind, words: format!("{:.0} % {what}", 100.0 * share), share }
+    let percents = text::percents(&parts.each_ref().map(|part| part.1));
+    let shown = parts.into_iter().zip(percents).filter(|(_, percent)| *percent > 0);
+    let part = |((kind, ns, what), percent): ((_, _, String), i64)| Part {
+        kind,
+        words: format!("{percent} % {what}"),
+        share: time.share(ns),
     };
-    parts.into_iter().map(part).filter(|part| part.share >= LEAST_SHARE).collect()
+    shown.map(part).collect()
 }
 
 /// The same in a line.
 pub(crate) fn gpu_time(report: &Report) -> Option<String> {
     let parts: Vec<String> = gpu_time_parts(report).into_iter().map(|part| part.words).collect();
-    (!parts.is_empty()).then(|| parts.join(" · "))
+    // Of several exports it is that of the longest iterations.
+    let of = report.iterations.as_ref().map(|found| phrase::looping(report, found)).unwrap_or_default();
+    (!parts.is_empty()).then(|| parts.join(" · ") + &of)
 }
 
 /// "95 % H2D pageable".

@@ -190,7 +190,7 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
         };
         Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
     };
-    let columns = |width: Option<usize>| {
+    let columns = |width: Option<usize>, amounts: &[usize]| {
         let place = |site: &RankSite| {
             let Some(width) = width else {
                 return vec![[vec![escaped(&site.place)], advised(site, all)].concat().join("; ")];
@@ -206,9 +206,15 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
         if width != Some(0) {
             columns.push(Column::left(&["where"], sites.iter().map(place).collect()));
         }
-        columns.extend((0..AMOUNTS.len()).map(amount));
+        columns.extend(amounts.iter().map(|&at| amount(at)));
         columns
     };
-    let room = style.width.map(|width| width.saturating_sub(grid::width(&columns(Some(0))) + GAP).max(PLACE));
-    grid::set(&columns(room), stacked, stacked)
+    let left = |amounts: &[usize]| {
+        style.width.map(|width| width.saturating_sub(grid::width(&columns(Some(0), amounts)) + GAP))
+    };
+    // A narrow terminal does without the idle time.
+    const ALL: [usize; AMOUNTS.len()] = [0, 1, 2, 3];
+    let all_fit = left(&ALL).is_none_or(|room| room >= PLACE);
+    let amounts = if all_fit { &ALL[..] } else { &[0, 1, 3] };
+    grid::set(&columns(left(amounts).map(|room| room.max(PLACE)), amounts), stacked, stacked)
 }

@@ -179,9 +179,12 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
         (0, _) => None,
         (1, 0) => Some("1 avoidable line costs".to_owned()),
-        (n, 0) => Some(format!("{} avoidable lines cost", text::count(n))),
+        (n, 0) => Some(format!("{} avoidable lines together cost", text::count(n))),
         (1, _) => Some("The line that `--fix` names costs".to_owned()),
-        (n, _) => Some(format!("The {} lines that are avoidable or that `--fix` names cost", text::count(n))),
+        (n, _) => Some(format!(
+            "The {} lines that are avoidable or that `--fix` names together cost",
+            text::count(n)
+        )),
     };
     let once = once(totals.once);
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
@@ -212,7 +215,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     });
     let undecided = (of.undecided_ns > 0).then(|| {
         let adds = adds(of.undecided_ns, sites.is_none() && rewriting.is_none());
-        format!("Undecided lines may cost another {adds}{}", unread(totals.unread_sites))
+        format!("Undecided lines may together cost another {adds}{}", unread(totals.unread_sites))
     });
     let (lead, rest) = match sites {
         None => ("No line that waits in the loop is known to be avoidable".to_owned(), String::new()),
@@ -243,7 +246,7 @@ fn saved(sites: &str, of: Headline) -> (String, String) {
 /// Why sites are undecided, where their source is not at hand.
 fn unread(sites: u64) -> String {
     let sites = (sites > 0).then(|| text::count(sites));
-    sites.map_or_else(String::new, |all| format!("; the source of {all} is missing: --source-root DIR"))
+    sites.map_or_else(String::new, |all| format!("; --source-root DIR may decide {all}"))
 }
 
 /// What is paid once per process, and once in this capture; nothing of nothing.
@@ -251,7 +254,9 @@ fn once(all: Once) -> Option<String> {
     let (after, of_after) = (all.after_loop_sites, all.after_loop_blocked_ns);
     let (sites, blocked) = all.of_process();
     let said = |sites: u64, when: &str, blocked: i64| {
-        (sites > 0).then(|| format!("{} {when}, {}", text::counted(sites, "site"), text::duration(blocked)))
+        (sites > 0).then(|| {
+            format!("{} {when}, {} of waiting", text::counted(sites, "site"), text::duration(blocked))
+        })
     };
     let parts = [said(sites, "at start or end", blocked), said(after, "after the loop", of_after)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

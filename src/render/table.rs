@@ -62,7 +62,8 @@ pub fn render(report: &Report, wide: bool, style: &Style, out: &mut dyn Write) -
     if let Some(first) = report.sites.first() {
         let over = report.ranks.as_ref().and_then(|ranks| ranks.sites.first());
         let id = escape_terminal(over.map_or(&first.id, |over| &over.id));
-        let more = if wide { "" } else { "; --wide: blocked, p99, idle after, totals" };
+        let more =
+            if wide || report.ranks.is_some() { "" } else { "; --wide: blocked, p99, idle after, totals" };
         parts.push(style.faint(&[format!("--details {id}: stack, evidence, times, fix of a site{more}")]));
     }
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))

@@ -92,7 +92,7 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
             ", since every call has a backtrace; a capture with backtraces at waits alone has the same lines and closer prices",
             recapture::capture(&found.profile.target, ""),
         ),
-        (_, false, Some(_)) => ("; --step-time gives the length without it", String::new()),
+        (_, false, Some(_)) => ("; time one without it and pass that as --step-time", String::new()),
         (_, false, None) => ("", String::new()),
     };
     let message = format!("The profiler takes {share} {each}{of}{hint}");

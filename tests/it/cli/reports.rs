@@ -84,7 +84,7 @@ fn several_exports_make_one_report() {
 #[test]
 fn the_title_is_the_same_however_many_sites_are_listed() {
     for (profile, says) in
-        [("ranks", "Rank 1 comes last"), ("train_mlp_shapes.sqlite", "3 avoidable lines cost")]
+        [("ranks", "Rank 1 comes last"), ("train_mlp_shapes.sqlite", "3 avoidable lines together cost")]
     {
         let path = format!("{}/sample-profiles/{profile}", env!("CARGO_MANIFEST_DIR"));
         let title = |top: &str| {

@@ -138,8 +138,8 @@ fn what_is_paid_once_is_apart() {
     let said = sync_report::render::answer::of_all(&report).expect("a finding");
     assert!(
         said.contains("1 avoidable line costs")
-            && said.contains("Once per run: 1 site at start or end, 9.00 ms; ")
-            && said.contains("; 1 site after the loop, 50.0 µs: not counted above"),
+            && said.contains("Once per run: 1 site at start or end, 9.00 ms of waiting; ")
+            && said.contains("; 1 site after the loop, 50.0 µs of waiting: not counted above"),
         "{said}"
     );
 }
