@@ -22,7 +22,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
         let chosen = report.sites.iter().filter(|s| (s.status == Status::Unchanged) == unchanged);
         chosen.map(|s| row(s, &files, report)).collect()
     };
-    const TITLES: [&str; 7] = ["change", "verdict", "where", ">waits", ">blocked", ">drain", ">saves"];
+    const TITLES: [&str; 7] = ["change", "verdict", "where", ">waits", ">blocked", ">idle after", ">saves"];
     let same = of(true);
     let mut left = text.table(&TITLES, of(false).into_iter());
     if !same.is_empty() {
@@ -32,7 +32,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     }
     let per = report.run.per;
     let tail = format!(
-        "\n<sub>Waits, blocked and drain per {per} and rank; {}.</sub>\n",
+        "\n<sub>Waits, blocked and idle after per {per} and rank; {}.</sub>\n",
         words::counts(report, "sites: ")
     );
     let sites = text::counted(left as u64, "more site");

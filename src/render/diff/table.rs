@@ -131,6 +131,6 @@ fn notes(report: &DiffReport, all: bool, style: &Style) -> String {
     notes.extend((!all && same > 0).then(|| format!("{left} not listed; --all lists them.")));
     let per = report.run.per;
     let typical = if per == Per::Iteration { ", of a typical one" } else { "" };
-    notes.push(format!("waits, blocked, drain: per {per} and rank{typical}."));
+    notes.push(format!("waits, blocked, idle after: per {per} and rank{typical}."));
     style.faint(&notes)
 }
