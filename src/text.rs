@@ -189,6 +189,21 @@ pub fn first_of(words: &[String], most: usize) -> String {
     format!("{}{more}", some.join(", "))
 }
 
+/// Whether a path ends with another. Whole path components only: `my_torch/x.py` does not end with `torch/x.py`.
+pub fn ends_with_path(file: &str, suffix: &str) -> bool {
+    let (mut file, mut suffix) = (file.rsplit(['/', '\\']), suffix.rsplit('/'));
+    suffix.all(|part| file.next() == Some(part))
+}
+
+/// The name that a mistyped word is nearest to, the first in the alphabet of several; `None` where none is near.
+pub fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // Less alike, a suggestion only misleads.
+    const ALIKE: f64 = 0.6;
+    let score = |name: &str| strsim::normalized_damerau_levenshtein(wrong, name);
+    let best = names.max_by(|a, b| score(a).total_cmp(&score(b)).then_with(|| b.cmp(a)))?;
+    (score(best) >= ALIKE).then_some(best)
+}
+
 /// Parts in whole percents that add up to 100: those with the largest rests are rounded up. All 0 of nothing.
 pub fn percents(parts: &[i64]) -> Vec<i64> {
     let part = |part: i64| i128::from(part.max(0));

@@ -17,7 +17,13 @@ from ._commands import check, diff, doctor, explain, fix
 from ._page import Page, open_html
 from ._report import DamagedExportWarning, Report, Tables, report
 
-__version__ = version()
+
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when it is asked for."""
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DamagedExportWarning",

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from importlib import metadata
 from pathlib import Path
 from typing import Iterable, Union
 
@@ -70,6 +69,8 @@ def version() -> str:
     >>> version().count(".")
     2
     """
+    from importlib import metadata
+
     try:
         return metadata.version("sync-report")
     except metadata.PackageNotFoundError:

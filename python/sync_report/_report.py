@@ -103,8 +103,12 @@ class Tables:
         import pyarrow
 
         # Whole numbers stay whole where some are missing.
-        kinds = {getattr(pyarrow, kind)(): getattr(pandas, kind.replace("ui", "UI").replace("i", "I", 1) + "Dtype")()
-                 for kind in ("int64", "int32", "uint32", "uint64")}
+        kinds = {
+            pyarrow.int32(): pandas.Int32Dtype(),
+            pyarrow.int64(): pandas.Int64Dtype(),
+            pyarrow.uint32(): pandas.UInt32Dtype(),
+            pyarrow.uint64(): pandas.UInt64Dtype(),
+        }
         return self.arrow(table).to_pandas(types_mapper=kinds.get)
 
     def _path(self, table: str) -> str:

@@ -162,7 +162,7 @@ pub struct CaptureAnalysis {
     /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
     all: Found,
     /// The numbers of all sites by process and key; empty where no site was left out.
-    numbers: FxHashMap<(GlobalPid, String), usize>,
+    numbers: FxHashMap<GlobalPid, FxHashMap<String, usize>>,
 }
 
 /// Waits, the drain of each in ns, what follows each on its thread, and what each saves by itself at most, in ns.
@@ -285,22 +285,28 @@ impl CaptureAnalysis {
     }
 
     fn number_sites(&mut self) {
-        let name = |(ix, site): (SiteIx, &Site)| ((site.bundle.pid, site.key.clone()), usize::from(ix));
-        self.numbers = self.sites.iter_enumerated().map(name).collect();
+        self.numbers.clear();
+        for (ix, site) in self.sites.iter_enumerated() {
+            self.numbers.entry(site.bundle.pid).or_default().insert(site.key.clone(), ix.into());
+        }
     }
 
     /// The place of a site among all sites of the export, in order of their first wait: the same whatever is selected. Sites that only
     /// the selection makes come last.
     pub fn number(&self, ix: SiteIx) -> usize {
         let site = &self.sites[ix];
-        let known = self.numbers.get(&(site.bundle.pid, site.key.clone()));
-        known.copied().unwrap_or(self.numbers.len() + usize::from(ix))
+        let known = self.numbers.get(&site.bundle.pid).and_then(|keys| keys.get(&site.key));
+        known.copied().unwrap_or_else(|| self.known_numbers() + usize::from(ix))
     }
 
     /// How many numbers the export's sites may have.
     pub fn highest_number(&self) -> usize {
         let own = (0..self.sites.len()).map(|ix| self.number(ix.into()) + 1).max();
-        own.unwrap_or(0).max(self.numbers.len())
+        own.unwrap_or(0).max(self.known_numbers())
+    }
+
+    fn known_numbers(&self) -> usize {
+        self.numbers.values().map(FxHashMap::len).sum()
     }
 
     fn judge_selected(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {

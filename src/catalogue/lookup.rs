@@ -1,6 +1,7 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::*;
+use crate::text::ends_with_path;
 
 /// The subjects in the order of their ids.
 const SUBJECTS: [&[Pattern]; 20] = [
@@ -250,12 +251,6 @@ fn lies_at(file: &str, place: &str) -> bool {
     };
     let other = |&(path, package): &(&str, &str)| Some(format!("{package}{}", place.strip_prefix(path)?));
     at(place) || FAMILIES.iter().filter_map(other).any(|place| at(&place))
-}
-
-/// Whole path components only: `my_torch/x.py` does not end with `torch/x.py`.
-fn ends_with_path(file: &str, suffix: &str) -> bool {
-    let (mut file, mut suffix) = (file.rsplit(['/', '\\']), suffix.rsplit('/'));
-    suffix.all(|part| file.next() == Some(part))
 }
 
 /// Whether a file is of a library that logs what it is given, whatever it does with it.

@@ -19,6 +19,7 @@
 
 use super::duration;
 use crate::model::Site;
+use crate::text;
 use crate::vocabulary::{Measure, PatternId, Per};
 use chrono::NaiveDate;
 use globset::{GlobBuilder, GlobMatcher};
@@ -209,12 +210,7 @@ fn said(text: &str, error: &toml::de::Error) -> String {
 fn nearest_key(message: &str) -> Option<&str> {
     let message = message.strip_prefix("unknown field ").or(message.strip_prefix("unknown variant "))?;
     let mut names = message.split('`').skip(1).step_by(2);
-    let wrong = names.next()?;
-    // Less alike, a suggestion only misleads.
-    const ALIKE: f64 = 0.6;
-    let score = |name: &str| strsim::normalized_damerau_levenshtein(wrong, name);
-    let best = names.max_by(|a, b| score(a).total_cmp(&score(b)).then_with(|| b.cmp(a)))?;
-    (score(best) >= ALIKE).then_some(best)
+    text::nearest(names.next()?, names)
 }
 
 impl Limits {

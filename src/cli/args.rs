@@ -124,7 +124,7 @@ pub struct ReportArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Savings")]
 pub struct SavingArgs {
-    /// What one iteration takes without a profiler, from start to start on average, e.g. 15.4ms: the simulation is scaled to
+    /// The length of one iteration without a profiler, from start to start on average, e.g. 15.4ms: the simulation is scaled to
     /// that length
     #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
     pub step_time: Option<i64>,

@@ -13,6 +13,7 @@ use sync_report::error::InputError;
 use sync_report::profile::commands::{FOLDER, is_folder_name, is_report_name, stem};
 use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
+use sync_report::text;
 
 /// The exports and reports that the arguments name, in the order typed; those of a folder or pattern in the order of
 /// their names, `rank_10` after `rank_9`.
@@ -31,13 +32,9 @@ pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// The command that a mistyped word is nearest to.
 fn meant(word: &Path) -> Option<String> {
-    // Less alike, a suggestion only misleads.
-    const ALIKE: f64 = 0.6;
     let word = word.to_str().filter(|word| word.chars().all(|c| c.is_ascii_alphabetic()))?;
-    let score = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
     let cli = Cli::command();
-    let best = cli.get_subcommands().max_by(|a, b| score(a.get_name()).total_cmp(&score(b.get_name())))?;
-    (score(best.get_name()) >= ALIKE).then(|| best.get_name().to_owned())
+    text::nearest(word, cli.get_subcommands().map(clap::Command::get_name)).map(str::to_owned)
 }
 
 /// The folders that hold results of `--format parquet`, likewise.

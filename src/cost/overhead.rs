@@ -90,7 +90,7 @@ const IN_PROGRAMS: i64 = 5;
 /// off in the median; scaling by the length of launches, as where no getter is recorded, 24 and 9.8 %. From 140 to 210 ns
 /// it is 25 to 27, and any quantile from 75 to 99 does as well. Lengths are alike in full captures.
 const GETTER_NS: f64 = 173.0;
-/// Of that, what goes with a call that a fix takes away: on pairs of programs measured under the profiler (docs/history/savings.md) 2 and 3
+/// The factor for a call that a fix takes away: on pairs of programs measured under the profiler (docs/history/savings.md) 2 and 3
 /// did best.
 const WITH_CALL: i64 = 3;
 /// No more than this share of what lies between two calls is tracing's; of a launch [`most_of`] it.

@@ -1,17 +1,15 @@
-//! What a site may be called by.
+//! The names that stand for a site: id, key, line.
 
 use super::{Frame, Site};
+use crate::text::ends_with_path;
 
 impl Site {
     /// Whether a name stands for the site: its id ("S3"), its key, or its line ("train.py:30").
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
-        let lies_in = |file: &str, end: &str| {
-            file.strip_suffix(end).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
-        };
         let is_line = |frame: &Frame| {
             let line = name.rsplit_once(':').filter(|(_, line)| line.parse() == Ok(frame.line));
-            line.is_some_and(|(file, _)| !file.is_empty() && lies_in(&frame.file, file))
+            line.is_some_and(|(file, _)| !file.is_empty() && ends_with_path(&frame.file, file))
         };
         self.id.eq_ignore_ascii_case(name) || self.key == name || self.location().is_some_and(is_line)
     }

@@ -106,7 +106,6 @@ impl Totals {
             high_ns,
             rewritable_ns: self.rewritable_ns.unwrap_or(0),
             undecided_ns: self.undecided_ns.unwrap_or(0),
-            captured: self.captured,
         };
         let of_iteration = self.iteration.map(|one| Headline {
             of_iteration: true,
@@ -116,7 +115,6 @@ impl Totals {
             high_ns: one.high_ns,
             rewritable_ns: one.rewritable_ns,
             undecided_ns: one.undecided_ns,
-            captured: Some(CapturedRun { run_ns: one.captured_ns, saved_ns: one.captured_saved_ns }),
         });
         Some(of_iteration.unwrap_or(of_run))
     }
@@ -196,8 +194,6 @@ pub struct Headline {
     pub rewritable_ns: i64,
     /// Saved on top of both by what is undecided, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
-    /// The same under the profiler.
-    pub captured: Option<CapturedRun>,
 }
 
 impl Headline {

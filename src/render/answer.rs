@@ -5,7 +5,7 @@ use super::saving::{self, Finding};
 use crate::model::Report;
 use crate::vocabulary::BoundBy;
 
-/// Of an iteration, below which waits are not what to look at.
+/// The share of an iteration below which waits are not worth a look.
 const LEAST_SHARE: f64 = 0.01;
 
 /// In parts.
@@ -18,7 +18,7 @@ pub fn finding(report: &Report) -> Option<Finding> {
     Some(Finding { late: Some(late), ..saved.unwrap_or_default() })
 }
 
-/// What limits the program once its waits are fixed.
+/// Says whether the GPU, the CPU, copies or collectives limit the program once its waits are fixed.
 fn limit(report: &Report) -> Option<String> {
     const CPU: &str = "the CPU limits: fewer, larger launches (CUDA graphs, torch.compile)";
     let (time, totals) = (report.gpu_time(), &report.totals);
@@ -36,14 +36,9 @@ fn limit(report: &Report) -> Option<String> {
     Some(format!("{lead} {what}"))
 }
 
-/// The answer and its basis: the first sentence, and the rest.
-pub fn in_two(report: &Report) -> Option<(String, String)> {
+/// The answer and its basis as one text.
+pub fn of_all(report: &Report) -> Option<String> {
     let (lead, rest) = finding(report)?.words();
     let basis = saving::basis(&report.totals).map(|words| format!(" {words}")).unwrap_or_default();
-    Some((lead, rest + &basis))
-}
-
-/// [`in_two`] as one text.
-pub fn of_all(report: &Report) -> Option<String> {
-    in_two(report).map(|(lead, rest)| lead + &rest)
+    Some(lead + &rest + &basis)
 }

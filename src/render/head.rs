@@ -12,10 +12,13 @@ use crate::vocabulary::HostMemory;
 /// A share from which one kind of copies is named.
 const NAMED: f64 = 0.1;
 
+/// The label of the line that says where GPU time goes.
+pub(crate) const GPU_TIME: &str = "GPU time";
+
 /// A line: its label, or none for a sentence of its own, and the words.
 pub(crate) type Line = (&'static str, String);
 
-/// "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms (2.74 ms under the profiler)".
+/// "train_mlp.py · NVIDIA H200 · 30 iterations of about 1.80 ms (2.74 ms under the profiler)".
 pub(crate) fn title(report: &Report) -> String {
     let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
     let names = text::distinct(gpus.iter().filter_map(|gpu| gpu.name.as_deref()));
@@ -58,13 +61,21 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let findings = late.into_iter().flatten().chain([saves, rewriting, undecided].into_iter().flatten());
     let mut lines: Vec<Line> = findings.map(|words| ("", words)).collect();
     lines.extend(report.together.first().map(|set| ("together", saving::together(set))));
-    lines.extend(gpu_time(report).map(|words| ("GPU time", words)));
+    lines.extend(gpu_time(report).map(|words| (GPU_TIME, words)));
     lines.extend(limit.map(|words| ("next", words)));
     lines.extend(once.map(|words| ("once", words)));
     lines
 }
 
+/// The finding, where there is one, and the other lines.
+pub(crate) fn parted(report: &Report) -> (Option<String>, Vec<Line>) {
+    let mut lines = lines(report).into_iter().peekable();
+    let finding = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
+    (finding, lines.collect())
+}
+
 /// A part of GPU time: what a drawing calls it, its words, its share of the whole, 0 to 1.
+#[derive(serde::Serialize)]
 pub(crate) struct Part {
     pub kind: &'static str,
     pub words: String,
@@ -98,7 +109,7 @@ pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
 /// The same in a line.
 pub(crate) fn gpu_time(report: &Report) -> Option<String> {
     let parts: Vec<String> = gpu_time_parts(report).into_iter().map(|part| part.words).collect();
-    // Of several exports it is that of the longest iterations.
+    // The export with the longest iterations stands for several.
     let of = report.iterations.as_ref().map(|found| phrase::looping(report, found)).unwrap_or_default();
     (!parts.is_empty()).then(|| parts.join(" · ") + &of)
 }

@@ -64,8 +64,7 @@ pub fn text_of(report: &Report, limit: usize) -> String {
 
 /// The finding as a heading, what was run, and the rest of the head.
 fn head(report: &Report) -> String {
-    let mut lines = head::lines(report).into_iter().peekable();
-    let finding = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
+    let (finding, lines) = head::parted(report);
     let sites = || text::counted(report.totals.sites, "site");
     let finding = finding.unwrap_or_else(|| match (report.totals.sites, report.totals.avoidable_sites) {
         _ if report.sites.is_empty() && report.ranks.is_some() => "waits over ranks".to_owned(),
@@ -76,7 +75,7 @@ fn head(report: &Report) -> String {
     let mut out =
         format!("### sync-report: {}\n\n{}\n\n", md::plain(&finding), md::plain(&head::title(report)));
     let ranks = report.ranks.iter().flat_map(ranks::facts);
-    for (label, words) in lines.map(|(label, words)| (label.to_owned(), words)).chain(ranks) {
+    for (label, words) in lines.into_iter().map(|(label, words)| (label.to_owned(), words)).chain(ranks) {
         let label = if label.is_empty() { label } else { format!("{label}: ") };
         out += &format!("- {label}{}\n", md::plain(&words));
     }

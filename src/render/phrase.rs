@@ -244,7 +244,7 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// What is waited for, in a word or two: "3 × 4 B D2H pinned", "device sync".
+/// Names the awaited copies or the call, in a word or two: "3 × 4 B D2H pinned", "device sync".
 pub(crate) fn waited(site: &Site) -> String {
     let what = site.copy.map_or_else(|| call(site), |moved| copy(moved, site.copy_bytes_max));
     match site.per_iteration {

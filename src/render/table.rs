@@ -69,7 +69,7 @@ pub fn render(report: &Report, wide: bool, style: &Style, out: &mut dyn Write) -
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
 }
 
-/// What was run, the answer, and where the GPU's time goes.
+/// The program and its iterations, the answer, and where the GPU's time goes.
 fn head(report: &Report, style: &Style) -> String {
     let title = style.wrap(&head::title(report), 0).join("\n");
     let labelled = |(label, words): head::Line| match label {

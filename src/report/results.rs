@@ -44,20 +44,26 @@ struct Spans {
     thread: TiVec<ThreadIx, i64>,
     /// First op to last, and the busy part of it.
     device: TiVec<DeviceIx, (i64, i64)>,
+    /// When that is.
+    windows: TiVec<DeviceIx, (i64, i64)>,
 }
 
 impl Spans {
     fn new(found: &CaptureAnalysis, options: &Options) -> Self {
         let clip = |from, to| options.filter.clip(from, to);
         let length = |(from, to): (i64, i64)| to - from;
-        let device = |device: &Device| {
+        let window = |device: &Device| {
             let (from, to) = device.timeline.span().unwrap_or((0, 0));
-            let (from, to) = clip(from, to);
+            clip(from, to)
+        };
+        let devices = &found.devices.list;
+        let windows: TiVec<DeviceIx, (i64, i64)> = devices.iter().map(window).collect();
+        let device = |(device, &(from, to)): (&Device, &(i64, i64))| {
             (to - from, device.timeline.busy_within(from, to))
         };
         let threads = found.profile.calls.spans.iter();
         let thread = threads.map(|s| length(clip(s.start, s.end))).collect();
-        Self { thread, device: found.devices.list.iter().map(device).collect() }
+        Self { thread, device: devices.iter().zip(&windows).map(device).collect(), windows }
     }
 
     fn of_threads(&self, threads: &[ThreadIx]) -> i64 {
@@ -349,11 +355,7 @@ impl<'a> Sites<'a> {
         let profile = &self.found.profile;
         let drained = self.waits.drain_of_devices();
         let devices = self.found.devices.list.iter().zip(&self.spans.device).zip(drained);
-        let windows = self.found.devices.list.iter().map(|device| {
-            let (from, to) = device.timeline.span().unwrap_or((0, 0));
-            self.options.filter.clip(from, to)
-        });
-        let times = self.gpu_time(&windows.collect());
+        let times = self.gpu_time(&self.spans.windows);
         let gpus = devices.zip(times).map(|(((d, &(span_ns, busy_ns)), drain_ns), time)| Gpu {
             id: d.id,
             name: d.name.as_ref().map(|n| n.to_string()),

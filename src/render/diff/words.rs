@@ -189,7 +189,7 @@ pub fn arrow(before: &str, after: &str) -> String {
     if before == after { after.to_owned() } else { format!("{before} → {after}") }
 }
 
-/// "false upload", or "unknown value-read → true control-flow".
+/// "avoidable, H2D copy", or "undecided, value read → needed, control flow".
 pub fn verdict(change: &SiteChange) -> String {
     let word =
         |s: &Option<SiteState>| s.as_ref().map(|s| format!("{}, {}", s.class.in_words(), s.kind.in_words()));

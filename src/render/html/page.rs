@@ -17,7 +17,7 @@ pub(super) struct Page<'a, Body> {
     pub kind: &'static str,
     pub title: String,
     pub version: Cow<'static, str>,
-    /// What was run: "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms"; empty for a comparison.
+    /// The program, its GPUs and its iterations: "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms"; empty for a comparison.
     pub what: String,
     /// The finding.
     pub headline: String,
@@ -36,21 +36,12 @@ pub(super) struct Page<'a, Body> {
 /// What only the page of a report has.
 #[derive(Serialize)]
 pub(super) struct Found {
-    pub gpu_time: Vec<PartView>,
+    pub gpu_time: Vec<head::Part>,
     pub classes: Vec<ClassView>,
     pub sites: Vec<PageSite>,
     pub ranks: Option<RanksView>,
     /// The sentence in place of an empty table.
     pub nothing: Option<String>,
-}
-
-/// A part of GPU time.
-#[derive(Serialize)]
-pub(super) struct PartView {
-    pub kind: &'static str,
-    pub words: String,
-    /// Of the whole, 0 to 1.
-    pub share: f64,
 }
 
 #[derive(Serialize)]
@@ -86,10 +77,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
         lines,
         facts: table::facts(report),
         body: Found {
-            gpu_time: head::gpu_time_parts(report)
-                .into_iter()
-                .map(|head::Part { kind, words, share }| PartView { kind, words, share })
-                .collect(),
+            gpu_time: head::gpu_time_parts(report),
             classes: classes.collect(),
             sites: report.sites.iter().map(|site| site::page_site(report, site, &views)).collect(),
             ranks: report.ranks.as_ref().map(ranks::view),
@@ -115,13 +103,13 @@ fn title(names: &[String]) -> String {
 
 /// The finding, and the rest of the head; the GPU's time is drawn.
 fn head_of(report: &Report) -> (String, Vec<(String, String)>) {
-    let lines = head::lines(report).into_iter().filter(|(label, _)| *label != "GPU time");
-    let mut lines = lines.map(|(label, words)| (label.to_owned(), words)).peekable();
-    let first = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
-    (first.unwrap_or_else(|| found(report)), lines.collect())
+    let (first, lines) = head::parted(report);
+    let lines = lines.into_iter().filter(|(label, _)| *label != head::GPU_TIME);
+    let lines = lines.map(|(label, words)| (label.to_owned(), words)).collect();
+    (first.unwrap_or_else(|| found(report)), lines)
 }
 
-/// What was found, where nothing is known of savings.
+/// Counts waits, sites and avoidable ones, where nothing is known of savings.
 fn found(report: &Report) -> String {
     let totals = &report.totals;
     if report.sites.is_empty() {

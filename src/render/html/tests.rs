@@ -17,7 +17,7 @@ fn the_head_is_that_of_the_table() {
     let page = data(&report);
     let lines = page["lines"].as_array().expect("lines").iter().map(|line| line[1].clone());
     let said: Vec<Value> = std::iter::once(page["headline"].clone()).chain(lines).collect();
-    let table = head::lines(&report).into_iter().filter(|(label, _)| *label != "GPU time");
+    let table = head::lines(&report).into_iter().filter(|(label, _)| *label != head::GPU_TIME);
     assert_eq!(said, table.map(|(_, words)| Value::from(words)).collect::<Vec<_>>());
     assert_eq!(page["what"], head::title(&report));
 }

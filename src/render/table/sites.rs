@@ -72,10 +72,11 @@ fn fit(rows: &[SiteView], wide: bool, layout: Layout, width: usize) -> Option<Ve
     if rest < least_place + least_fix {
         return None;
     }
-    // The advice may wrap, so a long one takes no more than its share.
+    // The advice stands below the location: both have all that is left.
     if !wide && matches!(layout, Layout::Below(_)) {
         return Some(build(rest.min(MOST_PLACE), None));
     }
+    // The advice may wrap, so a long one takes no more than its share.
     let place = natural.min((rest - least_fix).min(rest.saturating_sub(advice).max(rest * 3 / 5)));
     let place = place.max(least_place);
     Some(build(place, Some(rest - place)))
