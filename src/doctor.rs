@@ -138,8 +138,7 @@ fn nesting(found: &CaptureAnalysis) -> Vec<Limit> {
 fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
     let said = found.profile.target.profiler_messages(&["CUDA", "CUPTI", "driver"]);
     let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
-    let message =
-        format!("no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}");
+    let message = format!("no kernel or copy is recorded: copies and idle time cannot be told{quoted}");
     found.profile.ops.is_empty().then(|| match recapture::cuda_failed(&found.profile.target) {
         Some(advice) => stays(Code::NoGpuWork, format!("{message}; {advice}")),
         None => recapture(found, "", Code::NoGpuWork, message),

@@ -259,7 +259,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])
         .op("aten::equal in the DTensor dispatcher")
-        .trace("an upload of 8 bytes with cudaStreamSynchronize, an NCCL all-reduce, a copy of 8 bytes back with cudaStreamSynchronize")
+        .trace("an H2D copy of 8 bytes with cudaStreamSynchronize, an NCCL all-reduce, a copy of 8 bytes back with cudaStreamSynchronize")
         .why("All ranks must agree on one Python bool.")
         .fix(Delay, "compare outside the training step")
         .before("assert torch.equal(a, b)")

@@ -149,7 +149,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .category(TensorCreation)
         .triggers(&["torch.tensor(list, device=\"cuda\")", "n_valid_blocks.to(device)"])
         .op("torch.tensor, aten::to")
-        .trace("an upload from pageable memory, then cudaStreamSynchronize")
+        .trace("an H2D copy from pageable memory, then cudaStreamSynchronize")
         .why("Each step uploads small lists with blocking copies, which drain the running batch.")
         .fix(NonBlocking, "build pinned, upload with non_blocking=True")
         .before("lens = torch.tensor(seq_lens, device='cuda')")

@@ -39,7 +39,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .often("every logging_steps; every step with DeepSpeed"),
     BASE.entry(L04, "Trainer: count of input tokens")
         .triggers(&["accelerator.gather(input_tokens).sum().item()"])
-        .trace("an upload of 8 bytes, an NCCL gather, a copy of 8 bytes back, each with cudaStreamSynchronize")
+        .trace("an H2D copy of 8 bytes, an NCCL gather, a copy of 8 bytes back, each with cudaStreamSynchronize")
         .why("The token counter is uploaded, gathered over all ranks and read back.")
         .fix(Remove, "leave include_num_input_tokens_seen off")
         .before("args = TrainingArguments(output_dir='out', include_num_input_tokens_seen=True)")
@@ -78,7 +78,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     BASE.of_kind(L21, "Lightning: SIGTERM broadcast", Kind::ErrorCheck)
         .category(Distributed)
         .triggers(&["if sigterm_tensor.item() == 1"])
-        .trace("an upload of 8 bytes with cudaStreamSynchronize, an NCCL broadcast, a copy of 8 bytes back with cudaStreamSynchronize")
+        .trace("an H2D copy of 8 bytes with cudaStreamSynchronize, an NCCL broadcast, a copy of 8 bytes back with cudaStreamSynchronize")
         .intended()
         .why("With several ranks each step asks rank 0 over the GPU whether a signal has arrived.")
         .fix(Delay, "ask every N steps: wrap the loop's method")

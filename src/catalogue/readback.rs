@@ -67,7 +67,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("vllm#22760; Megatron-LM MoE dispatcher"),
     BASE.of_kind(D06, "a CPU function between two GPU steps", CpuCompute)
         .triggers(&["f(x.cpu()).to('cuda')", "torch.from_numpy(f(x.cpu().numpy())).cuda()"])
-        .trace("a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload")
+        .trace("a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an H2D copy")
         .why("The middle step runs on the CPU, so the data goes there and back.")
         .fix(SyncFreeApi, "do the middle step on the GPU")
         .before("mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()")
@@ -102,7 +102,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     BASE.of_kind(D09, "torch.linalg.eig(), eigvals()", CpuCompute)
         .triggers(&["torch.linalg.eig(a)", "torch.linalg.eigvals(a)"])
         .op("aten::linalg_eig")
-        .trace("a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload")
+        .trace("a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an H2D copy")
         .why("There is no GPU routine for general matrices in this version, so LAPACK runs on the CPU.")
         .fix(SyncFreeApi, "use eigh where the matrix is symmetric")
         .before("w, v = torch.linalg.eig(a)")

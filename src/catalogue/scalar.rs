@@ -229,7 +229,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .category(TensorCreation)
         .triggers(&["torch.tensor([t, u])", "torch.tensor(t)", "np.array([t, u])"])
         .op("aten::item per element")
-        .trace("one scalar copy and cudaStreamSynchronize per element, then an upload from pageable memory if the result is on the GPU")
+        .trace("one scalar copy and cudaStreamSynchronize per element, then an H2D copy from pageable memory if the result is on the GPU")
         .why("Each element is read to the CPU, then the list is uploaded again.")
         .fix(SyncFreeApi, "use torch.stack on the GPU")
         .before("losses = torch.tensor([loss_a, loss_b], device='cuda')")

@@ -179,7 +179,7 @@ impl Gate<'_> {
             FailOn::AnyFalse => {
                 self.out.rules.push("no avoidable wait".to_owned());
                 for site in own.into_iter().filter(|s| s.class == Class::False && s.is_avoidable()) {
-                    let what = format!("avoidable waits ({})", site.kind);
+                    let what = format!("avoidable waits ({})", site.kind.in_words());
                     let waits = (site.waits as f64, Some(site.process.rank()));
                     self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, waits, Some(site));
                 }
@@ -187,7 +187,9 @@ impl Gate<'_> {
             FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?),
             FailOn::Share(measure, limit) => {
                 let (what, share) = match measure {
-                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &own), None)),
+                    Measure::Drain => {
+                        ("idle after waits, of the GPUs' time", (drain_percent(self.report, &own), None))
+                    }
                     _ => ("blocked of the thread's time", sites::blocked_percent(&own)),
                 };
                 let most = sites::most(&own, measure, Per::Iteration, share);
@@ -282,7 +284,9 @@ fn words(measure: Measure) -> (&'static str, Unit) {
     match measure {
         Measure::Waits => ("waits", Unit::Count),
         Measure::FalseWaits => ("avoidable waits", Unit::Count),
-        Measure::Blocked | Measure::Drain => (measure.as_str(), Unit::Ns),
+        Measure::Blocked | Measure::Drain => {
+            (if measure == Measure::Drain { "idle after" } else { measure.as_str() }, Unit::Ns)
+        }
     }
 }
 
@@ -291,13 +295,13 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
     let after = change.after.as_ref().filter(|s| s.class == Class::False)?;
     let Some(before) = &change.before else {
         return (change.status == Status::New)
-            .then(|| (format!("new avoidable waits ({})", after.kind), 0.0));
+            .then(|| (format!("new avoidable waits ({})", after.kind.in_words()), 0.0));
     };
     if change.changed.contains(&Aspect::Verdict) && before.class != Class::False {
-        return Some((format!("waits that became avoidable ({})", after.kind), 0.0));
+        return Some((format!("waits that became avoidable ({})", after.kind.in_words()), 0.0));
     }
     let more = change.changed.contains(&Aspect::Waits) && after.waits > before.waits;
-    more.then(|| (format!("more avoidable waits ({})", after.kind), before.waits))
+    more.then(|| (format!("more avoidable waits ({})", after.kind.in_words()), before.waits))
 }
 
 /// Drain of the sites that count, in percent of the time of all GPUs.

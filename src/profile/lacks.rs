@@ -79,7 +79,7 @@ const NEEDED: &[Needed] = &[
             ("globalTid", "threads and processes cannot be told apart, and no call has its Python frames"),
             (
                 "correlationId",
-                "calls cannot be joined with the copies and kernels that they issued: uploads, reads and their verdicts are missing",
+                "calls cannot be joined with the copies and kernels that they issued: copies and their verdicts are missing",
             ),
             ("nameId", "no call is known as one that waits"),
             ("callchainId", "waits have no native call chain"),
@@ -99,15 +99,15 @@ const NEEDED: &[Needed] = &[
     ),
     (
         "CUPTI_ACTIVITY_KIND_MEMCPY",
-        "no copy is known: uploads and reads have no verdict",
+        "no copy is known: copies have no verdict",
         &[
             ("start end", NO_TIMES),
             ("deviceId contextId streamId", NO_STREAM),
             ("correlationId", NO_ISSUER),
             ("globalPid", NO_PROCESS),
             ("bytes", "how much was copied is not known"),
-            ("copyKind", "uploads cannot be told from reads: by the trace neither has a verdict"),
-            ("srcKind", "which uploads were from pageable memory is not known"),
+            ("copyKind", "H2D copies cannot be told from D2H copies: by the trace neither has a verdict"),
+            ("srcKind", "which H2D copies were from pageable memory is not known"),
             ("dstKind", "which reads were into pageable memory is not known"),
         ],
     ),

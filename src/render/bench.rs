@@ -1,64 +1,29 @@
-//! What `sync-report bench` measured, for people: the same sheets as tables and as Markdown.
+//! What `sync-report bench` measured, for people.
 
-use super::grid::{self, Column};
-use super::markdown_text as md;
-use super::sheet::Sheet;
-use super::style::{Style, Tone};
+use super::document::{Block, Table};
 use crate::replay::bench::Bench;
 use crate::replay::error::cuda_version;
 use crate::replay::measured::{ReplayGpu, Spread, Way};
-use crate::text::{self, escape_terminal};
-use std::io::{self, Write};
+use crate::text;
 
-/// The columns, in as many blocks as it takes to fit `width`, the words repeated in each.
-fn blocks(sheet: &Sheet, width: usize) -> Vec<Vec<Column>> {
-    let column = |at| sheet.column(at, usize::MAX);
-    let words = || (0..sheet.left).map(column).collect::<Vec<_>>();
-    let (mut blocks, mut block) = (Vec::new(), words());
-    for at in sheet.left..sheet.titles.len() {
-        block.push(column(at));
-        if block.len() > sheet.left + 1 && grid::width(&block) > width {
-            block.pop();
-            blocks.push(std::mem::replace(&mut block, words()));
-            block.push(column(at));
-        }
-    }
-    blocks.push(block);
+/// Tables of what was measured.
+pub(crate) fn document(bench: &Bench) -> Vec<Block> {
+    let mut blocks = vec![Block::Paragraph(header(bench).into())];
+    blocks.extend([
+        synchronised(bench),
+        other_waits(bench),
+        calls(bench),
+        copies(bench),
+        loops(bench),
+        constants(bench),
+    ]);
+    blocks.push(Block::lines(footer(bench)));
     blocks
-}
-
-/// Prints tables for a terminal or a pipe.
-pub fn table(bench: &Bench, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let width = style.width.unwrap_or(usize::MAX);
-    let mut parts = vec![style.hang("", &header(bench))];
-    for sheet in sheets(bench) {
-        let title = style.wrap(&sheet.title, 0);
-        parts.push(title.iter().map(|line| Tone::Strong.paint(line)).collect::<Vec<_>>().join("\n"));
-        let blocks = blocks(&sheet, width);
-        parts.extend(blocks.iter().map(|block| grid::set(block, style.width.is_some(), false)));
-    }
-    parts.push(footer(bench).iter().map(|line| style.hang("", line)).collect::<Vec<_>>().join("\n"));
-    writeln!(out, "{}", style.finish(&parts.join("\n\n")))
-}
-
-/// Prints Markdown, for notes and issues.
-pub fn markdown(bench: &Bench, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", md::plain(&header(bench)))?;
-    for sheet in sheets(bench) {
-        writeln!(out, "\n### {}\n", md::plain(&sheet.title))?;
-        let rule = (0..sheet.titles.len()).map(|at| if at < sheet.left { ":--" } else { "--:" });
-        writeln!(out, "| {} |\n|{}|", sheet.titles.join(" | "), rule.collect::<Vec<_>>().join("|"))?;
-        for row in &sheet.rows {
-            write!(out, "{}", md::row(&row.iter().map(|cell| md::plain(cell)).collect::<Vec<_>>()))?;
-        }
-    }
-    // A line of its own for each.
-    writeln!(out, "\n{}", footer(bench).join("\n\n"))
 }
 
 fn header(bench: &Bench) -> String {
     let ReplayGpu { name, device, compute_capability: (major, minor), driver, cublas } = &bench.gpu;
-    let (name, driver) = (escape_terminal(name), cuda_version(*driver));
+    let driver = cuda_version(*driver);
     format!(
         "GPU {device} of {}: {name}, compute capability {major}.{minor}, driver for CUDA {driver}, cuBLAS {cublas}",
         bench.gpus
@@ -72,20 +37,18 @@ fn footer(bench: &Bench) -> Vec<String> {
     )];
     const ONE: &str = "One GPU: what synchronising an idle one costs beside a busy one was not measured.";
     lines.extend((bench.gpus < 2).then(|| ONE.to_owned()));
-    lines.extend(bench.notes.iter().map(|note| escape_terminal(note).into_owned()));
+    lines.extend(bench.notes.iter().cloned());
     lines
 }
 
-fn sheets(bench: &Bench) -> Vec<Sheet> {
-    let all = [
-        synchronised(bench),
-        other_waits(bench),
-        calls(bench),
-        copies(bench),
-        loops(bench),
-        constants(bench),
-    ];
-    all.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
+/// A title and a table, of which the first `left` columns are words.
+fn sheet(
+    title: &str,
+    titles: &[&'static str],
+    left: usize,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Block {
+    Block::section(title, [Block::Table(Table::sheet(titles, left, &rows.collect::<Vec<_>>()))])
 }
 
 /// How far the rounds were apart.
@@ -93,7 +56,7 @@ fn ranged(spread: &Spread) -> String {
     format!("{} to {}", text::duration(spread.low_ns), text::duration(spread.high_ns))
 }
 
-fn synchronised(bench: &Bench) -> Sheet {
+fn synchronised(bench: &Bench) -> Block {
     let rows = bench.products.iter().filter_map(|product| {
         let way = product.with.iter().find(|way| way.name == Way::Stream)?;
         let (without, added) = (product.without.median_ns, way.added.median_ns);
@@ -111,10 +74,10 @@ fn synchronised(bench: &Bench) -> Sheet {
     let title =
         "Product of two square matrices, in a loop: no wait against a stream synchronisation after each";
     let titles = ["size", "type", "async", "synchronised", "added", "added", "added", "rounds"];
-    Sheet::new(title, &titles, 2, rows)
+    sheet(title, &titles, 2, rows)
 }
 
-fn other_waits(bench: &Bench) -> Sheet {
+fn other_waits(bench: &Bench) -> Block {
     const WAYS: [(Way, &str); 7] = [
         (Way::Stream, "stream"),
         (Way::Context, "context"),
@@ -134,7 +97,7 @@ fn other_waits(bench: &Bench) -> Sheet {
         row
     });
     let titles = [&["size", "type", "async"][..], &WAYS.map(|(_, title)| title)].concat();
-    Sheet::new("What each kind of wait adds to a product", &titles, 2, rows)
+    sheet("What each kind of wait adds to a product", &titles, 2, rows)
 }
 
 fn signed(ns: i64) -> String {
@@ -142,34 +105,34 @@ fn signed(ns: i64) -> String {
     format!("{sign}{}", text::duration(ns))
 }
 
-fn calls(bench: &Bench) -> Sheet {
+fn calls(bench: &Bench) -> Block {
     let rows = bench.calls.iter().map(|call| {
         let (name, pending) = (call.name.to_string(), call.pending.to_string());
         vec![name, pending, text::duration(call.host.median_ns), ranged(&call.host)]
     });
     let titles = ["call", "the GPU has to do", "host time", "rounds"];
-    Sheet::new("Host time of single calls", &titles, 2, rows)
+    sheet("Host time of single calls", &titles, 2, rows)
 }
 
-fn copies(bench: &Bench) -> Sheet {
+fn copies(bench: &Bench) -> Block {
     let rows = bench.copies.iter().map(|copy| {
         let [returned, done] = [&copy.returned, &copy.done].map(|time| text::duration(time.median_ns));
         let speed = format!("{:.1} GB/s", copy.bytes_per_ns);
         vec![copy.name.to_string(), text::bytes(copy.bytes), returned, done, speed]
     });
     let titles = ["copy", "size", "call returns after", "data is there after", "speed"];
-    Sheet::new("Large copies", &titles, 1, rows)
+    sheet("Large copies", &titles, 1, rows)
 }
 
-fn loops(bench: &Bench) -> Sheet {
+fn loops(bench: &Bench) -> Block {
     let rows = bench
         .loops
         .iter()
         .map(|one| vec![one.name.clone(), text::duration(one.wall.median_ns), ranged(&one.wall)]);
-    Sheet::new("Several streams and GPUs, in loops", &["loop", "one pass", "rounds"], 1, rows)
+    sheet("Several streams and GPUs, in loops", &["loop", "one pass", "rounds"], 1, rows)
 }
 
-fn constants(bench: &Bench) -> Sheet {
+fn constants(bench: &Bench) -> Block {
     let c = &bench.constants;
     let times = [
         ("from the end of awaited work to the return: stream", c.stream_return_ns),
@@ -187,9 +150,9 @@ fn constants(bench: &Bench) -> Sheet {
         ("a copy takes besides its bytes", c.copy_overhead_ns),
     ];
     let speeds = [
-        ("upload from pinned memory", c.pinned_upload),
+        ("H2D copy from pinned memory", c.pinned_upload),
         ("read into pinned memory", c.pinned_read),
-        ("upload from pageable memory", c.pageable_upload),
+        ("H2D copy from pageable memory", c.pageable_upload),
         ("read into pageable memory", c.pageable_read),
     ];
     let depth = c.queue_depth.map_or_else(|| "not reached".to_owned(), |depth| text::count(depth.into()));
@@ -197,13 +160,14 @@ fn constants(bench: &Bench) -> Sheet {
     let speeds = speeds.map(|(name, speed)| (name, format!("{speed:.1} GB/s")));
     let rows = times.chain(speeds).chain([("launches that a stream takes before one blocks", depth)]);
     let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
-    Sheet::new("Constants for simulations (--save FILE stores them)", &["constant", "value"], 1, rows)
+    sheet("Constants for simulations (--save FILE stores them)", &["constant", "value"], 1, rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::printed;
+    use crate::render::document::{markdown, terminal};
+    use crate::render::style::Style;
     use crate::replay::bench::{
         BENCH_VERSION, Call, CallCost, CopyCost, CopyWay, LoopCost, Pending, ProductCost, WayCost,
     };
@@ -264,17 +228,16 @@ mod tests {
 
     #[test]
     fn in_a_pipe_and_as_markdown() {
-        insta::assert_snapshot!(printed(|out| {
-            table(&sample(), &Style::default(), out)?;
-            markdown(&sample(), out)
-        }));
+        let document = document(&sample());
+        let printed = [terminal::text(&document, &Style::default()), markdown::text(&document, usize::MAX)];
+        insta::assert_snapshot!(printed.join("\n"));
     }
 
     #[test]
     fn tables_fit_the_terminal() {
         for width in [80, 120] {
             let style = Style { width: Some(width), color: false };
-            let printed = printed(|out| table(&sample(), &style, out));
+            let printed = terminal::text(&document(&sample()), &style);
             for line in printed.lines() {
                 assert!(text::width(line) <= width, "{width}: {line}");
             }

@@ -2,53 +2,55 @@
 
 pub mod junit;
 
+use super::document::{Block, Span, Words};
 use super::github::{Annotation, MOST};
-use super::markdown_text::{self as md, Limited};
 use super::phrase::at_line;
+use super::report::warnings;
 use super::sarif::{self, Fingerprints};
-use super::style::{Style, Tone};
-use super::table::warnings;
+use super::style::Tone;
 use crate::model::check::{Breach, BreachSite, CheckReport, Rule};
 use crate::repository::Repository;
 use crate::text::{self, escape_terminal};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Prints each breach on one line, never wrapped, to be read in a log; then what passed.
-pub fn table(report: &CheckReport, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let breaches: Vec<String> = report.breaches.iter().map(line).collect();
-    let mut parts: Vec<String> = (!breaches.is_empty()).then(|| breaches.join("\n")).into_iter().collect();
+/// The outcome, each breach on a line of its own, and what was looked at.
+pub(crate) fn document(report: &CheckReport) -> Vec<Block> {
     let rules = text::counted(report.rules.len() as u64, "rule");
-    let mut said = vec![match report.breaches.len() as u64 {
-        0 => Tone::Needed.paint(format!("passed: {rules} kept")),
-        1 => Tone::Avoidable.paint(format!("failed: 1 breach; {rules}")),
-        n => Tone::Avoidable.paint(format!("failed: {} breaches; {rules}", text::count(n))),
-    }];
-    said.extend(report.rules.iter().map(|rule| Tone::Faint.paint(format!("  {}", escape_terminal(rule)))));
-    said.extend(report.allowed.iter().map(|allowed| {
-        let [name, reason] = [&allowed.name, &allowed.reason].map(|text| escape_terminal(text));
+    let outcome = match report.breaches.len() as u64 {
+        0 => Words::toned(Tone::Needed, format!("sync-report check passed: {rules} kept")),
+        1 => Words::toned(Tone::Avoidable, format!("sync-report check failed: 1 breach; {rules}")),
+        n => Words::toned(
+            Tone::Avoidable,
+            format!("sync-report check failed: {} breaches; {rules}", text::count(n)),
+        ),
+    };
+    let allowed = report.allowed.iter().map(|allowed| {
         let sites = text::counted(allowed.sites.len() as u64, "site");
-        style.faint(&[format!("  allowed until {}: {name} ({reason}), {sites}", allowed.expires)])
-    }));
-    parts.push(said.join("\n"));
-    parts.extend(warnings(&report.warnings, style));
-    writeln!(out, "{}", style.finish(&parts.join("\n\n")))
+        format!("allowed until {}: {} ({}), {sites}", allowed.expires, allowed.name, allowed.reason)
+    });
+    let looked_at = report.rules.iter().cloned().chain(allowed);
+    let mut blocks = vec![
+        Block::Heading(outcome),
+        Block::List(report.breaches.iter().map(line).collect()),
+        Block::Fold("looked at".into(), vec![Block::List(looked_at.map(Words::from).collect())]),
+    ];
+    blocks.extend(warnings(&report.warnings));
+    blocks
 }
 
 /// `train.py:18: new avoidable waits (upload): 1, limit 0; S3 step; fix: …`
-fn line(breach: &Breach) -> String {
+fn line(breach: &Breach) -> Words {
     let site = breach.site.as_ref();
-    let place = Tone::Strong.paint(site.map_or_else(|| "-".to_owned(), place));
-    let [what, actual, limit] =
-        [&breach.what, &breach.actual, &breach.limit].map(|text| escape_terminal(text));
-    let mut line = format!("{place}: {what}: {actual}, limit {limit}");
+    let place = site.map_or_else(|| "-".to_owned(), place);
+    let mut line = format!(": {}: {}, limit {}", breach.what, breach.actual, breach.limit);
     if let Some(site) = site {
-        line += &format!("; {}", escape_terminal(&site.id));
-        line.extend(site.location.as_ref().map(|l| format!(" {}", escape_terminal(&l.function))));
+        line += &format!("; {}", site.id);
+        line.extend(site.location.as_ref().map(|l| format!(" {}", l.function)));
         line += &library(site, " → ");
-        line.extend(site.fix.as_ref().map(|fix| format!("; fix: {}", escape_terminal(fix))));
+        line.extend(site.fix.as_ref().map(|fix| format!("; fix: {fix}")));
     }
-    line
+    Words(vec![Span { text: place, tone: Some(Tone::Strong), code: true }]).then(line)
 }
 
 /// `/workspace/train.py:18`, whole, so that an editor opens it.
@@ -66,43 +68,6 @@ fn library(site: &BreachSite, sign: &str) -> String {
         let at = at_line(text::path_end(&l.file, 1), l.line);
         escape_terminal(&format!("{sign}{at} {}", l.function)).into_owned()
     })
-}
-
-/// Kept free for the sentence on what is left out.
-const RESERVE: usize = 200;
-
-/// The verdict, the breaches as a table, and collapsed what was looked at, for a pull request or a step's summary; in at
-/// most `limit` characters.
-pub fn markdown(report: &CheckReport, limit: usize) -> String {
-    let mut text = Limited::new(limit, RESERVE);
-    let outcome = match report.breaches.len() {
-        0 => "✅ sync-report: passed".to_owned(),
-        1 => "❌ sync-report: 1 breach".to_owned(),
-        n => format!("❌ sync-report: {n} breaches"),
-    };
-    text.add(&format!("### {outcome}\n\n"));
-    let left = text.table(&["where", "what", ">actual", ">limit", "fix"], report.breaches.iter().map(row));
-    text.warnings(&report.warnings);
-    let rules = report.rules.iter().map(|r| format!("- {}\n", md::plain(r)));
-    let allowed = report.allowed.iter().map(|a| {
-        let (reason, name) = (md::plain(&a.reason), md::code(&a.name));
-        format!("- allowed until {}: {reason} ({name})\n", a.expires)
-    });
-    let summary = text::counted(report.rules.len() as u64, "rule");
-    let open = format!("<details><summary>{summary}</summary>\n\n");
-    text.section(&open, &rules.chain(allowed).collect::<Vec<_>>(), "\n</details>\n");
-    text.close(&match left {
-        0 => String::new(),
-        n => format!("\n{n} more breaches not listed: there is no more room. `--format json` has all.\n"),
-    })
-}
-
-fn row(breach: &Breach) -> String {
-    let site = breach.site.as_ref();
-    let place = site.map(|s| md::code_cell(&(place(s) + &library(s, " → ")))).unwrap_or_default();
-    let fix = site.and_then(|s| s.fix.as_deref()).unwrap_or_default();
-    let [what, actual, limit, fix] = [&breach.what, &breach.actual, &breach.limit, fix].map(md::plain);
-    md::row(&[place, what, actual, limit, fix])
 }
 
 /// What was measured, what is allowed, and what to do.

@@ -1,185 +1,200 @@
 //! One site whole: verdict and its reasons, stack, costs, examples, fix.
 
 use super::awaited;
-use super::grid::{self, Column};
-use super::phrase::{self, FileNames, Processes};
+use super::document::{Block, Column, Table, Words};
+use super::phrase::{self, Processes};
 use super::saving;
-use super::style::{Style, Tone};
+use super::style::Tone;
 use super::view::{self, FrameView, Views};
-use crate::model::{Example, Report, Site};
+use crate::model::edit::Block as Edit;
+use crate::model::{Example, Fix, Frame, Report, Site};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::{Attribution, Class, Evidence};
-use std::io::{self, Write};
+use crate::vocabulary::{Attribution, Class};
 
 /// Columns of the longest bar of the histogram.
 const BAR: usize = 40;
-/// Native functions are cut to this width where the terminal's is not known.
+/// Native functions are cut to this width.
 const LONG_SYMBOL: usize = 160;
+/// Frames of a stack that a reviewer reads.
+const FRAMES: usize = 12;
 
-/// Prints the site `site_id` ("S1", "s1"); `Ok(false)`, and nothing printed, where the report has none of that id.
-pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write) -> io::Result<bool> {
-    let Some(site) = report.site(site_id) else { return Ok(false) };
-    let page = Page { report, site, style };
-    let sections = [
-        page.head(),
-        page.evidence(),
-        page.stack(),
-        page.call_paths(),
-        page.native(),
-        labelled("context", &context(report, site)),
-        labelled("cost", &costs(report, site)),
-        labelled("what it waited for", &awaited::labelled(site)),
-        page.histogram(),
-        page.examples(),
-        page.fix(),
-    ];
-    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    writeln!(out, "{}", style.finish(&sections.join("\n\n")))?;
-    Ok(true)
+/// The site of this id ("S1", "s1", "train.py:30"); `None` where the report has none.
+pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
+    let site = report.site(site_id)?;
+    let views = Views::of(report);
+    let view = views.site(site);
+    let verdict = format!("{} {}, {}", view.verdict, view.confidence, view.kind);
+    let heading = Words::toned(Tone::Strong, view.id)
+        .then("  ")
+        .then(Words::toned(Tone::of(view.class), verdict))
+        .then(format!("  {}", view.place.both()));
+    Some(vec![
+        Block::Heading(heading),
+        Block::Paragraph(Words::toned(Tone::Faint, format!("{}; {}", view.call, api(site)))),
+        evidence(site),
+        Block::section("stack, most recent call last; > is your code", [stack(site)]),
+        called_from(site, &views),
+        Block::section("native chain, most recent call last", [native(site)]),
+        Block::section("context", [Block::values(context(report, site))]),
+        Block::section("cost", [Block::values(costs(report, site))]),
+        Block::section("what it waited for", [Block::values(awaited::labelled(site))]),
+        Block::section("blocked time of a wait", [histogram(site)]),
+        Block::section("examples, at the times of the nsys GUI", [Block::Table(examples(&site.examples))]),
+        Block::section("what to do", site.fix.iter().flat_map(fix)),
+    ])
 }
 
-struct Page<'a> {
-    report: &'a Report,
-    site: &'a Site,
-    style: &'a Style,
+/// The parts that a reviewer reads, shorter.
+pub(super) fn for_review(report: &Report, site: &Site, views: &Views) -> Vec<Block> {
+    let frame = |f: &Frame| {
+        let sign = if f.user { ">" } else { " " };
+        // Never bare at the start of a line: in a log, `::` there begins a command.
+        Words::from(format!("{sign} {}  {}", phrase::at_line(&f.file, f.line), f.function))
+    };
+    let source = site.source.iter().map(|source| Words::from(format!("| {}", source.trim())));
+    let mut stack: Vec<Words> = source.chain(site.frames.iter().take(FRAMES).map(frame)).collect();
+    let left = site.frames.len().saturating_sub(FRAMES);
+    stack.extend((left > 0).then(|| format!("  … {left} more frames").into()));
+    if stack.is_empty() {
+        stack = site.native.iter().take(FRAMES).map(|f| format!("  {f}").into()).collect();
+    }
+    let wanted = ["waits", "blocked", "each", "idle after", "saves"];
+    let costs = costs(report, site).into_iter().filter(|(label, _)| wanted.contains(label));
+    let mut blocks =
+        vec![evidence(site), Block::Code("", stack), called_from(site, views), Block::facts(costs)];
+    if let Some(fix) = &site.fix {
+        let suggested = suggestions(site);
+        let title = Words::toned(Tone::Strong, format!("{}. ", fix.title)).then(&*fix.why);
+        blocks.push(Block::Paragraph(title));
+        blocks.extend(suggested.unwrap_or_else(|| vec![difference(fix)]));
+        blocks.extend(ways(fix));
+    }
+    blocks
 }
 
-/// A title and its lines; nothing without lines.
-fn section(title: &str, lines: Vec<String>) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    format!("{}\n{}", Tone::Strong.paint(title), lines.join("\n"))
+/// The reasons of a verdict.
+fn evidence(site: &Site) -> Block {
+    let reasons = site.evidence.iter().map(|evidence| (evidence.rule.as_str(), &*evidence.text));
+    Block::section(evidence_title(site.class), [Block::facts(reasons)])
 }
 
-/// Lines of `label  text`. They are never wrapped, to be copied and found.
-fn labelled<L: AsRef<str>>(title: &str, pairs: &[(L, String)]) -> String {
-    let lines = (!pairs.is_empty()).then(|| Style::default().labelled("  ", pairs));
-    section(title, lines.into_iter().collect())
+/// The Python stack in the order of a Python traceback; frames of the user stand out.
+fn stack(site: &Site) -> Block {
+    let frame = |frame: &Frame| {
+        let FrameView { file, function, user, source } = FrameView::of(site, frame);
+        let words = format!("{file}  {function}");
+        let line =
+            if user { format!("> {words}").into() } else { Words::toned(Tone::Faint, format!("  {words}")) };
+        std::iter::once(line)
+            .chain(source.map(|source| Words::from("      ").then(Words::toned(Tone::Strong, source))))
+    };
+    Block::Code("", view::stack(site).iter().rev().flat_map(frame).collect())
 }
 
-impl Page<'_> {
-    /// `words` wrapped behind a lead.
-    fn hang(&self, lead: &str, words: &str) -> String {
-        self.style.hang(lead, &escape_terminal(words))
-    }
+/// The ways to the line, where there are several.
+fn called_from(site: &Site, views: &Views) -> Block {
+    let (paths, more) = phrase::call_paths(site, &views.files);
+    let left =
+        (more > 0).then(|| (String::new(), format!("and {}", text::counted(more as u64, "more path"))));
+    let paths = paths.into_iter().map(|(place, cost)| (cost, place));
+    Block::section("called from", [Block::facts(paths.chain(left))])
+}
 
-    fn symbol_width(&self, indent: usize) -> usize {
-        self.style.width.map_or(LONG_SYMBOL, |width| width.saturating_sub(indent).max(20))
-    }
+fn native(site: &Site) -> Block {
+    let name = |function: &String| {
+        let function = escape_terminal(function);
+        format!("  {}", text::shorten_symbol(&function, LONG_SYMBOL)).into()
+    };
+    Block::Code("", site.native.iter().rev().map(name).collect())
+}
 
-    fn head(&self) -> String {
-        let site = self.site;
-        let view = Views::of(self.report).site(site);
-        let verdict = format!("{} {}, {}", view.verdict, view.confidence, view.kind);
-        let (id, verdict) = (Tone::Strong.paint(&view.id), Tone::of(view.class).paint(verdict));
-        let call = Tone::Faint.paint(format!("{}; {}", view.call, api(site)));
-        format!("{id}  {verdict}  {}\n    {call}", view.place.fit_both(usize::MAX))
-    }
+fn histogram(site: &Site) -> Block {
+    let buckets = &site.histogram;
+    let most = buckets.iter().map(|&(_, waits)| waits).max().filter(|&most| most > 0);
+    let rows = buckets.iter().filter(|_| most.is_some());
+    let bars = rows.clone().map(|&(_, waits)| bar(waits, most.unwrap_or(1), BAR));
+    Block::Table(Table::new(
+        "bucket",
+        [
+            Column::numbers("", rows.clone().map(|&(bound, _)| format!("≤ {}", text::duration(bound)))),
+            Column::numbers("", rows.map(|&(_, waits)| text::count(waits))),
+            Column::words("", bars),
+        ],
+    ))
+}
 
-    fn evidence(&self) -> String {
-        let reason = |evidence: &Evidence| {
-            let lead = format!("  {}  ", Tone::Faint.paint(format!("{:4}", evidence.rule)));
-            self.hang(&lead, &evidence.text)
-        };
-        section(evidence_title(self.site.class), self.site.evidence.iter().map(reason).collect())
-    }
+/// The waits to look at in the nsys GUI.
+fn examples(examples: &[Example]) -> Table {
+    let of = |value: fn(&Example) -> String| examples.iter().map(value);
+    let awaited = |e: &Example| {
+        let awaited = e.awaited.as_deref().map(escape_terminal).unwrap_or_default();
+        text::shorten_symbol(&awaited, LONG_SYMBOL).into_owned()
+    };
+    Table::new(
+        "example",
+        [
+            Column::numbers("at", of(|e| text::timestamp(e.start_ns))),
+            Column::numbers("duration", of(|e| text::duration(e.length_ns()))),
+            Column::numbers("blocked", of(|e| text::duration(e.blocked_ns))),
+            Column::numbers("idle after", of(|e| text::duration(e.drain_ns))),
+            Column::places("awaited", examples.iter().map(|e| awaited(e).into())),
+        ],
+    )
+}
 
-    /// The Python stack in the order of a Python traceback; frames of the user stand out.
-    fn stack(&self) -> String {
-        let frames = view::stack(self.site).iter().rev();
-        let lines = frames.flat_map(|frame| frame_lines(FrameView::of(self.site, frame)));
-        section("stack, most recent call last; > is your code", lines.collect())
-    }
+fn fix(fix: &Fix) -> Vec<Block> {
+    let title = format!("{} ({})", fix.title, fix.strategy);
+    let mut blocks =
+        vec![Block::lines(std::iter::once(title).chain((!fix.why.is_empty()).then(|| fix.why.clone())))];
+    let here = fix.here.as_ref().map(|here| [format!("- {}", here.before), format!("+ {}", here.after)]);
+    blocks.extend(
+        here.map(|lines| Block::section("here", [Block::Code("diff", lines.map(Words::from).into())])),
+    );
+    blocks.push(Block::section("before", [Block::code("python", &fix.before)]));
+    blocks.push(Block::section("after", [Block::code("python", &fix.after)]));
+    blocks.extend(ways(fix));
+    blocks.push(Block::section("then confirm", [Block::code("", &fix.confirm)]));
+    blocks
+}
 
-    /// The ways to the line, where there are several.
-    fn call_paths(&self) -> String {
-        let (paths, more) = phrase::call_paths(self.site, &FileNames::of(self.report));
-        let paths: Vec<_> = paths.into_iter().map(|(place, cost)| (cost, place)).collect();
-        let lines = (!paths.is_empty()).then(|| self.style.labelled("    ", &paths));
-        let left = (more > 0).then(|| format!("    and {}", text::counted(more as u64, "more path")));
-        section("called from", lines.into_iter().chain(left).collect())
-    }
+/// Other ways, and what to mind.
+fn ways(fix: &Fix) -> Option<Block> {
+    let or = fix.alternatives.iter().map(|way| ("or", &**way));
+    let mind = (!fix.caveat.is_empty()).then_some(("mind", &*fix.caveat));
+    let all: Vec<_> = or.chain(mind).collect();
+    (!all.is_empty()).then(|| Block::facts(all))
+}
 
-    fn native(&self) -> String {
-        let name = |function: &String| {
-            let function = escape_terminal(function);
-            format!("    {}", text::shorten_symbol(&function, self.symbol_width(4)))
-        };
-        section("native chain, most recent call last", self.site.native.iter().rev().map(name).collect())
-    }
+/// The line before and after, else the example of the pattern.
+fn difference(fix: &Fix) -> Block {
+    let (before, after) = match &fix.here {
+        Some(here) => (&here.before, &here.after),
+        None => (&fix.before, &fix.after),
+    };
+    let signed = before.lines().map(|line| format!("- {line}"));
+    Block::Code(
+        "diff",
+        signed.chain(after.lines().map(|line| format!("+ {line}"))).map(Words::from).collect(),
+    )
+}
 
-    fn histogram(&self) -> String {
-        let buckets = &self.site.histogram;
-        let most = buckets.iter().map(|&(_, waits)| waits).max().unwrap_or(0);
-        if most == 0 {
-            return String::new();
+/// The edit of the site's file as blocks that a review comment on those lines can apply; `None` where there is none, or its text
+/// has what would not arrive as it is.
+fn suggestions(site: &Site) -> Option<Vec<Block>> {
+    let edit = site.proposal.as_ref()?.outcome.edit()?;
+    let file = text::path_end(&site.location()?.file, 1);
+    let plain = |line: &str| text::escape_terminal(line) == line;
+    let mut blocks = Vec::new();
+    for Edit { first, last, text } in &edit.blocks {
+        let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+        if !text.lines().all(|line| plain(line.trim_start_matches('\t'))) {
+            return None;
         }
-        let bounds: Vec<String> = buckets.iter().map(|&(bound, _)| text::duration(bound)).collect();
-        let counts: Vec<String> = buckets.iter().map(|&(_, waits)| text::count(waits)).collect();
-        let widest = |texts: &[String]| texts.iter().map(|text| text::width(text)).max().unwrap_or(0);
-        let (bound_width, count_width) = (widest(&bounds), widest(&counts));
-        let room = self.style.width.map_or(BAR, |width| width.saturating_sub(bound_width + count_width + 8));
-        let room = room.clamp(8, BAR);
-        let lines = buckets.iter().zip(&bounds).zip(&counts).map(|((&(_, waits), bound), count)| {
-            let pad = " ".repeat(bound_width - text::width(bound));
-            let line = format!("  ≤ {pad}{bound}  {count:>count_width$}  {}", bar(waits, most, room));
-            line.trim_end().to_owned()
-        });
-        section("blocked time of a wait", lines.collect())
+        blocks.push(Block::Paragraph(Words::code(file).then(format!(", {lines}:"))));
+        blocks.push(Block::code("suggestion", text));
     }
-
-    /// The waits to look at in the nsys GUI.
-    fn examples(&self) -> String {
-        let examples = &self.site.examples;
-        if examples.is_empty() {
-            return String::new();
-        }
-        let cells = |cell: &dyn Fn(&Example) -> String| examples.iter().map(|e| vec![cell(e)]).collect();
-        let awaited = |e: &Example| {
-            let awaited = e.awaited.as_deref().map(escape_terminal).unwrap_or_default();
-            text::shorten_symbol(&awaited, self.symbol_width(56)).into_owned()
-        };
-        let columns = [
-            Column::right(&["at"], cells(&|e| text::timestamp(e.start_ns))),
-            Column::right(&["duration"], cells(&|e| text::duration(e.length_ns()))),
-            Column::right(&["blocked"], cells(&|e| text::duration(e.blocked_ns))),
-            Column::right(&["idle after"], cells(&|e| text::duration(e.drain_ns))),
-            Column::left(&["awaited"], cells(&awaited)),
-        ];
-        let table = grid::titled(Tone::Faint, &columns, false, false);
-        let lines = table.lines().map(|line| format!("  {line}"));
-        section("examples, at the times of the nsys GUI", lines.collect())
-    }
-
-    fn fix(&self) -> String {
-        let Some(fix) = &self.site.fix else { return String::new() };
-        let mut lines = vec![self.hang("  ", &format!("{} ({})", fix.title, fix.strategy))];
-        lines.extend((!fix.why.is_empty()).then(|| self.hang("  ", &fix.why)));
-        let label = |label: &str| format!("\n  {}", Tone::Faint.paint(label));
-        if let Some(here) = &fix.here {
-            let (before, after) = (escape_terminal(&here.before), escape_terminal(&here.after));
-            lines.extend([label("here"), format!("    - {before}"), format!("    + {after}")]);
-        }
-        let code = |title: &str, code: &str| {
-            let title = (!code.is_empty()).then(|| label(title));
-            let lines = code.lines().map(|line| format!("      {}", escape_terminal(line)));
-            title.into_iter().chain(lines).collect::<Vec<_>>()
-        };
-        lines.extend(code("before", &fix.before));
-        lines.extend(code("after", &fix.after));
-        lines.extend(fix.alternatives.iter().map(|way| self.hang("  or      ", way)));
-        let mind = format!("  {}  ", Tone::Unsure.paint("mind"));
-        lines.extend((!fix.caveat.is_empty()).then(|| format!("\n{}", self.hang(&mind, &fix.caveat))));
-        lines.extend(code("then confirm", &fix.confirm));
-        section("what to do", lines)
-    }
-}
-
-fn frame_lines(FrameView { file, function, user, source }: FrameView) -> impl Iterator<Item = String> {
-    let words = format!("{file}  {function}");
-    let line = if user { format!("  > {words}") } else { format!("    {}", Tone::Faint.paint(words)) };
-    std::iter::once(line).chain(source.map(|source| format!("        {}", Tone::Strong.paint(source))))
+    blocks.extend(edit.mind.map(|mind| Block::Paragraph(format!("Unsafe: {}.", mind.help()).into())));
+    Some(blocks)
 }
 
 /// "cudaStreamSynchronize (cuStreamSynchronize)".

@@ -1,11 +1,11 @@
 use super::*;
 use crate::model::sample;
+use crate::render::document::terminal;
+use crate::render::style::Style;
 
 fn rendered(id: &str, width: Option<usize>, color: bool) -> Option<String> {
-    let mut out = Vec::new();
     let style = Style { width, color };
-    let found = render(&sample::sample(), id, &style, &mut out).expect("a Vec takes everything");
-    found.then(|| String::from_utf8(out).expect("renderers write UTF-8"))
+    document(&sample::sample(), id).map(|site| terminal::text(&site, &style))
 }
 
 /// A site with everything, a sampled one, a hostile one; ids match in any case.
@@ -38,7 +38,8 @@ fn colour_adds_codes_and_nothing_else() {
 fn a_replayed_site_says_what_was_measured() {
     let mut report = sample::sample();
     report.sites[0].replayed = Some(sample::replayed());
-    let text = sample::printed(|out| render(&report, "S1", &Style::default(), out).map(drop));
+    let site = document(&report, "S1").expect("a site");
+    let text = terminal::text(&site, &Style::default());
     let line = text.lines().find(|line| line.contains("measured")).expect("a line");
     assert_eq!(
         line.trim(),

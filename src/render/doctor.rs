@@ -1,45 +1,46 @@
 //! Whether captures are good enough, for people.
 
-use super::style::Style;
-use crate::model::Warning;
+use super::document::{Block, Column, Table, Words};
 use crate::model::doctor::{Diagnosis, Examined};
-use crate::text::escape_terminal;
-use std::io::{self, Write};
 
-/// Prints what each capture has and lacks.
-pub fn table(found: &Diagnosis, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    found.captures.iter().try_for_each(|capture| one(capture, *style, out))
+/// What each capture has and lacks.
+pub(crate) fn document(found: &Diagnosis) -> Vec<Block> {
+    found.captures.iter().flat_map(one).collect()
 }
 
-fn one(capture: &Examined, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", escape_terminal(&capture.profile))?;
-    for check in &capture.checks {
-        let mark = if check.good { "ok " } else { "-- " };
-        writeln!(out, "  {mark} {:<30} {}", check.question, escape_terminal(&check.answer))?;
-    }
-    writeln!(out)?;
+fn one(capture: &Examined) -> Vec<Block> {
+    let marks = capture.checks.iter().map(|check| if check.good { "ok" } else { "--" });
+    let checks = Table::new(
+        "check",
+        [
+            Column::words("", marks),
+            Column::words("", capture.checks.iter().map(|check| check.question.as_str())),
+            Column::prose("", capture.checks.iter().map(|check| check.answer.as_str())),
+        ],
+    );
+    let mut blocks = vec![Block::Heading(capture.profile.as_str().into()), Block::Table(checks)];
     match &capture.refused {
-        Some(why) => writeln!(out, "{}", escape_terminal(why)),
-        None => writeln!(out, "{}", advice(capture, style)),
+        Some(why) => blocks.push(Block::Paragraph(why.as_str().into())),
+        None => blocks.extend(advice(capture)),
     }
+    blocks
 }
 
 /// What is missing, and the commands that mend it; one command often mends several things: it stands once.
-fn advice(capture: &Examined, style: Style) -> String {
+fn advice(capture: &Examined) -> Vec<Block> {
     if capture.warnings.is_empty() {
         let whole = capture.checks.iter().all(|check| check.good);
-        let nothing = "Nothing is missing: every wait has its exact line.";
-        return if whole { nothing } else { "Other flags would show no more of this program." }.to_owned();
+        const NOTHING: &str = "Nothing is missing: every wait has its exact line.";
+        let said = if whole { NOTHING } else { "Other flags would show no more of this program." };
+        return vec![Block::Paragraph(said.into())];
     }
-    let mut lines = Vec::new();
     let mut last = "";
-    for Warning { message, fix, .. } in &capture.warnings {
-        lines.push(style.hang("", &escape_terminal(message)));
-        if !fix.is_empty() && fix != last {
-            lines.push(format!("    {}", escape_terminal(fix)));
-            last = fix;
-        }
+    let mut said = Vec::new();
+    for warning in &capture.warnings {
+        let command = if warning.fix == last { "" } else { &warning.fix };
+        last = if warning.fix.is_empty() { last } else { &warning.fix };
+        said.push(Block::Warning(warning.message.as_str().into(), command.to_owned()));
     }
-    lines.extend(capture.advice.iter().map(|more| format!("\n{}", style.hang("", more))));
-    lines.join("\n")
+    said.extend(capture.advice.iter().map(|more| Block::Paragraph(Words::from(more.as_str()))));
+    said
 }

@@ -1,5 +1,6 @@
 //! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
 
+use super::document::{Block, Column, Table, Words, terminal};
 use super::style::{Style, Tone};
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Values};
 use crate::model::Code;
@@ -13,8 +14,6 @@ use crate::vocabulary::{Class, RuleId, Strategy};
 const PIPED_WIDTH: usize = 100;
 /// Narrower than this, wrapping makes text worse.
 const MIN_WIDTH: usize = 40;
-/// Column where the text of a field begins.
-const INDENT: usize = 12;
 
 /// Entries shown whole; more matches are named.
 const SHOWN: usize = 3;
@@ -34,136 +33,149 @@ pub struct Entries {
 
 /// The list of the first kind that there is, or the entries whole, the rule whose id it is first; of many patterns, the first.
 pub fn text(found: &Entries, style: Style) -> String {
+    // Prose is to be read: a pipe has a width too.
+    let style = Style { width: Some(style.width.unwrap_or(PIPED_WIDTH).max(MIN_WIDTH)), ..style };
+    terminal::text(&document(found), &style) + "\n"
+}
+
+fn document(found: &Entries) -> Vec<Block> {
     if found.listed {
         return match (&found.patterns[..], &found.rules[..]) {
-            ([_, ..], _) => list(style),
-            (_, [_, ..]) => list_rules(style),
-            _ => list_warnings(style),
+            ([_, ..], _) => list(),
+            (_, [_, ..]) => list_rules(),
+            _ => list_warnings(),
         };
     }
-    let mut parts: Vec<String> = found.rules.iter().map(|r| rule(r, style)).collect();
-    parts.extend(found.patterns.iter().take(SHOWN).map(|p| pattern(p, style)));
+    let mut blocks: Vec<Block> = found.rules.iter().flat_map(|r| rule(r)).collect();
+    blocks.extend(found.patterns.iter().take(SHOWN).flat_map(|p| pattern(p)));
     let more: Vec<&str> = found.patterns.iter().skip(SHOWN).map(|p| p.id.as_str()).collect();
-    parts.extend((!more.is_empty()).then(|| format!("Also: {}\n", more.join(", "))));
-    parts.extend(found.warnings.iter().map(|&code| warning(code, style)));
-    parts.join("\n")
+    blocks.extend((!more.is_empty()).then(|| Block::Paragraph(format!("Also: {}", more.join(", ")).into())));
+    blocks.extend(found.warnings.iter().flat_map(|&code| warning(code)));
+    blocks
 }
 
 /// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
-fn list(style: Style) -> String {
-    let mut page = Page::new(style);
-    for (index, category) in Category::ALL.iter().enumerate() {
+fn list() -> Vec<Block> {
+    let section = |(index, category): (usize, &Category)| {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
-        page.lines.push(Tone::Strong.paint(format!("{number}{}", category.help())));
-        for p in catalogue::all().filter(|p| p.category == *category) {
-            let id = Tone::Strong.paint(format!("{:<5}", p.id));
+        let all: Vec<&Pattern> = catalogue::all().filter(|p| p.category == *category).collect();
+        let class = |p: &&Pattern| {
             let (class, tone) = class_word(p);
-            let class = tone.paint(format!("{class:<9}"));
-            let ran = Tone::Faint.paint(format!("{:<10}", outcome_word(p)));
-            page.row(&format!("  {id}{class}{ran}"), p.title, p.fix.title);
-        }
-        page.gap();
-    }
-    let below = [
+            tone.cell(class)
+        };
+        let table = Table::new(
+            "entry",
+            [
+                Column::words("", all.iter().map(|p| Tone::Strong.cell(p.id.as_str()))),
+                Column::words("", all.iter().map(class)),
+                Column::words("", all.iter().map(|p| Tone::Faint.cell(outcome_word(p)))),
+                Column::prose("", all.iter().map(|p| p.title)),
+            ],
+        );
+        Block::section(format!("{number}{}", category.help()), [Block::Table(table)])
+    };
+    let mut blocks: Vec<Block> = Category::ALL.iter().enumerate().map(section).collect();
+    blocks.push(Block::lines([
         "4 → 0: waits of the pair that was run, before → after; later: it waits for less",
+        "One entry with its fix: sync-report explain A01",
         "Rules that verdicts rest on: sync-report explain --rules",
         "Codes of warnings: sync-report explain --warnings",
-    ];
-    page.lines.extend(below.map(str::to_owned));
-    page.finish()
+    ]));
+    blocks
 }
 
 /// Every rule of evidence, those of the trace in order of precedence.
-fn list_rules(style: Style) -> String {
+fn list_rules() -> Vec<Block> {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
         Role::Source | Role::Guard => "Rules of the Python source",
         Role::Weak(_) | Role::Weighed => "Weak rules: they say what is probable",
         Role::Remark => "Remarks: they decide nothing",
     };
-    let mut page = Page::new(style);
-    let mut section = "";
-    for rule in rules::all() {
-        if section != heading(&rule.role) {
-            page.lines.extend((!section.is_empty()).then(String::new));
-            section = heading(&rule.role);
-            page.lines.push(Tone::Strong.paint(section));
-        }
-        let id = Tone::Strong.paint(format!("{:<11}", rule.id));
-        let sure = Tone::Faint.paint(format!("{:<10}", figures(rule)));
-        page.row(&format!("  {id}{sure}"), rule.id.title(), "");
-    }
-    page.finish()
+    let all: Vec<&Rule> = rules::all().collect();
+    let section = |rules: &[&Rule]| {
+        let table = Table::new(
+            "rule",
+            [
+                Column::words("", rules.iter().map(|rule| Tone::Strong.cell(rule.id.as_str()))),
+                Column::words("", rules.iter().map(|rule| Tone::Faint.cell(figures(rule)))),
+                Column::prose("", rules.iter().map(|rule| rule.id.title())),
+            ],
+        );
+        Block::section(heading(&rules[0].role), [Block::Table(table)])
+    };
+    all.chunk_by(|a, b| heading(&a.role) == heading(&b.role)).map(section).collect()
 }
 
 /// Every code of a warning, with what it means and what to do.
-fn list_warnings(style: Style) -> String {
-    let mut page = Page::new(style);
-    for code in Code::ALL {
-        page.lines.push(Tone::Strong.paint(code.as_str()));
-        page.lines.push(page.style.hang("  ", code.help()));
-        page.lines.push(page.style.hang("  ", &format!("→ {}", code.advice())));
-    }
-    page.finish()
+fn list_warnings() -> Vec<Block> {
+    let one = |code: &Code| {
+        let lines = [code.help().to_owned(), format!("→ {}", code.advice())];
+        Block::section(code.as_str(), [Block::lines(lines)])
+    };
+    Code::ALL.iter().map(one).collect()
+}
+
+/// Names and texts, without those that have no text.
+fn fields<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Block {
+    Block::facts(pairs.into_iter().filter(|(_, text)| !text.is_empty()))
+}
+
+/// A name, and a line for each item.
+fn items<'a>(name: &'a str, all: &'a [impl AsRef<str>]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let label = move |at: usize| if at == 0 { name } else { "" };
+    all.iter().enumerate().map(move |(at, item)| (label(at), item.as_ref()))
 }
 
 /// One code of a warning.
-fn warning(code: Code, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.lines.push(Tone::Strong.paint(code.as_str()));
-    page.gap();
-    page.field("means", code.help());
-    page.field("do", code.advice());
-    page.field("exit code", if code.is_damage() { "2: what could be read is reported" } else { "" });
-    page.finish()
+fn warning(code: Code) -> [Block; 2] {
+    let damage = if code.is_damage() { "2: what could be read is reported" } else { "" };
+    let fields = fields([("means", code.help()), ("do", code.advice()), ("exit code", damage)]);
+    [Block::Heading(code.as_str().into()), fields]
 }
 
 /// One entry of the catalogue whole.
-fn pattern(p: &Pattern, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.title(p.id.as_str(), p.title);
-    page.field("category", p.category.help());
-    page.field("class", &class_sentence(p));
-    page.items("written as", p.triggers);
-    page.field("why", p.why);
-    page.field("in a trace", p.trace);
-    page.field("operator", p.op);
-    page.field("driver call", p.driver_api);
-    page.field("versions", p.versions);
+fn pattern(p: &Pattern) -> Vec<Block> {
+    let (class, sources) = (class_sentence(p), p.confirmed_by());
+    let mut about = vec![("category", p.category.help()), ("class", &*class)];
+    about.extend(items("written as", p.triggers));
+    about.extend([("why", p.why), ("in a trace", p.trace), ("operator", p.op)]);
+    about.extend([("driver call", p.driver_api), ("versions", p.versions)]);
+    let frame = |(file, function)| format!("{file} {function}").trim_end().to_owned();
+    let places: Vec<String> = p.library().iter().flat_map(|site| site.places()).map(frame).collect();
     if let Some(site) = p.library() {
-        let frame = |(file, function)| format!("{file} {function}").trim_end().to_owned();
-        page.field("library", site.library());
-        page.items("code in", &site.places().map(frame).collect::<Vec<_>>());
-        page.field("line with", site.line_text);
-        page.field("how often", site.frequency);
+        about.push(("library", site.library()));
+        about.extend(items("code in", &places));
+        about.extend([("line with", site.line_text), ("how often", site.frequency)]);
     }
-    page.field("sources", p.confirmed_by());
-    page.gap();
-    page.field("fix", p.fix.title);
-    page.field("for users", p.fix.installed);
-    if p.fix.strategy != Strategy::Leave {
-        page.field("strategy", p.fix.strategy.as_str());
-    }
-    if !p.fix.before.is_empty() {
-        page.gap();
-        page.code(&format!("  {} ", Tone::Avoidable.paint("-")), p.fix.before);
-        page.code(&format!("  {} ", Tone::Needed.paint("+")), p.fix.after);
-    }
-    if !p.fix.alternatives.is_empty() || !p.fix.caveat.is_empty() {
-        page.gap();
-    }
-    page.items("or", p.fix.alternatives);
-    page.field("mind", p.fix.caveat);
-    page.items("but", &p.elsewhere().collect::<Vec<_>>());
-    if let Some(run) = catalogue::run_of(p.id) {
-        page.gap();
-        page.field("pair", &outcome(run));
-    }
-    if p.fix.strategy != Strategy::Leave {
-        page.gap();
-        page.field("confirm", COMPARE);
-    }
-    page.finish()
+    about.push(("sources", sources));
+    let fixed = p.fix.strategy != Strategy::Leave;
+    let strategy = if fixed { p.fix.strategy.as_str() } else { "" };
+    let fix = [("fix", p.fix.title), ("for users", p.fix.installed), ("strategy", strategy)];
+    let signed = |tone: Tone, sign: &'static str, code: &'static str| {
+        code.lines()
+            .map(move |line| Words::from("  ").then(Words::toned(tone, sign)).then(format!(" {line}")))
+    };
+    let code = signed(Tone::Avoidable, "-", p.fix.before).chain(signed(Tone::Needed, "+", p.fix.after));
+    let code = code.filter(|_| !p.fix.before.is_empty()).collect();
+    let elsewhere: Vec<_> = p.elsewhere().collect();
+    let mut mind: Vec<(&str, &str)> = items("or", p.fix.alternatives).collect();
+    mind.push(("mind", p.fix.caveat));
+    mind.extend(items("but", &elsewhere));
+    let pair = catalogue::run_of(p.id).map(outcome).unwrap_or_default();
+    let confirm = if fixed { COMPARE } else { "" };
+    vec![
+        titled(p.id.as_str(), p.title),
+        fields(about),
+        fields(fix),
+        Block::Code("diff", code),
+        fields(mind),
+        fields([("pair", &*pair), ("confirm", confirm)]),
+    ]
+}
+
+fn titled(id: &str, title: &str) -> Block {
+    Block::Heading(format!("{id:<3}  {title}").into())
 }
 
 /// How to see that a fix worked.
@@ -196,22 +208,23 @@ fn outcome_word(p: &Pattern) -> String {
 }
 
 /// One rule whole.
-fn rule(rule: &Rule, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.title(rule.id.as_str(), rule.id.title());
-    page.field("looks at", rule.looks_at);
-    page.field("proves", rule.proves);
-    page.field("comes after", &earlier(rule));
-    page.field("yields to", &rule.yields_to());
-    page.field("decides", if rule.role == Role::Remark { "nothing" } else { "" });
-    page.items("confidence", &confidence(rule));
-    page.field("origin", &origin(rule));
-    page.field("counted", &counted_on_captures(rule.id));
-    if !rule.example.is_empty() {
-        page.gap();
-        page.code("  ", rule.example);
-    }
-    page.finish()
+fn rule(rule: &Rule) -> Vec<Block> {
+    let (earlier, yields, sure) = (earlier(rule), rule.yields_to(), confidence(rule));
+    let (origin, counted) = (origin(rule), counted_on_captures(rule.id));
+    let mut about = vec![
+        ("looks at", rule.looks_at),
+        ("proves", rule.proves),
+        ("comes after", &*earlier),
+        ("yields to", &*yields),
+        ("decides", if rule.role == Role::Remark { "nothing" } else { "" }),
+    ];
+    about.extend(items("confidence", &sure));
+    about.extend([("origin", &*origin), ("counted", &*counted)]);
+    vec![
+        titled(rule.id.as_str(), rule.id.title()),
+        fields(about),
+        Block::section("example", [Block::code("", rule.example)]),
+    ]
 }
 
 /// Rules of the trace that are asked before this one.
@@ -244,7 +257,7 @@ pub(super) fn confidence(rule: &Rule) -> Vec<String> {
 
 /// A weight, and the class that it leans to.
 fn leaning(weight: f64) -> String {
-    format!("{:.2} to {}", weight.abs(), if weight < 0.0 { Class::False } else { Class::True })
+    format!("{:.2} to {}", weight.abs(), if weight < 0.0 { Class::False } else { Class::True }.in_words())
 }
 
 /// Where its figures come from.
@@ -255,7 +268,7 @@ pub(super) fn origin(rule: &Rule) -> String {
             leaning(prior)
         ),
         Role::Weak(Lean { prior, fired: (on_false, on_true), .. }) => format!(
-            "a prior of {}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
+            "a prior of {}, fitted to {FALSE} avoidable and {TRUE} needed sites of labelled programs: it fired on {on_false} and {on_true}",
             leaning(prior)
         ),
         _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
@@ -277,78 +290,11 @@ pub(super) fn counted_on_captures(id: RuleId) -> String {
     format!("right on {right} of {all} that it decided ({parts})")
 }
 
-/// A page that grows line by line.
-struct Page {
-    /// Of this width, in a pipe too: prose is to be read.
-    style: Style,
-    width: usize,
-    lines: Vec<String>,
-}
-
-impl Page {
-    fn new(style: Style) -> Self {
-        let width = style.width.unwrap_or(PIPED_WIDTH).max(MIN_WIDTH);
-        Self { style: Style { width: Some(width), ..style }, width, lines: Vec::new() }
-    }
-
-    fn gap(&mut self) {
-        self.lines.push(String::new());
-    }
-
-    fn title(&mut self, id: &str, title: &str) {
-        let column = (id.len() + 2).max(5);
-        let title = self.style.hang(&format!("{id:<column$}"), title);
-        self.lines.extend(title.lines().map(|line| Tone::Strong.paint(line)));
-        self.gap();
-    }
-
-    /// Title and advice beside each other, or the advice on lines of its own where the width is too small.
-    fn row(&mut self, head: &str, title: &str, advice: &str) {
-        let column = text::width(head);
-        let room = self.width / 2 - 10;
-        if text::width(title) <= room && column + room + 1 + text::width(advice) <= self.width {
-            let line = format!("{head}{title:<room$} {}", Tone::Faint.paint(advice));
-            return self.lines.push(line.trim_end().to_owned());
-        }
-        self.lines.push(self.style.hang(head, title));
-        if !advice.is_empty() {
-            let indent = column + 2;
-            let advice = self.style.wrap(advice, indent);
-            let line = |line: &String| format!("{:indent$}{}", "", Tone::Faint.paint(line));
-            self.lines.extend(advice.iter().map(line));
-        }
-    }
-
-    /// A name and its wrapped text; nothing where the text is empty.
-    fn field(&mut self, name: &str, text: &str) {
-        if !text.is_empty() {
-            let name = Tone::Faint.paint(format!("{name:<INDENT$}"));
-            self.lines.push(self.style.hang(&name, text));
-        }
-    }
-
-    /// A name and one line per item.
-    fn items(&mut self, name: &str, items: &[impl AsRef<str>]) {
-        for (i, item) in items.iter().enumerate() {
-            self.field(if i == 0 { name } else { " " }, item.as_ref());
-        }
-    }
-
-    /// Code or a drawing behind a gutter. It is never wrapped: it would no longer be code to copy.
-    fn code(&mut self, gutter: &str, source: &str) {
-        self.lines.extend(source.lines().map(|line| format!("{gutter}{line}")));
-    }
-
-    fn finish(&self) -> String {
-        self.style.finish(&(self.lines.join("\n") + "\n"))
-    }
-}
-
 /// The class in a word, and how it looks.
 fn class_word(p: &Pattern) -> (&'static str, Tone) {
     match p.kind.map(|kind| kind.class()) {
         _ if p.category == Category::NotAWait => ("no wait", Tone::Faint),
-        Some(class) => (class.as_str(), Tone::of(class)),
+        Some(class) => (class.in_words(), Tone::of(class)),
         None => ("depends", Tone::of(Class::Unknown)),
     }
 }
@@ -367,7 +313,7 @@ pub(super) fn class_sentence(p: &Pattern) -> String {
         Class::Unknown => "the evidence does not say",
     };
     let wanted = if p.intended { "; usually there on purpose" } else { "" };
-    format!("{} ({kind}): {meaning}{wanted}", kind.class())
+    format!("{}, {}: {meaning}{wanted}", kind.class().in_words(), kind.in_words())
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn annotation<'a>(site: &'a Site, level: &'static str) -> Annotation<'a> {
         level,
         file: frame.map(|f| f.file.as_str()),
         line: frame.map_or(0, |f| f.line),
-        title: format!("{what}: {} ({})", site.kind, phrase::call(site)),
+        title: format!("{what}: {} ({})", site.kind.in_words(), phrase::call(site)),
         message: message(site),
     }
 }

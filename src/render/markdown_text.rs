@@ -1,6 +1,5 @@
 //! Markdown that hostile names cannot break out of, and that fits into a comment.
 
-use crate::model::Warning;
 use crate::text::escape_terminal;
 
 /// Characters that GitHub takes in a comment (65,536), less what its own count may see differently.
@@ -53,16 +52,6 @@ pub fn plain(sentence: &str) -> String {
         if c == '@' || (c == '#' && rest.peek().is_some_and(char::is_ascii_digit)) {
             out.push_str("<!-- -->");
         }
-    }
-    out
-}
-
-/// A sentence that quotes names all over: every character that could begin markup is escaped.
-pub fn bare(sentence: &str) -> String {
-    let mut out = String::new();
-    for c in escape_terminal(sentence).chars() {
-        out.extend("\\`*_{}[]<>()#|!~&$".contains(c).then_some('\\'));
-        out.push(c);
     }
     out
 }
@@ -149,24 +138,6 @@ impl Limited {
         let left = self.add_all(pieces);
         self.text.push_str(close);
         left
-    }
-
-    /// A table of rows; without any, nothing. Returns how many are left out.
-    pub fn table(&mut self, titles: &[&str], rows: impl Iterator<Item = String>) -> usize {
-        let rows: Vec<String> = rows.collect();
-        if rows.is_empty() { 0 } else { self.section(&header(titles), &rows, "\n") }
-    }
-
-    /// Adds a paragraph that may quote names.
-    pub fn sentence(&mut self, words: &str) {
-        self.add(&format!("{}\n\n", plain(words)));
-    }
-
-    /// What limits what was found.
-    pub fn warnings(&mut self, warnings: &[Warning]) {
-        for warning in warnings {
-            self.add(&format!("> ⚠️ {}\n\n", plain(&warning.message)));
-        }
     }
 
     /// The text with a last piece, for which room was reserved.

@@ -9,17 +9,17 @@ pub mod bench;
 pub mod brief;
 pub mod check;
 pub mod csv;
-pub mod details;
+pub(crate) mod details;
 pub mod diff;
 pub mod doctor;
+pub(crate) mod document;
 pub mod explain;
+pub(crate) mod facts;
 pub mod github;
-pub(crate) mod grid;
 pub(crate) mod head;
 pub mod html;
 pub mod json;
 pub mod knowledge;
-pub mod markdown;
 pub(crate) mod markdown_text;
 pub mod parquet;
 pub mod patch;
@@ -27,13 +27,12 @@ pub mod perfetto;
 pub(crate) mod phrase;
 pub(crate) mod ranks;
 pub mod replay;
+pub(crate) mod report;
 pub mod sarif;
 pub mod saving;
 pub mod schema;
-mod sheet;
 pub mod style;
 mod summary;
-pub mod table;
 pub(crate) mod view;
 
 use crate::analysis::CaptureAnalysis;
@@ -48,6 +47,9 @@ use crate::replay::bench::Bench;
 use crate::replay::measured::Measured;
 use crate::replay::plan::Plan;
 use crate::repository::Repository;
+use diff::Unchanged;
+use document::{Block, markdown, terminal};
+use report::Form;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use style::Style;
@@ -59,7 +61,10 @@ pub const PAGE_TOP: usize = 200;
 
 /// The formats of a report.
 pub const REPORT: &[Format<Found>] = &[
-    Format::new("table", |found: &Found, with, out| table::answer(&found.report, with, out)),
+    Format::new("table", |found: &Found, with, out| {
+        let form = if with.wide { Form::Wide } else { Form::Screen };
+        screen(&report::document(&found.report, form, with.capture.as_deref()), with, out)
+    }),
     Format::new("json", |found: &Found, _, out| json::write(&found.report, out))
         .spread()
         .awaited()
@@ -70,11 +75,11 @@ pub const REPORT: &[Format<Found>] = &[
         .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
         .help("Two tables for data frames, waits.parquet and sites.parquet, in the folder that -o names")
         .top(0),
-    Format::new("markdown", |found: &Found, _, out| markdown::render(&found.report, out))
+    Format::new("markdown", |found: &Found, _, out| comment(&review(&found.report), out))
         .help("For a pull request: summary, table, collapsed details, in the size of a comment"),
     Format::new("github", |found: &Found, with, out| {
         let left = github::render(&found.report, &with.repository, out)?;
-        summary::append(with, |limit| markdown::text_of(&found.report, limit), left, out)
+        summary::append(with, &review(&found.report), left, out)
     })
     .help("GitHub annotations, ten warnings and ten notices; all sites go into the step's summary")
     .top(0),
@@ -98,7 +103,8 @@ pub const REPORT: &[Format<Found>] = &[
 
 /// One site of a report whole: what `--details` prints.
 pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with, out| {
-    details::render(&found.report, with.site.as_deref().unwrap_or_default(), &with.style, out).map(drop)
+    let site = details::document(&found.report, with.site.as_deref().unwrap_or_default());
+    site.map_or(Ok(()), |site| screen(&site, with, out))
 })
 .awaited()
 .top(0);
@@ -106,10 +112,11 @@ pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with
 /// The formats of ranks that were merged.
 pub const MERGED: &[Format<Merged>] = &[
     Format::new("table", |merged: &Merged, with, out| {
-        table::render(&merged.report, with.wide, &with.style, out)
+        let form = if with.wide { Form::Wide } else { Form::Screen };
+        screen(&report::document(&merged.report, form, None), with, out)
     }),
     Format::new("json", |merged: &Merged, _, out| json::write(&merged.report, out)).top(0),
-    Format::new("markdown", |merged: &Merged, _, out| markdown::render(&merged.report, out)),
+    Format::new("markdown", |merged: &Merged, _, out| comment(&review(&merged.report), out)),
     Format::new("html", |merged: &Merged, _, out| html::render(&merged.report, out)).top(PAGE_TOP),
     Format::new("parquet", |_, _, _| Ok(()))
         .folder(|merged: &Merged, folder| parquet::write_merged(&merged.report, &merged.tables, folder))
@@ -123,9 +130,12 @@ pub const BRIEF: &Format<Found> =
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[
     Format::new("table", |found: &Compared, with, out| {
-        diff::table::render(&found.report, with.all, &with.style, out)
+        let unchanged = if with.all { Unchanged::Listed } else { Unchanged::Left };
+        screen(&diff::document(&found.report, unchanged), with, out)
     }),
-    Format::new("markdown", |found: &Compared, _, out| diff::markdown::render(&found.report, out)),
+    Format::new("markdown", |found: &Compared, _, out| {
+        comment(&diff::document(&found.report, Unchanged::Folded), out)
+    }),
     Format::new("json", |found: &Compared, _, out| json::write(&found.report, out)),
     Format::new("html", |found: &Compared, _, out| {
         html::render_diff(&found.report, found.drawings.each_ref().map(|drawn| &drawn[..]), out)
@@ -136,14 +146,12 @@ pub const DIFF: &[Format<Compared>] = &[
 
 /// The formats of the gate's outcome.
 pub const CHECK: &[Format<CheckReport>] = &[
-    Format::new("table", |outcome, with, out| check::table(outcome, &with.style, out)),
-    Format::new("markdown", |outcome, _, out| {
-        write!(out, "{}", check::markdown(outcome, markdown_text::COMMENT))
-    }),
+    Format::new("table", |outcome, with, out| screen(&check::document(outcome), with, out)),
+    Format::new("markdown", |outcome, _, out| comment(&check::document(outcome), out)),
     Format::new("json", |outcome, _, out| json::write(outcome, out)),
     Format::new("github", |outcome: &CheckReport, with, out| {
         let left = check::github(outcome, &with.repository, out)?;
-        summary::append(with, |limit| check::markdown(outcome, limit), left, out)
+        summary::append(with, &check::document(outcome), left, out)
     })
     .help("GitHub annotations; what is more than a step may have goes into its summary"),
     Format::new("sarif", |outcome, with, out| check::sarif(outcome, &with.repository, out)),
@@ -153,9 +161,9 @@ pub const CHECK: &[Format<CheckReport>] = &[
 
 /// The formats of what a replay measured.
 pub const REPLAY: &[Format<(Plan, Measured)>] = &[
-    Format::new("table", |(plan, measured), with, out| replay::table(plan, measured, &with.style, out)),
+    Format::new("table", |(plan, measured), with, out| screen(&replay::document(plan, measured), with, out)),
     Format::new("json", |(_, measured), _, out| json::write(measured, out)),
-    Format::new("markdown", |(plan, measured), _, out| replay::markdown(plan, measured, out)),
+    Format::new("markdown", |(plan, measured), _, out| comment(&replay::document(plan, measured), out)),
 ];
 
 /// The formats of the knowledge base.
@@ -166,16 +174,34 @@ pub const EXPLAIN: &[Format<explain::Entries>] = &[
 
 /// The formats of whether captures are good enough.
 pub const DOCTOR: &[Format<Diagnosis>] = &[
-    Format::new("table", |found, with, out| doctor::table(found, &with.style, out)),
+    Format::new("table", |found, with, out| screen(&doctor::document(found), with, out)),
     Format::new("json", |found, _, out| json::write(found, out)),
 ];
 
 /// The formats of what waits cost on a GPU.
 pub const BENCH: &[Format<Bench>] = &[
-    Format::new("table", |bench, with, out| bench::table(bench, &with.style, out)),
+    Format::new("table", |bench, with, out| screen(&bench::document(bench), with, out)),
     Format::new("json", |bench, _, out| json::write(bench, out)),
-    Format::new("markdown", |bench, _, out| bench::markdown(bench, out)),
+    Format::new("markdown", |bench, _, out| comment(&bench::document(bench), out)),
 ];
+
+/// Prints a document for a terminal or a pipe.
+fn screen(blocks: &[Block], with: &Setting, out: &mut dyn Write) -> io::Result<()> {
+    match &*terminal::text(blocks, &with.style) {
+        "" => Ok(()),
+        text => writeln!(out, "{text}"),
+    }
+}
+
+/// Prints a document as Markdown, in the size of a comment.
+fn comment(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", markdown::text(blocks, markdown_text::COMMENT))
+}
+
+/// The report for a pull request.
+fn review(report: &Report) -> Vec<Block> {
+    report::document(report, Form::Review, None)
+}
 
 /// A report, and the exports that it is of for a format that shows single waits.
 pub struct Found {

@@ -1,5 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
+use super::document;
 use crate::model::{CallPath, Frame, Gpu, Iterations, Report, Site};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
@@ -54,87 +55,53 @@ impl<'a> FileNames<'a> {
     }
 }
 
-/// Where a site is, in the best terms at hand.
+/// Where a site is, in the best terms at hand, and what waits there where that is another line: the library's that the user's calls,
+/// or the node of autograd's graph and its forward line.
 pub(crate) struct Place {
-    /// `train.py:18`, where Python frames are known.
-    file: Option<String>,
-    /// Function, PyTorch method, NVTX range, or API.
-    name: String,
-    /// How it is known, unless from the frames of the call itself: `~sampled`.
-    mark: Option<&'static str>,
-    /// What waits there: the library's line that the user's calls, or the node of autograd's graph and its forward line.
-    inner: Option<Box<Place>>,
+    pub line: document::Place,
+    pub inner: Option<document::Place>,
 }
 
 impl Place {
     pub(crate) fn of(site: &Site, files: &FileNames<'_>) -> Self {
-        let mark = site.attribution.mark();
-        let at = |frame: &Frame, mark, inner| {
+        let at = |frame: &Frame, mark| {
             let file = Some(at_line(&files.get(&frame.file), frame.line));
-            Self { file, name: escape_terminal(&frame.function).into_owned(), mark, inner }
+            document::Place { file, name: escape_terminal(&frame.function).into_owned(), mark }
         };
         let library = site.library_frame.as_ref().filter(|library| site.location() != Some(library));
-        let inner = library.map(|library| at(library, None, None)).or_else(|| {
+        let inner = library.map(|library| at(library, None)).or_else(|| {
             let backward = site.backward.as_ref()?;
             let node = backward.node.as_ref().map(|node| escape_terminal(node).into_owned());
             let Some(forward) = &backward.forward else {
-                return Some(Self { file: None, name: node?, mark: None, inner: None });
+                return Some(document::Place { name: node?, ..Default::default() });
             };
-            let mut line = at(forward, None, None);
+            let mut line = at(forward, None);
             line.name.extend(node.map(|node| format!(" ({node})")));
             Some(line)
         });
-        let inner = inner.map(Box::new);
+        let mark = site.attribution.mark();
         if let Some(frame) = site.location() {
-            return at(frame, mark, inner);
+            return Self { line: at(frame, mark), inner };
         }
         let range = || site.nvtx.last().map(|range| escape_terminal(range).into_owned());
         let named = site.native_method().or_else(range).map(|name| (name, mark));
         let (name, mark) = named.unwrap_or_else(|| (escape_terminal(&site.api).into_owned(), None));
-        Self { file: None, name, mark, inner }
+        Self { line: document::Place { file: None, name, mark }, inner }
     }
 
-    /// What waits there, where that is another line.
-    pub(crate) fn inner(&self) -> Option<&Place> {
-        self.inner.as_deref()
-    }
-
-    /// Both lines in at most `max` columns: `train.py:43 main → boxes.py:48 nms`. Names go first, then the inner line.
-    pub(crate) fn fit_both(&self, max: usize) -> String {
-        let Some(inner) = &self.inner else { return self.fit(max) };
-        let bare = |place: &Self| place.file.clone().unwrap_or_else(|| place.name.clone());
-        let both = [
-            (self.fit(usize::MAX), inner.fit(usize::MAX)),
-            (bare(self), inner.fit(usize::MAX)),
-            (bare(self), bare(inner)),
-        ];
-        let mut both = both.into_iter().map(|(outer, inner)| format!("{outer} → {inner}"));
-        both.find(|text| text::width(text) <= max).unwrap_or_else(|| self.fit(max))
-    }
-
-    /// At most `max` columns of the user's line. The file and line stay longest: they say where to look.
-    pub(crate) fn fit(&self, max: usize) -> String {
-        let mark = self.mark.map_or(String::new(), |mark| format!(" {mark}"));
-        let rest = max.saturating_sub(text::width(&mark));
-        let Some(file) = &self.file else {
-            return format!("{}{mark}", text::shorten_symbol(&self.name, rest));
-        };
-        let used = text::width(file);
-        // A name cut below a few letters is noise.
-        const LEAST: usize = 6;
-        let room = rest.saturating_sub(used + 1);
-        if room < LEAST.min(text::width(&self.name)) {
-            return format!("{}{mark}", text::shorten_path(file, rest));
-        }
-        format!("{file} {}{mark}", text::shorten_symbol(&self.name, room))
+    /// Both lines: `train.py:43 main → boxes.py:48 nms`.
+    pub(crate) fn both(&self) -> String {
+        let inner = self.inner.as_ref().map(|inner| format!(" → {}", inner.whole()));
+        self.line.whole() + &inner.unwrap_or_default()
     }
 }
 
 /// Where known, `train.py:18`; the name; how it is known; what waits there.
 impl Serialize for Place {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let inner = self.inner().map_or_else(String::new, |inner| inner.fit(usize::MAX));
-        (self.file.as_deref().unwrap_or(""), &self.name, self.mark.unwrap_or(""), inner).serialize(serializer)
+        let document::Place { file, name, mark } = &self.line;
+        let inner = self.inner.as_ref().map_or_else(String::new, document::Place::whole);
+        (file.as_deref().unwrap_or(""), name, mark.unwrap_or(""), inner).serialize(serializer)
     }
 }
 
@@ -266,19 +233,6 @@ pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
     }
 }
 
-/// A mean within the median's part of so many is the same figure to a reader.
-const ALIKE: u64 = 20;
-
-/// "median 4.78 ms, mean 5.66 ms from start to start"; the latter, which savings are of, where it is another figure.
-pub(crate) fn iteration_length(iterations: &Iterations) -> String {
-    let (median, mean) = (iterations.median_ns, iterations.start_to_start_ns);
-    let words = format!("median {}", text::duration(median));
-    if mean == 0 || mean.abs_diff(median) <= median.unsigned_abs() / ALIKE {
-        return words;
-    }
-    format!("{words}, mean {} from start to start", text::duration(mean))
-}
-
 /// " in rank_0.sqlite", of which the report's iterations are, where other exports have a loop of their own.
 pub(crate) fn looping(report: &Report, iterations: &Iterations) -> String {
     let several = report.profiles.iter().filter(|profile| profile.iterations > 0).count() > 1;
@@ -363,18 +317,5 @@ mod tests {
     #[test]
     fn one_wait_is_singular() {
         assert_eq!([1.0, 0.999, 7.0, 0.33].map(waits), ["1 wait", "1 wait", "7 waits", "0.33 waits"]);
-    }
-
-    #[test]
-    fn places_keep_file_and_line() {
-        let place = Place {
-            file: Some("modeling_llama.py:1204".to_owned()),
-            name: "LlamaForCausalLM.prepare_inputs".to_owned(),
-            mark: Some("~sampled"),
-            inner: None,
-        };
-        assert_eq!(place.fit(80), "modeling_llama.py:1204 LlamaForCausalLM.prepare_inputs ~sampled");
-        assert_eq!(place.fit(45), "modeling_llama.py:1204 LlamaF…inputs ~sampled");
-        assert_eq!(place.fit(34), "modeling_llama.py:1204 ~sampled");
     }
 }

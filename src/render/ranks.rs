@@ -1,8 +1,8 @@
 //! What is said over ranks, in the words that all formats for people share.
 
-use super::grid::{self, Column};
+use super::document::{Cell, Column, Place, Table, Words};
 use super::phrase;
-use super::style::{GAP, Style, Tone};
+use super::style::Tone;
 use super::view::escaped;
 use crate::model::ranks::{Late, NamedBy, Odd, Over, RankSite, Ranks};
 use crate::text;
@@ -103,12 +103,6 @@ pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     notes
 }
 
-/// The notes, and below them what to do.
-pub(crate) fn advised(site: &RankSite, all: usize) -> Vec<String> {
-    let fix = site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix)));
-    notes(site, all).into_iter().chain(fix).collect()
-}
-
 /// Median; a tenth and nine tenths of the ranks; the most, and whose it is. Of two ranks the larger, and what the other has.
 pub(crate) fn cells(over: &Over, ranks: &Ranks, print: fn(i64) -> String) -> [String; 3] {
     let [p10, p50, p90, max] = [over.p10, over.p50, over.p90, over.max].map(print);
@@ -168,53 +162,34 @@ pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     notes
 }
 
-/// The sites over ranks as marked text: three lines a site, into a pipe one.
-pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
-    const PLACE: usize = 24;
-    let all = ranks.list.len();
-    let stacked = style.width.is_some();
-    let sites = &ranks.sites;
+/// The sites over ranks.
+pub(crate) fn table(ranks: &Ranks) -> Table {
+    let (all, sites) = (ranks.list.len(), &ranks.sites);
     let verdict = |site: &RankSite| {
-        let tone = Tone::of(site.class);
         let sure = phrase::confidence(site.class, site.confidence);
-        let class = tone.paint(format!("{} {sure}", site.class.in_words()).trim_end());
-        let kind = tone.paint(site.kind.in_words());
-        if stacked { vec![class, kind] } else { vec![format!("{class} {kind}")] }
+        Tone::of(site.class).cell(format!("{} {sure}", site.class.in_words()).trim_end())
     };
     let amount = |at: usize| {
-        let cell = |site: &RankSite| {
-            let [median, range, most] = &amounts(site, ranks)[at];
-            let all = [median.clone(), Tone::Faint.paint(range), Tone::Faint.paint(most)];
-            let told = || all.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ");
-            if stacked { all.to_vec() } else { vec![told()] }
+        let cell = move |site: &RankSite| {
+            let [median, range, most] = amounts(site, ranks)[at].clone();
+            let faint = [range, most].into_iter().filter(|text| !text.is_empty());
+            let faint = faint.map(|text| Words::toned(Tone::Faint, text));
+            Cell::Stack(std::iter::once(median.into()).chain(faint).collect())
         };
-        Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
+        Column::numbers(AMOUNTS[at], sites.iter().map(cell))
     };
-    let columns = |width: Option<usize>, amounts: &[usize]| {
-        let place = |site: &RankSite| {
-            let Some(width) = width else {
-                return vec![[vec![escaped(&site.place)], advised(site, all)].concat().join("; ")];
-            };
-            let notes = advised(site, all).into_iter().flat_map(|note| text::wrap(&note, width));
-            let mut lines = vec![text::shorten_middle(&escaped(&site.place), width).into_owned()];
-            lines.extend(notes.map(|line| Tone::Faint.paint(line)));
-            lines
-        };
-        let ids = sites.iter().map(|site| vec![escaped(&site.id)]).collect();
-        let verdicts = Column::left(&["verdict"], sites.iter().map(verdict).collect());
-        let mut columns = vec![Column::left(&["id"], ids), verdicts];
-        if width != Some(0) {
-            columns.push(Column::left(&["where"], sites.iter().map(place).collect()));
-        }
-        columns.extend(amounts.iter().map(|&at| amount(at)));
-        columns
-    };
-    let left = |amounts: &[usize]| {
-        style.width.map(|width| width.saturating_sub(grid::width(&columns(Some(0), amounts)) + GAP))
-    };
-    // A narrow terminal does without the idle time.
-    const ALL: [usize; AMOUNTS.len()] = [0, 1, 2, 3];
-    let all_fit = left(&ALL).is_none_or(|room| room >= PLACE);
-    let amounts = if all_fit { &ALL[..] } else { &[0, 1, 3] };
-    grid::set(&columns(left(amounts).map(|room| room.max(PLACE)), amounts), stacked, stacked)
+    let place = |site: &RankSite| Cell::Place(Place { file: Some(site.place.clone()), ..Place::default() });
+    let columns = [
+        Column::words("id", sites.iter().map(|site| site.id.clone())),
+        Column::words("verdict", sites.iter().map(verdict)),
+        Column::words("", sites.iter().map(|site| Tone::of(site.class).cell(site.kind.in_words()))).under(),
+        Column::places("where", sites.iter().map(place)),
+        Column::words("wait", sites.iter().map(|site| Cell::Notes(notes(site, all)))).under(),
+        amount(0).spare(2),
+        amount(1),
+        amount(2).spare(1),
+        amount(3),
+        Column::prose("what to do", sites.iter().map(|site| site.fix.clone().unwrap_or_default())),
+    ];
+    Table { parted: true, ..Table::new("site", columns) }
 }

@@ -1,80 +1,18 @@
-//! What a replay measured, beside what was recorded and predicted: as tables for a terminal, Markdown and JSON.
+//! What a replay measured, beside what was recorded and predicted.
 
-use super::grid::{self, Column};
-use super::markdown_text as md;
-use super::sheet::Sheet;
-use super::style::{Style, Tone};
-use super::table::warned;
+use super::document::{Block, Table};
 use crate::replay::error::cuda_version;
 use crate::replay::measured::{Measured, MeasuredProduct, ReplayGpu, Spread};
 use crate::replay::plan::{Gemm, Matching, Plan};
 use crate::replay::product::type_name;
-use crate::text::{self, escape_terminal};
-use std::io::{self, Write};
+use crate::text;
 
-/// Columns of a name past which it only pushes the numbers away.
-const MOST_NAME: usize = 60;
-const LEAST_NAME: usize = 16;
-
-/// Prints results as tables for a terminal or a pipe.
-pub fn table(plan: &Plan, measured: &Measured, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let lines = |texts: &[String]| -> String {
-        texts.iter().map(|t| style.hang("", &escape_terminal(t))).collect::<Vec<_>>().join("\n")
-    };
-    let mut parts = vec![lines(&head(plan, measured))];
-    for sheet in sheets(plan, measured) {
-        parts.push(format!("{}\n{}", Tone::Strong.paint(&sheet.title), columns(&sheet, style)));
-        parts.extend((!sheet.below.is_empty()).then(|| lines(&sheet.below)));
-    }
-    let notes: Vec<String> =
-        notes(measured).iter().map(|note| warned(&escape_terminal(note), style)).collect();
-    parts.extend((!notes.is_empty()).then(|| notes.join("\n")));
-    writeln!(out, "{}", style.finish(&parts.join("\n\n")))
-}
-
-/// Prints results as Markdown.
-pub fn markdown(plan: &Plan, measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
-    for line in head(plan, measured) {
-        writeln!(out, "{}  ", md::bare(&line))?;
-    }
-    for sheet in sheets(plan, measured) {
-        let side = |i: usize| if i < sheet.left { "" } else { ">" };
-        let titles: Vec<String> =
-            sheet.titles.iter().enumerate().map(|(i, title)| format!("{}{title}", side(i))).collect();
-        write!(out, "\n**{}**\n\n{}", md::bare(&sheet.title), md::header(&titles))?;
-        for row in &sheet.rows {
-            write!(out, "{}", md::row(&row.iter().map(|c| md::bare(c)).collect::<Vec<_>>()))?;
-        }
-        for line in &sheet.below {
-            writeln!(out, "\n{}", md::bare(line))?;
-        }
-    }
-    let notes: String = notes(measured).iter().map(|note| format!("- {}\n", md::bare(note))).collect();
-    if notes.is_empty() { Ok(()) } else { write!(out, "\n{notes}") }
-}
-
-/// Side by side. On a narrow terminal names are cut, then spare columns go.
-fn columns(sheet: &Sheet, style: &Style) -> String {
-    let build = |most: usize, dropped: &[usize]| -> Vec<Column> {
-        let kept = (0..sheet.titles.len()).filter(|at| !dropped.contains(at));
-        kept.map(|at| sheet.column(at, most)).collect()
-    };
-    let Some(width) = style.width else { return grid::set(&build(usize::MAX, &[]), false, false) };
-    for dropped in 0..=sheet.spare.len() {
-        let dropped = &sheet.spare[..dropped];
-        let all = build(MOST_NAME, dropped);
-        let name = all.first().map_or(0, Column::width);
-        let room = (name + width).saturating_sub(grid::width(&all)).min(name);
-        if room >= if sheet.cut { LEAST_NAME.min(name) } else { name } {
-            return grid::set(&build(room, dropped), true, false);
-        }
-    }
-    grid::set(&build(LEAST_NAME, sheet.spare), true, false)
-}
-
-fn sheets(plan: &Plan, measured: &Measured) -> impl Iterator<Item = Sheet> {
-    let all = [timeline(plan, measured), alone(measured), products(plan, measured)];
-    all.into_iter().filter(|sheet| !sheet.rows.is_empty())
+/// The results: what ran, and its tables.
+pub(crate) fn document(plan: &Plan, measured: &Measured) -> Vec<Block> {
+    let mut blocks = vec![Block::lines(head(plan, measured))];
+    blocks.extend([timeline(plan, measured), alone(measured), products(plan, measured)]);
+    blocks.extend(notes(measured).into_iter().map(|note| Block::Warning(note.into(), String::new())));
+    blocks
 }
 
 fn notes(measured: &Measured) -> Vec<String> {
@@ -116,7 +54,7 @@ fn range(spread: &Spread) -> String {
 }
 
 /// The variants, and how far the first one is from the capture.
-fn timeline(plan: &Plan, measured: &Measured) -> Sheet {
+fn timeline(plan: &Plan, measured: &Measured) -> Block {
     let base = measured.variants.first().map_or(0, |v| v.wall.median_ns);
     let rows = measured.variants.iter().enumerate().map(|(index, variant)| {
         let of_saving =
@@ -133,12 +71,9 @@ fn timeline(plan: &Plan, measured: &Measured) -> Sheet {
         ]
     });
     let titles = ["variant", "host", "from to", "GPU", "saved", "of host", "from to", "predicted"];
-    Sheet {
-        cut: true,
-        spare: &[2, 3, 6],
-        below: (base > 0).then(|| distance(base, measured.recorded_ns)).into_iter().collect(),
-        ..Sheet::new("timeline, times of one stretch", &titles, 1, rows)
-    }
+    let table = Table::sheet(&titles, 1, &rows.collect::<Vec<_>>()).giving_way(&[2, 3, 6]);
+    let below = (base > 0).then(|| distance(base, measured.recorded_ns));
+    Block::section("timeline, times of one stretch", [Block::Table(table), Block::lines(below)])
 }
 
 /// `S3 fixed: train.py:31 step, delete`.
@@ -161,7 +96,7 @@ fn distance(base: i64, recorded: i64) -> String {
     )
 }
 
-fn alone(measured: &Measured) -> Sheet {
+fn alone(measured: &Measured) -> Block {
     let base = measured.alone.first().map_or(0, |a| a.wall.median_ns).max(1);
     let rows = measured.alone.iter().map(|way| {
         let wall = way.wall.median_ns;
@@ -176,11 +111,11 @@ fn alone(measured: &Measured) -> Sheet {
         ]
     });
     let titles = ["waits", "a pass", "from to", "GPU", "over async", "times"];
-    let sheet = Sheet::new("the matrix products alone, in a loop", &titles, 1, rows);
-    Sheet { cut: true, spare: &[3, 2], ..sheet }
+    let table = Table::sheet(&titles, 1, &rows.collect::<Vec<_>>()).giving_way(&[3, 2]);
+    Block::section("the matrix products alone, in a loop", [Block::Table(table)])
 }
 
-fn products(plan: &Plan, measured: &Measured) -> Sheet {
+fn products(plan: &Plan, measured: &Measured) -> Block {
     let wanted = match plan.matching {
         Matching::Peak => "wanted, by peaks",
         Matching::Duration => "wanted",
@@ -190,8 +125,9 @@ fn products(plan: &Plan, measured: &Measured) -> Sheet {
     let below = (measured.checked > 0)
         .then(|| format!("{elements} compared with a reference: the largest relative error is {error:.1e}."));
     let titles = ["m × n × k", "types", "sizes", "recorded", wanted, "here"];
-    let sheet = Sheet::new("matrix products", &titles, 3, rows);
-    Sheet { spare: &[4], below: below.into_iter().collect(), ..sheet }
+    let mut table = Table::sheet(&titles, 3, &rows.collect::<Vec<_>>());
+    table.columns[4].spare = 1;
+    Block::section("matrix products", [Block::Table(table), Block::lines(below)])
 }
 
 fn product(ran: &MeasuredProduct, gemm: &Gemm) -> Vec<String> {

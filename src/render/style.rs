@@ -112,22 +112,6 @@ impl Style {
         let indent = text::width(lead);
         format!("{lead}{}", self.wrap(words, indent).join(&format!("\n{:indent$}", "")))
     }
-
-    /// Lines of `label  text`, the texts aligned and wrapped below themselves.
-    pub(crate) fn labelled<L: AsRef<str>>(&self, indent: &str, pairs: &[(L, String)]) -> String {
-        let wide = pairs.iter().map(|(label, _)| text::width(label.as_ref())).max().unwrap_or(0);
-        let line = |(label, words): &(L, String)| {
-            let pad = " ".repeat(wide - text::width(label.as_ref()) + GAP);
-            self.hang(&format!("{indent}{}{pad}", Tone::Faint.paint(label)), words)
-        };
-        pairs.iter().map(line).collect::<Vec<_>>().join("\n")
-    }
-
-    /// Paragraphs to be read on demand.
-    pub(crate) fn faint(&self, paragraphs: &[String]) -> String {
-        let lines = paragraphs.iter().flat_map(|words| self.wrap(words, 0));
-        lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
 //! The summary of a GitHub step: Markdown that is appended to a file which the runner names.
 
+use super::document::{Block, markdown};
 use super::{Setting, github};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 
 /// Appends Markdown of at most the size that is left, or says on `out` how much was not annotated where there is no
-/// summary. `text` gets a number of characters.
-pub(super) fn append(
-    with: &Setting,
-    text: impl Fn(usize) -> String,
-    left: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// summary.
+pub(super) fn append(with: &Setting, document: &[Block], left: usize, out: &mut dyn Write) -> io::Result<()> {
     const NO_FILE: &str = "GITHUB_STEP_SUMMARY names no file to list them in";
     let path = match &with.step_summary {
         Some(path) => path,
@@ -23,15 +19,15 @@ pub(super) fn append(
     let room = usize::try_from(github::SUMMARY.saturating_sub(there.saturating_add(1))).unwrap_or(0);
     // The limit is in bytes: the text is made shorter until its bytes fit.
     let mut limit = room;
-    let mut markdown = text(limit);
-    while markdown.len() > room && limit > 0 {
-        limit = limit.saturating_sub((markdown.len() - room).max(1_024));
-        markdown = text(limit);
+    let mut text = markdown::text(document, limit);
+    while text.len() > room && limit > 0 {
+        limit = limit.saturating_sub((text.len() - room).max(1_024));
+        text = markdown::text(document, limit);
     }
-    if markdown.len() > room {
+    if text.len() > room {
         return writeln!(out, "the summary of this step is full: nothing was added to it");
     }
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| writeln!(file, "{markdown}"))
+    file.and_then(|mut file| writeln!(file, "{text}"))
         .map_err(|e| io::Error::new(e.kind(), format!("{}: cannot be written: {e}", path.display())))
 }

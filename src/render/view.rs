@@ -25,9 +25,6 @@ pub(crate) struct SiteView {
     pub class: Class,
     /// The class in the word that people read.
     pub verdict: &'static str,
-    /// Whether a review is to look at it.
-    #[serde(skip)]
-    pub finding: bool,
     pub kind: String,
     pub confidence: String,
     pub place: Place,
@@ -62,9 +59,6 @@ pub(crate) struct Who {
 #[derive(Serialize)]
 pub(crate) struct Cells {
     pub waits: String,
-    /// With the noun.
-    #[serde(skip)]
-    pub counted: String,
     pub per_iteration: Option<String>,
     pub saves: Option<String>,
     /// What a replay measured.
@@ -96,7 +90,6 @@ impl<'a> Views<'a> {
             id: escaped(&site.id),
             class: site.class,
             verdict: site.class.in_words(),
-            finding: site.is_finding(),
             kind: site.kind.in_words(),
             confidence: phrase::confidence(site.class, site.confidence),
             place: Place::of(site, &self.files),
@@ -114,7 +107,6 @@ impl<'a> Views<'a> {
             advice: site.fix.as_ref().map_or_else(String::new, |fix| escaped(&fix.title)),
             cells: Cells {
                 waits: text::count(site.waits),
-                counted: text::counted(site.waits, "wait"),
                 per_iteration: site.per_iteration.map(text::rate),
                 saves: saving::short(site),
                 measured: site.replayed.as_ref().map(saving::replayed_short),
@@ -132,12 +124,6 @@ impl Who {
         let paths = (self.paths > 0).then(|| format!("{} call paths", self.paths));
         let how = if paths.is_some() { "as" } else { "called" };
         paths.into_iter().chain(self.caller.as_ref().map(|place| format!("{how} at {place}")))
-    }
-
-    /// The same for a column of its own: "train.py:41", "train.py:41 +17".
-    pub(crate) fn called_short(&self) -> Option<String> {
-        let more = if self.paths > 1 { format!(" +{}", self.paths - 1) } else { String::new() };
-        self.caller.as_ref().map(|place| format!("{place}{more}"))
     }
 
     /// All of it but that the thread is the main one.

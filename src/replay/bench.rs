@@ -75,7 +75,7 @@ words! {
         Print = "12 reads of 3 values (a print)",
         Launch = "launch a kernel",
         Product = "launch a product",
-        Upload = "enqueue a 4 KB upload, pinned",
+        Upload = "enqueue a 4 KB H2D copy, pinned",
         Record = "record an event",
         Start = "launched, until its write is seen",
         Seen = "launch, poll what it writes",
@@ -108,10 +108,10 @@ words! {
     /// From where to where a large copy goes, and how.
     #[allow(missing_docs)]
     CopyWay {
-        PageableUpload = "upload, pageable",
-        PageableUploadAsync = "upload, pageable, asynchronous",
-        PinnedUpload = "upload, pinned",
-        PinnedUploadAsync = "upload, pinned, asynchronous",
+        PageableUpload = "H2D copy, pageable",
+        PageableUploadAsync = "H2D copy, pageable, asynchronous",
+        PinnedUpload = "H2D copy, pinned",
+        PinnedUploadAsync = "H2D copy, pinned, asynchronous",
         PageableRead = "read, pageable",
         PinnedRead = "read, pinned",
         PinnedReadAsync = "read, pinned, asynchronous",

@@ -93,7 +93,7 @@ mod tests {
         };
         variants.extend(keys.iter().enumerate().map(fixed));
         variants.push(variant(
-            "all false sites fixed",
+            "all avoidable lines fixed",
             (0..keys.len()).map(PlannedSiteIx::from).collect(),
             Some(200_000),
         ));

@@ -33,7 +33,7 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
 fn race(race: &Race) -> Warning {
     let Race { file, line, copies, up, used } = race;
     let (place, name) = (format!("{}:{line}", text::path_end(file, 1)), &used.name);
-    let many = text::counted(*copies, if *up { "upload" } else { "time" });
+    let many = text::counted(*copies, if *up { "H2D copy" } else { "time" });
     let (code, message) = if *up {
         let message = format!(
             "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait before that for an event behind the copy: with two buffers in turn, each with an event, seldom for long",
@@ -87,7 +87,8 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
     let share = if most { "most of".to_owned() } else { format!("about {} of", text::duration(part)) };
     let of = text::duration(whole);
     let (hint, command) = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
-        (Some(true), ..) => (", by the length given for one without it", String::new()),
+        // The length is given: nothing is left to do.
+        (Some(true), ..) => return None,
         (_, true, _) => (
             ", since every call has a backtrace; a capture with backtraces at waits alone has the same lines and closer prices",
             recapture::capture(&found.profile.target, ""),

@@ -125,7 +125,7 @@ grades! {
     S11_COUNTED: S11 0.85 "a name whose elements the trace shows counted";
     S11_NAME: S11 0.75 "a name that is read";
     S11_OPEN: S11 0.5 "read or uploaded is not known";
-    S12: S12 0.95 "the trace holds the upload";
+    S12: S12 0.95 "the trace holds the H2D copy";
     S12_LIST: S12 0.8 "the index is a list, and the trace holds no copy";
     S12_MASK: S12 0.75 "a value is assigned through a mask";
     S13: S13 0.85 "";

@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
         .proves("The program needs the value, but not from the GPU, or not here: the host had all that it follows from, reads it anyway, or cannot be moved by it.")
         .example("lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)"),
     Rule::of(RuleId::S21, Role::Guard)
-        .looks_at("Writes of the host to a pinned buffer that an upload without a wait may still be reading.")
+        .looks_at("Writes of the host to a pinned buffer that an H2D copy without a wait may still be reading.")
         .proves("Without the wait the copy could send what is written next, also where the GPU was done this time.")
         .example("sent.synchronize()\nbuffer.copy_(batch)\nx = buffer.to(\"cuda\", non_blocking=True)\nsent.record()"),
 ];

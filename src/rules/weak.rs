@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::of(RuleId::Weak, Role::Weighed)
         .looks_at("Rules X1 to X18 that fired: the score starts at even odds, each moves it by its weight.")
         .proves("Two that look at different things lean the same way, 15 points from even odds or more: the kind is probable. The verdict stays unknown.")
-        .example("score     0 ├─ probably false ─┤ 0.35 ── open ── 0.65 ├─ probably true ─┤ 1"),
+        .example("score     0 ├─ probably avoidable ─┤ 0.35 ── open ── 0.65 ├─ probably needed ─┤ 1"),
     rule(RuleId::X1, lean(About::After, 0.12, (4, 4), 0.30))
         .looks_at("The names of the next four operations after each wait of one line.")
         .proves("Perhaps the value chose them. Evaluation phases change what follows a log line too.")

@@ -296,10 +296,11 @@ mod tests {
 
     #[test]
     fn reasons_that_differ_in_numbers_only_are_one() {
-        let upload = |size: &str| Evidence::new(RuleId::R01, format!("a {size} upload from pageable memory"));
+        let upload =
+            |size: &str| Evidence::new(RuleId::R01, format!("a {size} H2D copy from pageable memory"));
         assert!(says_the_same(&upload("4 B"), &upload("1.50 MiB")));
         assert!(!says_the_same(&upload("4 B"), &Evidence::new(RuleId::R20, upload("4 B").text)));
-        let pinned = Evidence::new(RuleId::R01, "a 4 B upload from pinned memory");
+        let pinned = Evidence::new(RuleId::R01, "a 4 B H2D copy from pinned memory");
         assert!(!says_the_same(&upload("4 B"), &pinned));
     }
 }

@@ -151,7 +151,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
     let own = || operators::by_method(s.bundle.method(), copy.direction, &s.bundle.chain).unwrap_or(C03);
     let pattern = known.map_or_else(own, |known| known.entries[0].id);
-    Some(says(grade::R01, Kind::Upload, pattern, format!("an upload from {from}{text}")))
+    Some(says(grade::R01, Kind::Upload, pattern, format!("an H2D copy from {from}{text}")))
 }
 
 /// R26: the host relies on it for the memory of a copy.

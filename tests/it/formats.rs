@@ -274,7 +274,7 @@ fn outside(line: &str) -> String {
             bars += usize::from(c == '|' && slashes % 2 == 0);
             slashes = if c == '\\' { slashes + 1 } else { 0 };
         }
-        assert!([11, 8, 5].contains(&bars), "{bars} bars in {line}");
+        assert!([10, 9, 8, 5].contains(&bars), "{bars} bars in {line}");
     }
     plain
 }
@@ -312,7 +312,7 @@ fn markdown_fits_a_comment_and_counts_what_it_leaves_out() {
     let sites = text.matches("<details>").count();
     let said = format!("details of {} sites left out", 400 - sites);
     let rows_said = format!("{} more sites not listed", 400 - rows);
-    assert!(text.contains(&said) || text.contains(&said.replace("details", "Details")), "{said}");
+    assert!(text.contains(&said), "{said}");
     assert!(rows == 400 || text.contains(&rows_said), "{rows_said}");
     assert!(output(&sample("train_mlp_shapes"), "markdown", &[]).contains("</details>"));
 }

@@ -35,7 +35,11 @@ impl Place {
 
 /// Lines of breaches: all up to the first empty one.
 fn breaches(ran: &Ran) -> Vec<&str> {
-    if ran.code == 0 { Vec::new() } else { ran.stdout.lines().take_while(|l| !l.is_empty()).collect() }
+    if ran.code == 0 {
+        Vec::new()
+    } else {
+        ran.stdout.lines().skip(2).take_while(|l| !l.is_empty()).collect()
+    }
 }
 
 #[test]
@@ -140,7 +144,7 @@ fn a_baseline_lets_old_waits_be_and_new_ones_not() {
         let lines = breaches(&ran);
         assert_eq!(lines.len(), 1, "{}", ran.stdout);
         assert!(
-            lines[0].starts_with("/w/train.py:45: new avoidable waits (upload): 1, limit 0"),
+            lines[0].starts_with("/w/train.py:45: new avoidable waits (H2D copy): 1, limit 0"),
             "{}",
             lines[0]
         );
@@ -216,7 +220,7 @@ fn the_sample_capture_fails_its_gate_in_every_format() {
     assert!(listed.iter().all(|b| b["site"]["fix"].is_string() && b["site"]["location"]["line"].is_u64()));
     let errors = run("github").stdout;
     assert_eq!(errors.lines().filter(|l| l.starts_with("::error ")).count(), listed.len());
-    assert!(run("markdown").stdout.starts_with("### ❌ sync-report: "));
+    assert!(run("markdown").stdout.starts_with("### ❌ sync-report check failed: "));
 }
 
 /// What can never be broken is no gate: a limit that is no number, a file that limits nothing.

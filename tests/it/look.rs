@@ -11,7 +11,7 @@ use sync_report::model::{Report, Site};
 use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;
 use sync_report::render::style::Style;
-use sync_report::render::{csv, html, json, table};
+use sync_report::render::{DETAILS, Found as Rendered, REPORT, Setting};
 use sync_report::rules::calibration;
 use sync_report::verdict::source::Recorded;
 use sync_report::vocabulary::{Change, PatternId};
@@ -173,18 +173,23 @@ pub fn everything(report: &Report) -> String {
     for profile in &mut report.profiles {
         profile.path = "PATH".to_owned();
     }
-    let mut out = Vec::new();
-    json::write(&report, &mut out).expect("a Vec takes everything");
-    csv::render(&report, &mut out).expect("a Vec takes everything");
-    html::render(&report, &mut out).expect("a Vec takes everything");
-    table(&report, Some(120)) + &String::from_utf8(out).expect("renderers write UTF-8")
+    let formats = ["json", "csv", "html"].map(|format| printed(&report, format, &Setting::default()));
+    table(&report, Some(120)) + &formats.concat()
 }
 
 /// The report as a table.
 pub fn table(report: &Report, width: Option<usize>) -> String {
-    let mut out = Vec::new();
     let style = Style { width, color: false };
-    table::render(report, true, &style, &mut out).expect("a Vec takes everything");
+    printed(report, "table", &Setting { style, wide: true, ..Setting::default() })
+}
+
+/// A report as a format prints it; `details` is one too.
+pub fn printed(report: &Report, format: &str, with: &Setting) -> String {
+    let found = Rendered { report: report.clone(), captures: Vec::new(), waits: Vec::new() };
+    let mut all = REPORT.iter().chain([DETAILS]);
+    let format = all.find(|known| known.name == format).expect("a known format");
+    let mut out = Vec::new();
+    format.render(&found, with, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")
 }
 

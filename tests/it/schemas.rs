@@ -316,7 +316,7 @@ fn what_an_export_lacks_is_said() {
         (
             without("CUPTI_ACTIVITY_KIND_MEMCPY", "srcKind"),
             Some("missing-column"),
-            "srcKind: which uploads were",
+            "srcKind: which H2D copies were",
         ),
         (
             without("CUPTI_ACTIVITY_KIND_KERNEL", "streamId"),

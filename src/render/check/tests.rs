@@ -1,17 +1,17 @@
 //! One outcome in every format.
 
-use super::{github, junit, markdown, sarif, table};
+use super::{document, github, junit, sarif};
 use crate::check::budget::Budget;
 use crate::check::fail_on::FailOn;
 use crate::check::{Rules, check};
 use crate::model::check::CheckReport;
 use crate::model::sample;
+use crate::render::document::{markdown, terminal};
 use crate::render::json;
 use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
 use crate::repository::Repository;
 use chrono::NaiveDate;
-use std::io::Write;
 
 const BUDGET: &str = "[limits]\nfalse-waits = 0\ndrain = \"9ms\"\nwaits = 99\n\
     [[allow]]\npath = \"train_mlp.py\"\nreason = \"see #7\"\nexpires = 2026-01-01\n\
@@ -47,10 +47,9 @@ fn junit_shows_what_would_not_be_seen() {
 /// In a pipe and as Markdown.
 #[test]
 fn for_people() {
-    insta::assert_snapshot!(sample::printed(|out| {
-        table(&sample(), &Style::default(), out)?;
-        write!(out, "{}", markdown(&sample(), COMMENT))
-    }));
+    let document = document(&sample());
+    let printed = [terminal::text(&document, &Style::default()), markdown::text(&document, COMMENT)];
+    insta::assert_snapshot!(printed.join("\n"));
 }
 
 #[test]

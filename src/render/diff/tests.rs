@@ -1,10 +1,12 @@
 //! One comparison in every format.
 
-use super::{markdown, table};
+use super::{Unchanged, document};
 use crate::diff::{Snapshot, compare};
 use crate::model::diff::DiffReport;
 use crate::model::sample;
+use crate::render::document::{markdown, terminal};
 use crate::render::json;
+use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
 
 /// The upload is gone, the branch moved and blocks longer, the sampled site is as it was, the hostile one is new.
@@ -60,11 +62,12 @@ fn a_slower_host_is_said_and_its_times_are_not_judged() {
 #[test]
 fn for_people() {
     let style = Style { width: Some(120), color: false };
-    insta::assert_snapshot!(sample::printed(|out| {
-        table::render(&sample(), false, &style, out)?;
-        table::render(&sample(), true, &Style::default(), out)?;
-        markdown::render(&sample(), out)
-    }));
+    let printed = [
+        terminal::text(&document(&sample(), Unchanged::Left), &style),
+        terminal::text(&document(&sample(), Unchanged::Listed), &Style::default()),
+        markdown::text(&document(&sample(), Unchanged::Folded), COMMENT),
+    ];
+    insta::assert_snapshot!(printed.join("\n"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A comparison in words, shared by its renderers.
 
 use crate::model::diff::{
-    Aspect, Became, DiffReport, Fates, Location, MatchedBy, Prediction, SiteChange, SiteState, Status,
-    WholeRun,
+    Aspect, Became, CaptureInfo, DiffReport, Fates, Location, MatchedBy, Prediction, SiteChange, SiteState,
+    Status, WholeRun,
 };
 use crate::render::phrase::{FileNames, at_line};
 use crate::render::saving::least;
@@ -20,6 +20,15 @@ pub fn files(report: &DiffReport) -> FileNames<'_> {
 /// What became of a site, in a word.
 pub fn status(status: Status) -> &'static str {
     if status == Status::Unchanged { "same" } else { status.as_str() }
+}
+
+/// The exports of a side, in few words.
+pub fn capture(info: &CaptureInfo) -> String {
+    let mut parts: Vec<String> = info.profiles.iter().take(1).cloned().collect();
+    parts.extend((info.profiles.len() > 1).then(|| format!("and {} more", info.profiles.len() - 1)));
+    parts.extend(info.iterations.map(|n| text::counted(n, "iteration")));
+    parts.extend((info.ranks > 1).then(|| text::counted(info.ranks as u64, "rank")));
+    parts.join(", ")
 }
 
 /// `train.py:18 step`, with the library's line where the wait is in one: `train.py:18 step → boxes.py:48 nms`
@@ -72,7 +81,7 @@ pub fn answer(report: &DiffReport) -> [String; 2] {
     let c = &report.counts;
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
-    let span = format!("{} {span}", run.per);
+    let span = format!("{}, as captured, {span}", run.per);
     let change = text::relative(run.before.span_ns, run.after.span_ns);
     let change = match (run.span_noise_ns, run.span_changed) {
         _ if run.before.span_ns == run.after.span_ns => String::new(),
@@ -100,19 +109,22 @@ fn predicted(prediction: &Prediction, per: Per) -> String {
     let Prediction { saved_ns, low_ns, high_ns, measured_ns, slowed, held } = *prediction;
     let saved = saved_ns.map(|ns| format!("about {}, ", text::duration(ns))).unwrap_or_default();
     let (low, high) = (least(low_ns), text::duration(high_ns));
-    let measured = measured_ns.map_or("the times of the two captures cannot be compared".to_owned(), |ns| {
+    let measured = measured_ns.map_or("The times of the two captures cannot be compared".to_owned(), |ns| {
         let shorter = if ns < 0 { "longer" } else { "shorter" };
         let judged = match held {
-            Some(true) => "which is in that range",
-            Some(false) if ns > high_ns => "which is more",
-            Some(false) => "which is less",
-            None if slowed => "which is not judged: backtraces of every call slow these captures",
-            None => "which the scatter of iterations leaves open",
+            Some(true) => "within that range",
+            Some(false) if ns > high_ns => "more than that",
+            Some(false) => "less than that",
+            None if slowed => "not judged: backtraces of every call slow these captures",
+            None => "not judged: iterations scatter too much",
         };
-        format!("measured: {} {shorter}, {judged}", text::duration(ns.saturating_abs()))
+        format!(
+            "Measured, the profiler's estimated time left out: {} {shorter}, {judged}",
+            text::duration(ns.saturating_abs())
+        )
     });
     format!(
-        "Predicted for what is gone: {saved}between {low} and {high} of the {per} without the profiler; {measured}."
+        "Predicted for what is gone: {saved}between {low} and {high} of the {per} without the profiler. {measured}."
     )
 }
 
@@ -123,7 +135,11 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     let row = |name: &str, before, after, difference| [name.to_owned(), before, after, difference];
     let time =
         |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), text::relative(b, a));
-    let mut span = time("span", b.span_ns, a.span_ns);
+    let length = match run.per {
+        Per::Iteration => "iteration (median), as captured",
+        Per::Run => "run, as captured",
+    };
+    let mut span = time(length, b.span_ns, a.span_ns);
     if let Some(noise) = run.span_noise_ns {
         span[3] += &format!(" (jitter ± {})", text::duration(noise));
     }
@@ -137,7 +153,7 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     rows.push(time("blocked", b.blocked_ns, a.blocked_ns));
     rows.push(time("idle after", b.drain_ns, a.drain_ns));
     if let (Some(before), Some(after)) = (recoverable(b), recoverable(a)) {
-        rows.push(row("recoverable", before, after, "all avoidable sites fixed".to_owned()));
+        rows.push(row("avoidable waits cost", before, after, String::new()));
     }
     rows
 }
@@ -199,12 +215,11 @@ pub fn verdict(change: &SiteChange) -> String {
     }
 }
 
-/// Where it was, what differs, what to do about a new site.
+/// Where it was, what became of it, what differs.
 pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
     let aspects: Vec<&str> = change.changed.iter().map(|aspect| aspect.as_str()).collect();
     let differs = (!aspects.is_empty()).then(|| format!("differs in {}", aspects.join(", ")));
-    let advice = advice(change).map(|fix| format!("→ {}", escape_terminal(fix)));
-    [origin(change, files), became(change, files), differs, advice].into_iter().flatten().collect()
+    [origin(change, files), became(change, files), differs].into_iter().flatten().collect()
 }
 
 /// What became of an avoidable wait, where that is not plainly that it is gone or rarer.

@@ -3,7 +3,7 @@
 use super::page::{self, Page};
 use crate::model::diff::{DiffReport, SiteChange, SiteState};
 use crate::model::timeline::Timeline;
-use crate::render::diff::{table, words, words::Amount};
+use crate::render::diff::{words, words::Amount};
 use crate::render::phrase::FileNames;
 use crate::render::view::{self, escaped};
 use crate::text;
@@ -44,8 +44,8 @@ pub(super) fn diff_page<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) 
     let files = words::files(report);
     let per = report.run.per.as_str();
     let facts = [
-        ("before", Some(table::capture(&report.before))),
-        ("after", Some(table::capture(&report.after))),
+        ("before", Some(escaped(&words::capture(&report.before)))),
+        ("after", Some(escaped(&words::capture(&report.after)))),
         ("sites", Some(words::counts(report, ""))),
         ("fixes", words::fates(report)),
     ];

@@ -4,7 +4,7 @@ use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
 use crate::model::{Report, Warning};
-use crate::render::{head, phrase, ranks as words, saving, table, view};
+use crate::render::{facts, head, phrase, ranks as words, report as screen, saving, view};
 use crate::text;
 use crate::vocabulary::Class;
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
         what: head::title(report),
         headline,
         lines,
-        facts: table::facts(report),
+        facts: facts::facts(report),
         body: Found {
             gpu_time: head::gpu_time_parts(report),
             classes: classes.collect(),
@@ -85,7 +85,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
         },
         notes: saving::basis(&report.totals)
             .into_iter()
-            .chain(table::signs(report, true))
+            .chain(screen::signs(report, true))
             .chain(report.ranks.iter().flat_map(words::signs))
             .collect(),
         warnings: view::warnings(&report.warnings),
@@ -121,14 +121,14 @@ fn found(report: &Report) -> String {
 
 /// The sentence in place of sites; those of merged ranks are in the reports of each.
 fn nothing(report: &Report) -> String {
-    let Some(ranks) = &report.ranks else { return table::nothing(report) };
+    let Some(ranks) = &report.ranks else { return screen::nothing(report) };
     let [ranks, sites] = [(ranks.list.len(), "rank"), (ranks.sites.len() + ranks.sites_omitted, "site")]
         .map(|(n, noun)| text::counted(n as u64, noun));
     format!("{ranks} wait at {sites}.")
 }
 
 fn class_view(report: &Report, class: Class) -> ClassView {
-    let totals = table::of_class(&report.totals, class);
+    let totals = screen::of_class(&report.totals, class);
     let [sites, waits] = [totals.sites, totals.waits].map(text::count);
     let [blocked, drain] = [totals.blocked_ns, totals.drain_ns].map(text::duration);
     let recoverable = saving::of_class(totals);

@@ -47,7 +47,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
             id: escaped(&site.id),
             class: site.class,
             place: escaped(&site.place),
-            notes: words::advised(site, ranks.list.len()),
+            notes: advised(site, ranks.list.len()),
             over: words::cells(&site.blocked_ns, ranks, text::duration),
             heat: cells.iter().map(|&ns| (ns.max(0) as f64 / most as f64).sqrt()).collect(),
             blocked: cells.iter().map(|&ns| text::duration(ns)).collect(),
@@ -58,6 +58,12 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
         rows: ranks.sites.iter().map(row).collect(),
         late: words::more_late(ranks).collect(),
     }
+}
+
+/// The notes on a site, and below them what to do.
+fn advised(site: &RankSite, all: usize) -> Vec<String> {
+    let fix = site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix)));
+    words::notes(site, all).into_iter().chain(fix).collect()
 }
 
 #[cfg(test)]

@@ -201,7 +201,7 @@ impl<'a> Capture<'a> {
             Class::Unknown => "thread_state_runnable",
             Class::True => "thread_state_running",
         };
-        let place = Place::of(site, &self.files).fit_both(usize::MAX);
+        let place = Place::of(site, &self.files).both();
         json!({
             "ph": "X", "cname": color, "cat": format!("wait,{}", site.class),
             "name": format!("{place} ({}, {})", site.class.in_words(), site.kind.in_words()),

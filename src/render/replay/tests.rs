@@ -1,5 +1,7 @@
 use super::*;
-use crate::model::sample::printed;
+use crate::render::document::{markdown, terminal};
+use crate::render::markdown_text::COMMENT;
+use crate::render::style::Style;
 use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu, Way};
 use crate::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
@@ -65,7 +67,7 @@ fn sample() -> (Plan, Measured) {
             variant("as recorded", &[], None),
             variant("S1 fixed", &[0], Some(61_635)),
             variant("S5 fixed", &[1], None),
-            variant("all false sites fixed", &[0, 1], Some(72_058)),
+            variant("all avoidable lines fixed", &[0, 1], Some(72_058)),
         ],
         notes: Vec::new(),
     };
@@ -125,7 +127,7 @@ fn sample() -> (Plan, Measured) {
 
 fn as_table(width: Option<usize>) -> String {
     let (plan, measured) = sample();
-    printed(|out| table(&plan, &measured, &Style { width, color: false }, out))
+    terminal::text(&document(&plan, &measured), &Style { width, color: false })
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn results_as_tables() {
 #[test]
 fn results_as_markdown() {
     let (plan, measured) = sample();
-    insta::assert_snapshot!(printed(|out| markdown(&plan, &measured, out)));
+    insta::assert_snapshot!(markdown::text(&document(&plan, &measured), COMMENT));
 }
 
 /// Names give way: no line is wider than the terminal, unless it is narrower than the numbers alone.
@@ -172,7 +174,7 @@ fn empty_results_print() {
     (measured.variants, measured.alone, measured.products) = (Vec::new(), Vec::new(), Vec::new());
     measured.checked = 0;
     for width in [None, Some(60)] {
-        let text = printed(|out| table(&plan, &measured, &Style { width, color: true }, out));
+        let text = terminal::text(&document(&plan, &measured), &Style { width, color: true });
         assert!(!text.is_empty());
     }
 }

@@ -159,7 +159,7 @@ impl Scene<'_> {
         let all: Vec<SiteIx> = trace.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
         if !all.is_empty() {
             let predicted = self.predicted_jointly(trace, &all);
-            let joint = variant("all false sites fixed".to_owned(), &all, predicted);
+            let joint = variant("all avoidable lines fixed".to_owned(), &all, predicted);
             if variants.iter().all(|v| v.fixed != joint.fixed) {
                 variants.push(Variant { all_false: true, ..joint });
             }

@@ -160,7 +160,7 @@ fn what_is_to_be_left_saves_nothing() {
     assert_eq!(free.fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
     assert!(free.once && free.promise().is_none(), "{free:?}");
     assert_eq!(free.fix.as_ref().map(|fix| &*fix.confirm), Some(""), "nothing was done");
-    let markdown = sync_report::render::markdown::text_of(&report, 60_000);
+    let markdown = crate::look::printed(&report, "markdown", &Default::default());
     assert!(markdown.starts_with("### sync-report: 1 avoidable line costs"), "{markdown}");
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (1, 1));
     assert_eq!(sync_report::render::saving::short(free).as_deref(), Some("0 ns once"));

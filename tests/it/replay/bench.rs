@@ -51,7 +51,7 @@ fn it_prints_tables() {
         "a stream synchronisation after each",
         "What each kind of wait adds",
         "Host time of single calls",
-        "upload, pinned, asynchronous",
+        "H2D copy, pinned, asynchronous",
         "Constants for simulations",
         "elements of products compared with a reference",
         "One GPU: what synchronising an idle one costs",
@@ -148,7 +148,7 @@ fn the_script_for_gpu_machines_runs_everything() {
     good(&out);
     for (file, words) in [
         ("self-test.txt", "products in 5 types are right"),
-        ("bench.md", "### Constants for simulations"),
+        ("bench.md", "#### Constants for simulations"),
         ("constants.json", "pinned_upload"),
         ("replay-pairs_h2d_pageable-recorded.md", "as recorded"),
         ("replay-pairs_h2d_pageable-recorded.json", "results_version"),

@@ -28,9 +28,8 @@ fn advice(site: &Site) -> &str {
 
 /// The page of the first site.
 fn details(report: &Report) -> String {
-    let (style, mut page) = (sync_report::render::style::Style::default(), Vec::new());
-    sync_report::render::details::render(report, "S1", &style, &mut page).expect("a Vec takes everything");
-    String::from_utf8(page).expect("renderers write UTF-8")
+    let with = sync_report::render::Setting { site: Some("S1".to_owned()), ..Default::default() };
+    crate::look::printed(report, "details", &with)
 }
 
 /// One line of the user, two lines of a library: two sites, which name them, and no advice for a line that nobody owns.
@@ -194,7 +193,7 @@ fn paths_are_told_with_what_they_cost() {
     assert_eq!(sums, (site.blocked_ns, site.drain_ns));
     assert_eq!(site.caller.as_ref().map(|f| f.line), Some(31), "the path that blocks longest");
     let page = details(&report);
-    assert!(page.contains("called from\n    2 waits, "), "{page}");
+    assert!(page.contains("called from\n  2 waits, "), "{page}");
 }
 
 /// Ways that differ in library code only are one way to the user.

@@ -6,10 +6,10 @@ use super::*;
 #[test]
 fn uploads_are_false_whatever_their_size() {
     for (bytes, memory, words, pins) in [
-        (8, Memory::Pageable, "an upload from pageable memory", false),
-        (524_288, Memory::Pageable, "an upload from pageable memory", true),
-        (3 << 20, Memory::Pinned, "an upload from pinned memory", false),
-        (64, Memory::Unknown, "an upload from the host", true),
+        (8, Memory::Pageable, "an H2D copy from pageable memory", false),
+        (524_288, Memory::Pageable, "an H2D copy from pageable memory", true),
+        (3 << 20, Memory::Pinned, "an H2D copy from pinned memory", false),
+        (64, Memory::Unknown, "an H2D copy from the host", true),
     ] {
         let scene = Scene { copy: upload(bytes, memory), before: &["gemm"], ..Scene::default() };
         let site = scene.site();

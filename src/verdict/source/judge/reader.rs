@@ -182,7 +182,7 @@ impl<'c, 'a> Case<'c, 'a> {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
                 let constant = nodes::call(self.here.path).is_some_and(is_literal);
                 let pattern = if constant { C02 } else { C01 };
-                self.entry(grade, pattern, "builds its tensor on the CPU and waits for the upload")
+                self.entry(grade, pattern, "builds its tensor on the CPU and waits for the H2D copy")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
@@ -195,7 +195,7 @@ impl<'c, 'a> Case<'c, 'a> {
                     _ => C15,
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
-                let what = "waits for an upload: no GPU value reaches the CPU";
+                let what = "waits for an H2D copy: no GPU value reaches the CPU";
                 let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 let bytes = self.site.observed.largest;
                 verdict.makes(moved.and_then(|x| surroundings::made(self.here, x, bytes)));

@@ -1,8 +1,31 @@
 use super::*;
 use crate::model::{ProfileInfo, sample};
+use crate::render::document::{markdown, terminal};
+use crate::render::markdown_text::COMMENT;
+use crate::render::style::Style;
 
 fn rendered(report: &Report, width: Option<usize>, color: bool) -> String {
-    sample::printed(|out| render(report, true, &Style { width, color }, out))
+    terminal::text(&document(report, Form::Wide, None), &Style { width, color })
+}
+
+fn reviewed(report: &Report, limit: usize) -> String {
+    markdown::text(&document(report, Form::Review, None), limit)
+}
+
+#[test]
+fn reviews_of_two_ranks_and_of_a_capture_without_waits() {
+    let reports = [sample::sample(), sample::empty()];
+    insta::assert_snapshot!(reports.map(|report| reviewed(&report, COMMENT)).join("\n"));
+}
+
+#[test]
+fn little_room_keeps_the_head_and_says_what_is_missing() {
+    let short = reviewed(&sample::sample(), 1_500);
+    assert!(short.chars().count() <= 1_500);
+    assert!(short.contains("details of 7 sites left out: there is no more room"), "{short}");
+    for limit in (1_000..9_000).step_by(37) {
+        assert!(reviewed(&sample::sample(), limit).chars().count() <= limit, "{limit}");
+    }
 }
 
 /// A report of extremes: numbers, names, nothing where something is usual.
@@ -171,7 +194,7 @@ fn of_several_loops_the_one_shown_is_named() {
     report.profiles[0].path = "a/rank_0.sqlite".into();
     assert!(!rendered(&report, None, false).contains("` in rank_0"));
     report.profiles.push(other);
-    assert!(rendered(&report, None, false).contains("` in rank_0.sqlite, median"));
+    assert!(rendered(&report, None, false).contains("` in rank_0.sqlite, "));
 }
 
 #[test]
@@ -189,7 +212,8 @@ fn the_first_screen_is_short() {
     let mut report = sample::single();
     let warning = sample::sample().warnings[0].clone();
     report.warnings = vec![warning; 9];
-    let text = sample::printed(|out| render(&report, false, &Style { width: Some(100), color: false }, out));
+    let style = Style { width: Some(100), color: false };
+    let text = terminal::text(&document(&report, Form::Screen, None), &style);
     let (head, rest) = text.split_once("\n\nid ").expect("a table");
     assert!(head.lines().count() <= 8, "{text}");
     assert!(text.starts_with("train_mlp.py · NVIDIA H200 · 100 iterations of "), "{text}");
