@@ -10,6 +10,8 @@ The program itself is the command ``sync-report``, also as ``python -m sync_repo
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import model
 from ._binary import SyncReportError, binary, run, version
 from ._capture import Steps, capture
@@ -18,11 +20,15 @@ from ._page import Page, open_html
 from ._report import DamagedExportWarning, Report, Tables, report
 
 
-def __getattr__(name: str) -> str:
-    """`__version__`, looked up when it is asked for."""
-    if name == "__version__":
-        return version()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__version__: str
+
+if not TYPE_CHECKING:  # A checker would take every name for an attribute.
+
+    def __getattr__(name: str) -> str:
+        """`__version__`, looked up at its first use."""
+        if name == "__version__":
+            return version()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

@@ -13,7 +13,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class SyncReportError(Exception):
-    """What the program refused, in the sentence that it printed.
+    """The program refused its input. The text is the sentence that it printed.
 
     >>> import sync_report
     >>> try:
@@ -81,7 +81,7 @@ def version() -> str:
 
 
 def sentence(ran: subprocess.CompletedProcess[str]) -> str:
-    """What a run said on stderr, without the program's name.
+    """The text that a run printed on stderr, without the program's name.
 
     >>> sentence(run(["explain", "Z99"])).split(";")[0]
     'no pattern, rule or warning fits `Z99`'

@@ -1,7 +1,9 @@
-"""What a program says to the profiler: which steps to record, and where each begins."""
+"""Brackets for the profiler: they choose the steps to record and mark where each begins."""
 from __future__ import annotations
 
 import contextlib
+import functools
+import weakref
 from typing import Any, Iterable, Iterator, Optional, TypeVar
 
 Item = TypeVar("Item")
@@ -22,7 +24,7 @@ class Steps:
         self._cuda = cuda
         self._first, self._last = skip, None if steps is None else skip + steps
         self._name = name
-        self._recording = False
+        self._inside = self._recording = False
         #: Steps that have ended.
         self.count = 0
 
@@ -45,30 +47,68 @@ class Steps:
         ...     with steps.step():
         ...         pass
         """
-        if self.count == self._first:
-            self._start()
-        if self._cuda is not None:
-            self._cuda.nvtx.range_push(f"{self._name} {self.count}")
+        self.begin()
         try:
             yield
         finally:
-            if self._cuda is not None:
-                self._cuda.nvtx.range_pop()
-            self.count += 1
-            if self.count == self._last:
-                self._stop()
+            self.end()
 
-    def _start(self) -> None:
-        if self._cuda is not None and not self._recording:
+    def begin(self) -> None:
+        """Begins a step, for loops that belong to a library. It does nothing inside a step.
+
+        >>> with capture() as steps:
+        ...     steps.begin()
+        ...     steps.end()
+        """
+        if self._inside:
+            return
+        self._inside = True
+        if self._cuda is None:
+            return
+        if self.count == self._first:
             self._cuda.profiler.start()
             self._recording = True
+        self._cuda.nvtx.range_push(f"{self._name} {self.count}")
+
+    def end(self) -> None:
+        """Ends the step. It does nothing outside of a step.
+
+        >>> with capture() as steps:
+        ...     steps.end()
+        >>> steps.count
+        0
+        """
+        if not self._inside:
+            return
+        self._inside = False
+        if self._cuda is not None:
+            self._cuda.nvtx.range_pop()
+        self.count += 1
+        if self.count == self._last:
+            self._stop()
+
+    def close(self) -> None:
+        """Ends the step and the recording. No later step begins a second recording.
+
+        >>> with capture() as steps:
+        ...     steps.begin()
+        ...     steps.close()
+        >>> steps.count
+        1
+        """
+        self.end()
+        self._stop()
 
     def _stop(self) -> None:
-        if self._recording:
-            # What the last steps launched belongs to the capture. The report knows this wait as one of its end.
+        if not self._recording:
+            return
+        self._recording = False
+        # The capture includes the work that the last steps launched. The report knows this wait as the end of a capture.
+        # An error of the GPU surfaces again at the next call. Here it would hide the exception that ended the loop.
+        with contextlib.suppress(RuntimeError):
             self._cuda.synchronize()
+        with contextlib.suppress(RuntimeError):
             self._cuda.profiler.stop()
-            self._recording = False
 
 
 @contextlib.contextmanager
@@ -76,7 +116,7 @@ def capture(skip: int = 0, steps: Optional[int] = None, name: str = "step") -> I
     """Brackets what nsys is to record (``--capture-range=cudaProfilerApi``), and marks each step by an NVTX range.
 
     The first ``skip`` steps (warm-up) are left out, ``steps`` of them recorded; without ``steps``, all until the end of
-    the block. Without a GPU it does nothing, so it can stay in the program.
+    the block. The bracket does nothing without a GPU, so it can stay in the program.
 
     >>> from sync_report import capture
     >>> with capture(skip=3, steps=20) as steps:
@@ -85,11 +125,35 @@ def capture(skip: int = 0, steps: Optional[int] = None, name: str = "step") -> I
     >>> steps.count
     30
     """
-    import torch
-
-    cuda = torch.cuda if torch.cuda.is_available() else None
-    found = Steps(cuda, skip, steps, name)
+    found = Steps(_gpu(), skip, steps, name)
     try:
         yield found
     finally:
-        found._stop()
+        found.close()
+
+
+def _gpu() -> Any:
+    import torch
+
+    return torch.cuda if torch.cuda.is_available() else None
+
+
+class Bracket:
+    """A bracket around the steps of a library's trainer. The arguments are those of `capture`.
+
+    >>> bracket = Bracket(skip=5, steps=20)
+    >>> bracket._steps.begin()
+    >>> bracket._steps.close()
+    """
+
+    def __init__(self, skip: int = 0, steps: Optional[int] = None, name: str = "step") -> None:
+        super().__init__()
+        self._asked = skip, steps, name
+
+    @functools.cached_property
+    def _steps(self) -> Steps:
+        """The steps, made in the process that trains: a trainer may fork or spawn it after it got its callbacks."""
+        found = Steps(_gpu(), *self._asked)
+        # A trainer that ends by an exception may call no hook.
+        weakref.finalize(self, found.close)
+        return found

@@ -17,7 +17,7 @@ def _tree(arguments: Sequence[PathLike]) -> Dict[str, Any]:
 
 
 def diff(before: PathLike, after: PathLike, *, options: Sequence[str] = ()) -> Dict[str, Any]:
-    """What changed between two captures, site by site.
+    """Compares two captures, site by site.
 
     >>> import sync_report
     >>> sample = "sample-profiles/train_mlp.sqlite"
@@ -28,7 +28,7 @@ def diff(before: PathLike, after: PathLike, *, options: Sequence[str] = ()) -> D
 
 
 def check(profile: PathLike, *more: PathLike, options: Sequence[str] = ()) -> Dict[str, Any]:
-    """Whether captures keep to what `options` allow: `passed`, and the rules.
+    """Checks captures against the rules in `options`: `passed` is the outcome.
 
     >>> import sync_report
     >>> sync_report.check("sample-profiles/train_mlp.sqlite", options=["--fail-on", "any-false"])["passed"]
@@ -38,7 +38,7 @@ def check(profile: PathLike, *more: PathLike, options: Sequence[str] = ()) -> Di
 
 
 def doctor(profile: PathLike, *more: PathLike) -> Dict[str, Any]:
-    """Whether captures are good enough, and the command that makes better ones.
+    """Says whether captures are good enough, and which command makes better ones.
 
     >>> import sync_report
     >>> len(sync_report.doctor("sample-profiles/train_mlp.sqlite")["captures"])

@@ -33,7 +33,7 @@ class Page:
         return webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:
-        # In a frame of its own origin: what a profiled program is called can do nothing to the notebook.
+        # The frame has an origin of its own: names in a capture can do nothing to the notebook.
         page = html.escape(self.path.read_text(encoding="utf-8"), quote=True)
         style = f"width:100%;height:{self.height}px;border:0"
         return f'<iframe sandbox="allow-scripts" srcdoc="{page}" style="{style}"></iframe>'
@@ -47,7 +47,7 @@ def open_html(
     options: Sequence[str] = (),
     height: int = 900,
 ) -> Page:
-    """A report as one page: timeline, sites, stacks, fixes. As the last line of a notebook's cell it is shown there.
+    """A report as one page: timeline, sites, stacks, fixes. A notebook shows it if it is the last line of a cell.
 
     ``output`` keeps the page in a file; without, it lies in the folder for temporary files. The rest is as for `report`.
 
@@ -76,7 +76,7 @@ def open_html(
 
 
 def _state(path: Path) -> Optional[Tuple[int, int, int]]:
-    """What changes when a file is written anew; None where there is no file."""
+    """Changes when a file is written anew; None where there is no file."""
     try:
         found = path.stat()
     except OSError:

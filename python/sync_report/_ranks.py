@@ -1,6 +1,6 @@
-"""Many ranks: each read where its file lies, then merged. What Dask and the recipe for nsys share.
+"""Many ranks: each read where its file lies, then merged. Dask and the recipe for nsys share this file.
 
-This file travels to workers as it is, so that they need the program and Python's own library only.
+It travels to workers as it is, so that they need the program and Python's own library only.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 @dataclass
 class Part:
-    """What reading one export came to.
+    """The result of reading one export.
 
     >>> Part("run.sqlite", said="not a database").failed
     True
@@ -30,7 +30,7 @@ class Part:
 
     @property
     def failed(self) -> bool:
-        """Whether there is nothing of it.
+        """True where there is no result.
 
         >>> Part("run.sqlite", {"waits.parquet": b""}).failed
         False
@@ -75,7 +75,7 @@ def without_light(captures: Sequence[Path]) -> List[Path]:
 
 
 def natural(name: str) -> List[Tuple[int, str]]:
-    """What sorts names by the numbers in them.
+    """A key that sorts names by the numbers in them.
 
     >>> sorted(["rank10", "rank9"], key=natural)
     ['rank9', 'rank10']

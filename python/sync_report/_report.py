@@ -130,7 +130,7 @@ class Report(model.Report):
     json: Dict[str, Any] = field(repr=False, compare=False)
     """The report as the program printed it: with fields that a newer program has."""
     arguments: Tuple[str, ...] = field(repr=False, compare=False)
-    """What the program was called with."""
+    """The arguments that the program was called with."""
 
     def site(self, name: str) -> model.Site:
         """The site of that name: an id, a key or a line.
@@ -200,7 +200,7 @@ def report(
     ``source_root``: where the Python sources are, as ``NEW`` or ``OLD=NEW``. ``options``: further options as typed on
     the command line, e.g. ``["--nvtx", "step", "--top", "5"]``.
 
-    Raises `SyncReportError` where there is no report. Of a damaged export there is one, and a `DamagedExportWarning`.
+    Raises `SyncReportError` where there is no report. A damaged export gives a report and a `DamagedExportWarning`.
 
     >>> import sync_report
     >>> found = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")

@@ -22,7 +22,7 @@ RETRIES = 3
 
 
 def parser() -> argparse.ArgumentParser:
-    """What can be typed.
+    """The options of the command line.
 
     >>> parser().parse_args(["--scheduler", "tcp://host:8786", "runs/", "--format", "json"]).inputs
     ['runs/']
@@ -101,11 +101,11 @@ def tasks(client: Any, inputs: Sequence[str], each_host: bool) -> List[Tuple[str
 def _read(
     client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options: List[str], program: str, patience: float
 ) -> Iterator[Part]:
-    """What workers read, in the order in which it comes.
+    """Parts as workers finish them.
 
-    Dask charges a lost worker to every task that was there, so an export that kills workers takes neighbours along:
-    what was lost is read once more at the end, one export at a time. Where no worker is left for ``patience`` seconds,
-    what was not read is named.
+    Dask charges a lost worker to every task that was there, so an export that kills workers takes neighbours along.
+    Lost exports are read once more at the end, one at a time. Unread exports are named once no worker is left for
+    ``patience`` seconds.
 
     ::
 
@@ -126,7 +126,7 @@ def _read(
         reason = f"{type(error).__name__}: {error}" if error else "none is left"
         return Part(path, said=f"its workers were lost: {reason}".splitlines()[0])
 
-    # Before they get work that may kill them. Where there is none yet, a cluster may start some once there is work.
+    # Asked before work may kill them. A cluster without workers may start some once there is work.
     seen = time.monotonic() if client.nthreads() else float("inf")
     futures = {submit(*task): task for task in found}
     lost = []
@@ -138,7 +138,7 @@ def _read(
             yield part(task[0], future)
     for task in lost:
         for future in _ended(client, [submit(*task)], patience, time.monotonic()):
-            # Where none is left, the next is not waited for as long again.
+            # The next export does not wait as long again if no worker is left.
             patience = patience if future.done() else 0
             yield part(task[0], future)
 

@@ -52,7 +52,7 @@ class SyncReport(recipe.Recipe):
         program = self._parsed_args.binary
         for number, (name, kind) in enumerate((("report.html", "html"), ("report.json", "json"))):
             output = self.add_output_file(name, "Data")
-            # What was read is kept once: `sync-report merge` of those folders gives any other format.
+            # The results are kept once: `sync-report merge` of those folders gives any other format.
             merged = _ranks.merge(parts, ["--format", kind, "-o", str(output)], program, ranks if number == 0 else None)
             if merged.returncode and number == 0:
                 logger.error(merged.stderr.decode(errors="replace").strip())

@@ -141,7 +141,7 @@ def test_bad_input_is_a_sentence(program, runs, cluster, tmp_path, capfd):
 
 @pytest.mark.parametrize("mode", ["none", "concurrent", "dask-futures"])
 def test_the_recipe(program, runs, tmp_path, mode):
-    """With the recipe framework of nsys, where `.ci/run` has unpacked it: it is NVIDIA's, and not here."""
+    """The recipe framework of nsys is NVIDIA's: the test runs where `.ci/run` has unpacked it."""
     nsys = os.environ.get("SYNC_REPORT_NSYS")
     if not nsys:
         pytest.skip("not run: SYNC_REPORT_NSYS names no installation of nsys")

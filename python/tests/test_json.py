@@ -28,7 +28,7 @@ def strict(schema):
     if not isinstance(schema, dict):
         return schema
     closed = {key: strict(value) for key, value in schema.items()}
-    # What is flattened into another (the sizes of a product, what became of a proposal) is open there.
+    # Flattened structs (the sizes of a product, the outcome of a proposal) are open there.
     if "properties" in closed and "oneOf" in closed:
         closed["oneOf"] = [{**part, "unevaluatedProperties": True} for part in closed["oneOf"]]
     if "properties" in closed and "$ref" not in closed and "allOf" not in closed:

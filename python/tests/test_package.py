@@ -5,11 +5,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 import polars
 import pytest
 import sync_report
+from sync_report import _capture
 
 SAMPLE = "sample-profiles/train_mlp_shapes.sqlite"
 
@@ -152,6 +154,38 @@ def test_a_bracket_ends_where_the_loop_breaks_or_raises(surroundings):
     assert surroundings.said == ["start", "push step 0", "pop", "synchronize", "stop"]
 
 
+def test_steps_of_a_librarys_loop_begin_and_end_once(surroundings):
+    with sync_report.capture() as steps:
+        steps.end()
+        steps.begin()
+        steps.begin()
+        steps.end()
+        steps.end()
+        steps.begin()
+    assert surroundings.said == ["start", "push step 0", "pop", "push step 1", "pop", "synchronize", "stop"]
+    assert steps.count == 2
+
+
+def test_a_broken_gpu_does_not_hide_the_exception(surroundings):
+    def broken():
+        surroundings.said.append("synchronize")
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    surroundings.synchronize = broken
+    with pytest.raises(KeyError) as error, sync_report.capture() as steps, steps.step():
+        raise KeyError
+    assert error.value.__context__ is None
+    assert surroundings.said == ["start", "push step 0", "pop", "synchronize", "stop"]
+
+
+@pytest.mark.parametrize("available", [True, False])
+def test_the_gpu_is_that_of_torch(monkeypatch, available):
+    monkeypatch.undo()
+    cuda = types.SimpleNamespace(is_available=lambda: available)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+    assert _capture._gpu() is (cuda if available else None)
+
+
 def test_without_a_gpu_a_bracket_does_nothing(surroundings):
     surroundings.available = False
     with sync_report.capture() as steps:
@@ -160,11 +194,11 @@ def test_without_a_gpu_a_bracket_does_nothing(surroundings):
 
 
 def test_each_public_function_shows_an_example():
-    """Of the recipe only nsys can run any; the classes of a report are made from its schema."""
+    """Only nsys can run the recipe. The classes of a report are made from its schema. A trainer calls the hooks."""
 
     def bare(within):
         for node in within.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith(("_", "on_")):
                 yield from [] if ">>>" in (ast.get_docstring(node) or "") else [node.name]
                 yield from bare(node) if isinstance(node, ast.ClassDef) else []
 

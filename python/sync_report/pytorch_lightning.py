@@ -1,0 +1,17 @@
+"""A callback for the trainer of ``pytorch_lightning``. The module imports that package: `sync_report` alone does not."""
+from __future__ import annotations
+
+from pytorch_lightning import Callback
+
+from ._lightning import Hooks
+
+
+class Capture(Hooks, Callback):
+    """Records steps of a fit. The arguments are those of `sync_report.capture`.
+
+    A step is an optimizer step: it holds several batches where gradients accumulate. The recording ends after ``steps`` steps,
+    with the fit, or with an exception. A callback records once; later fits only count on. It does nothing without a GPU.
+
+    >>> from sync_report.pytorch_lightning import Capture
+    >>> callbacks = [Capture(skip=5, steps=20)]  # Trainer(callbacks=callbacks)
+    """
