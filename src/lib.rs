@@ -3,7 +3,7 @@
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
-//! [`report`], which fills the result tree of [`model`]; [`render`] prints it. [`analysis`] runs that flow for one export,
+//! [`report`], which fills the result tree of [`model`]; [`render`] prints it, as [`formats`] says. [`analysis`] runs that flow for one export,
 //! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget,
 //! [`patch`] edits the sources, [`replay`] runs
 //! the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
@@ -15,10 +15,13 @@ pub mod cost;
 pub mod diff;
 pub mod doctor;
 pub mod error;
+pub mod formats;
 pub mod frame;
 pub mod iterations;
+pub mod knowledge;
 pub mod model;
 pub mod patch;
+pub mod perfetto;
 pub mod profile;
 pub mod ranks;
 pub mod render;

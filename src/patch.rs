@@ -1,6 +1,7 @@
 //! The edits of a report's sites as patches of files.
 
-use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
+use crate::model::edit::{Edit, Outcome, Refusal, Replacement, Safety};
+pub use crate::model::patch::{Answer, Patch, PatchedFile};
 use crate::model::{Frame, Report, Site};
 pub use crate::verdict::source::apply;
 use crate::verdict::source::{self, SourceTree};
@@ -28,51 +29,6 @@ impl Wanted {
     fn names(&self, site: &Site) -> bool {
         self.sites.is_empty() || self.sites.iter().any(|name| site.is_named(name))
     }
-}
-
-/// What is to be changed, and what is not.
-#[derive(Debug, Default)]
-pub struct Patch {
-    /// Files to change, by path.
-    pub files: Vec<PatchedFile>,
-    /// The avoidable sites that were asked for, in the report's order, with what becomes of each.
-    pub sites: Vec<Answer>,
-    /// Ids of the avoidable sites of which no line of the user is known.
-    pub placeless: Vec<String>,
-}
-
-/// A file with all its edits made.
-#[derive(Debug)]
-pub struct PatchedFile {
-    /// On this machine.
-    pub path: PathBuf,
-    /// As the capture names it.
-    pub recorded: String,
-    /// As it is.
-    pub before: String,
-    /// As it is to be.
-    pub after: String,
-    /// How many edits were made; several sites may ask for one.
-    pub edits: usize,
-}
-
-/// What becomes of a site.
-#[derive(Debug)]
-pub struct Answer {
-    /// Its id.
-    pub site: String,
-    /// Its file, as the capture names it, and line.
-    pub file: String,
-    /// From 1.
-    pub line: u32,
-    /// What the edit does, where one was looked at.
-    pub kind: Option<EditKind>,
-    /// Why there is no edit, or what an unsafe one may change; `None`: a safe edit.
-    pub reason: Option<Refusal>,
-    /// Whether it is in the patch.
-    pub made: bool,
-    /// Whether there is an edit that was not wanted because it may change something.
-    pub is_unsafe: bool,
 }
 
 /// Makes the wanted edits of a report. A file whose result would not parse is left alone.

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
+use sync_report::formats::{self, Compared, Format, Found, Merged};
+use sync_report::knowledge::explain::Entries;
 use sync_report::model::check::CheckReport;
 use sync_report::model::doctor::Diagnosis;
 use sync_report::profile::database::Reader;
-use sync_report::render::explain::Entries;
-use sync_report::render::{self, Compared, Format, Found, Merged};
 use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
 use sync_report::verdict::source::{Recorded, SourceRoot};
@@ -91,7 +91,7 @@ pub struct ReportArgs {
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print the report
-    #[arg(long, default_value = "table", value_parser = format(render::REPORT))]
+    #[arg(long, default_value = "table", value_parser = format(formats::REPORT))]
     pub format: &'static Format<Found>,
     /// With --format json: less than 20 kB whatever the capture, with the totals, the first sites and their fixes
     #[arg(long)]
@@ -291,7 +291,7 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["query", "rules"])]
     pub warnings: bool,
     /// How to print it; json has every entry whole
-    #[arg(long, default_value = "text", value_parser = format(render::EXPLAIN))]
+    #[arg(long, default_value = "text", value_parser = format(formats::EXPLAIN))]
     pub format: &'static Format<Entries>,
     #[command(flatten)]
     pub shared: SharedArgs,
@@ -307,7 +307,7 @@ pub struct DiffArgs {
     #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
     pub after: PathBuf,
     /// How to print it
-    #[arg(long, default_value = "table", value_parser = format(render::DIFF))]
+    #[arg(long, default_value = "table", value_parser = format(formats::DIFF))]
     pub format: &'static Format<Compared>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
@@ -355,7 +355,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "DATE", hide = true)]
     pub today: Option<NaiveDate>,
     /// How to print the outcome
-    #[arg(long, default_value = "table", value_parser = format(render::CHECK))]
+    #[arg(long, default_value = "table", value_parser = format(formats::CHECK))]
     pub format: &'static Format<CheckReport>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
@@ -374,7 +374,7 @@ pub struct MergeArgs {
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     pub results: Vec<PathBuf>,
     /// How to print the report; parquet writes the tables of all, to be merged again
-    #[arg(long, default_value = "table", value_parser = format(render::MERGED))]
+    #[arg(long, default_value = "table", value_parser = format(formats::MERGED))]
     pub format: &'static Format<Merged>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::AnyPath)]
@@ -401,7 +401,7 @@ pub struct DoctorArgs {
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print it
-    #[arg(long, default_value = "table", value_parser = format(render::DOCTOR))]
+    #[arg(long, default_value = "table", value_parser = format(formats::DOCTOR))]
     pub format: &'static Format<Diagnosis>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]

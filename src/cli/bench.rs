@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use std::time::Duration;
-use sync_report::render::Setting;
+use sync_report::formats::Setting;
 use sync_report::replay::gpu::{Options, Work, bench, self_test};
 use sync_report::replay::interrupt;
 use sync_report::text::escape_terminal;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::analysis::Options;
 use sync_report::diff::{self, Snapshot};
+use sync_report::formats::{Compared, Setting};
 use sync_report::model::timeline::WHOLE;
-use sync_report::render::{Compared, Setting};
 use sync_report::report as reports;
 
 /// Compares two captures.

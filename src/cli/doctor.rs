@@ -6,9 +6,9 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::error::InputError;
+use sync_report::formats::Setting;
 use sync_report::model::SCHEMA_VERSION;
 use sync_report::model::doctor::{Diagnosis, Examined};
-use sync_report::render::Setting;
 use sync_report::text::escape_terminal;
 use sync_report::{analysis, doctor};
 

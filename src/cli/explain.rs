@@ -5,9 +5,9 @@ use super::output;
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::ExitCode;
+use sync_report::formats::Setting;
+use sync_report::knowledge::explain::Entries;
 use sync_report::model::Code;
-use sync_report::render::Setting;
-use sync_report::render::explain::Entries;
 use sync_report::rules::Rule;
 use sync_report::{catalogue, rules};
 

@@ -52,7 +52,9 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     if args.apply {
         apply(&patch.files)?;
     } else {
-        output::write(Path::new("-"), &args.shared, |_, out| Ok(render::render(&patch, &repository, out)?))?;
+        output::write(Path::new("-"), &args.shared, |_, out| {
+            Ok(render::render(&patch, &|file| repository.path(file), out)?)
+        })?;
     }
     if !args.shared.quiet {
         render::summary(&patch, args.apply).iter().for_each(|sentence| output::say(sentence));

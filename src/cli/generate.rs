@@ -5,7 +5,8 @@ use anyhow::{Result, anyhow};
 use clap::CommandFactory;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use sync_report::render::{json, schema};
+use sync_report::formats::schema;
+use sync_report::render::json;
 
 /// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {

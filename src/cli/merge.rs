@@ -4,9 +4,10 @@ use super::args::MergeArgs;
 use super::{folders, output};
 use anyhow::Result;
 use std::process::ExitCode;
+use sync_report::formats::{Merged, Setting};
 use sync_report::ranks;
+use sync_report::ranks::parquet;
 use sync_report::ranks::tables::Tables;
-use sync_report::render::{Merged, Setting, parquet};
 
 /// Reads folders of `--format parquet` and prints, or writes, what they come to.
 pub fn run(args: MergeArgs) -> Result<ExitCode> {

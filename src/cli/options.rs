@@ -6,8 +6,8 @@ use anyhow::Result;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::Scenario;
+use sync_report::formats::{Format, Found};
 use sync_report::model::timeline::WHOLE;
-use sync_report::render::{Format, Found};
 use sync_report::replay::constants::Constants;
 use sync_report::replay::plan::HostTime;
 

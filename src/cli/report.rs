@@ -4,7 +4,8 @@ use super::args::{ReportArgs, SavingArgs};
 use super::{folders, input, options, output};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
-use sync_report::render::{self, Found, Setting, parquet};
+use sync_report::formats::{self, Found, Setting};
+use sync_report::ranks::parquet;
 use sync_report::replay::results;
 use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
@@ -21,8 +22,8 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         bail!("--brief is a form of JSON; give it with --format json");
     }
     let format = match args.details {
-        Some(_) => render::DETAILS,
-        None if args.brief => render::BRIEF,
+        Some(_) => formats::DETAILS,
+        None if args.brief => formats::BRIEF,
         None => args.format,
     };
     if format.folder.is_some() {

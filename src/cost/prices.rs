@@ -6,8 +6,7 @@ use crate::vocabulary::{BoundBy, Change, SiteIx};
 use crate::waits::WaitId;
 use typed_index_collections::TiVec;
 
-/// Share of the span by which the simulated run may miss the recorded one.
-pub const TOLERANCE: f64 = 0.1;
+pub use crate::model::limits::TOLERANCE;
 
 /// A site to be priced.
 #[derive(Clone, Debug)]

@@ -2,14 +2,13 @@
 //! plan of a replay is made, so that the report does not pay for them.
 
 use crate::error::InputError;
+pub use crate::model::replay::plan::GpuModel;
 use crate::profile::Profile;
 use crate::profile::database::Cells;
 use crate::profile::ids::{ExportId, OpId};
 use crate::profile::ops::OpKind;
 use crate::profile::strings::clean;
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
 /// What some ops are besides their times.
@@ -32,21 +31,6 @@ pub struct LaunchSize {
     pub registers: u32,
     /// Bytes of a block.
     pub shared: u32,
-}
-
-/// A GPU as an export describes it; what the export does not say is `None`: old ones have its name only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GpuModel {
-    /// As the driver names it, e.g. "NVIDIA H200".
-    pub name: Option<String>,
-    /// Major and minor.
-    pub compute_capability: Option<(u32, u32)>,
-    /// Streaming multiprocessors (SMs).
-    pub multiprocessors: Option<u32>,
-    /// Clock of the SMs, in Hz.
-    pub clock_hz: Option<u64>,
-    /// Peak memory bandwidth, in bytes a second.
-    pub memory_bandwidth: Option<u64>,
 }
 
 impl Details {

@@ -12,6 +12,7 @@
 pub mod clocks;
 mod late;
 pub mod numbers;
+pub mod parquet;
 mod sites;
 pub mod tables;
 

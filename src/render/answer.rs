@@ -39,10 +39,3 @@ fn limit(report: &Report) -> Option<String> {
     let lead = if matters { "without these waits" } else { "waits cost little;" };
     Some(format!("{lead} {what}"))
 }
-
-/// The answer and its basis as one text.
-pub fn of_all(report: &Report) -> Option<String> {
-    let (lead, rest) = finding(report)?.words();
-    let basis = saving::basis(&report.totals).map(|words| format!(" {words}")).unwrap_or_default();
-    Some(lead + &rest + &basis)
-}

@@ -1,9 +1,9 @@
 //! What `sync-report bench` measured, for people.
 
 use super::document::{Block, Table};
-use crate::replay::bench::Bench;
-use crate::replay::error::cuda_version;
-use crate::replay::measured::{ReplayGpu, Spread, Way};
+use crate::model::replay::bench::Bench;
+use crate::model::replay::measured::cuda_version;
+use crate::model::replay::measured::{ReplayGpu, Spread, Way};
 use crate::text;
 
 /// Tables of what was measured.
@@ -166,12 +166,12 @@ fn constants(bench: &Bench) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::document::{markdown, terminal};
-    use crate::render::style::Style;
-    use crate::replay::bench::{
+    use crate::model::replay::bench::{
         BENCH_VERSION, Call, CallCost, CopyCost, CopyWay, LoopCost, Pending, ProductCost, WayCost,
     };
-    use crate::replay::constants::Constants;
+    use crate::model::replay::constants::Constants;
+    use crate::render::document::{markdown, terminal};
+    use crate::render::style::Style;
 
     fn spread(median_ns: i64) -> Spread {
         Spread { median_ns, low_ns: median_ns * 9 / 10, high_ns: median_ns * 12 / 10, runs: 10 }

@@ -2,6 +2,7 @@
 
 pub mod junit;
 
+use super::Paths;
 use super::document::{Block, Span, Words};
 use super::github::{Annotation, MOST};
 use super::phrase::at_line;
@@ -9,7 +10,6 @@ use super::report::warnings;
 use super::sarif::{self, Fingerprints};
 use super::style::Tone;
 use crate::model::check::{Breach, BreachSite, CheckReport, Rule};
-use crate::repository::Repository;
 use crate::text::{self, escape_terminal};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -79,7 +79,7 @@ fn finding(breach: &Breach) -> String {
 }
 
 /// Prints annotations of the first breaches; returns how many have none.
-pub fn github(report: &CheckReport, repository: &Repository, out: &mut dyn Write) -> io::Result<usize> {
+pub fn github(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Result<usize> {
     for breach in report.breaches.iter().take(MOST) {
         let location = breach.site.as_ref().and_then(|s| s.location.as_ref());
         let unplaced = breach.site.as_ref().filter(|_| location.is_none());
@@ -91,13 +91,13 @@ pub fn github(report: &CheckReport, repository: &Repository, out: &mut dyn Write
             title: breach.what.clone(),
             message: format!("{place}{}", finding(breach)),
         };
-        writeln!(out, "{}", annotation.command(repository))?;
+        writeln!(out, "{}", annotation.command(paths))?;
     }
     Ok(report.breaches.len().saturating_sub(MOST))
 }
 
 /// Prints the outcome as SARIF 2.1.0: one run, an error per breach.
-pub fn sarif(report: &CheckReport, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
+pub fn sarif(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Result<()> {
     let rule = |rule: &Rule| {
         let (id, text) = (format!("gate/{rule}"), rule.help());
         json!({ "id": id, "shortDescription": { "text": text }, "defaultConfiguration": { "level": "error" } })
@@ -107,14 +107,14 @@ pub fn sarif(report: &CheckReport, repository: &Repository, out: &mut dyn Write)
     let results = report.breaches.iter().map(|breach| {
         let rule = format!("gate/{}", breach.rule);
         let at = breach.site.as_ref().and_then(|s| s.location.as_ref());
-        let place = at.map(|l| (repository.path(&l.file).unwrap_or_default(), &l.function));
+        let place = at.map(|l| (paths(&l.file).unwrap_or_default(), &l.function));
         let print = fingerprints.of(&format!("{rule}|{}|{place:?}", breach.what));
         let message = format!("{}: {}", breach.what, finding(breach));
         // What has no line is a matter of the program as a whole.
         let name = breach.site.as_ref().map_or("whole program", |s| &s.name);
         let (file, function, line) =
             at.map_or((&*report.program, name, 0), |l| (&*l.file, &*l.function, l.line));
-        let location = sarif::location(file, function, line, repository);
+        let location = sarif::location(file, function, line, paths);
         sarif::result_of(&rule, "error", &message, &print, location)
     });
     sarif::write(&rules, &results.collect::<Vec<_>>(), &report.warnings, None, out)

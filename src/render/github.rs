@@ -3,9 +3,9 @@
 //! A step may have ten warnings and ten notices; GitHub drops more without a word. So the ten worst avoidable waits are
 //! warnings, the ten worst open ones notices, and the Markdown report goes into `$GITHUB_STEP_SUMMARY`.
 
+use super::Paths;
 use super::{phrase, saving};
 use crate::model::{Frame, Report, Site};
-use crate::repository::Repository;
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Class;
 use std::io::{self, Write};
@@ -31,8 +31,8 @@ pub struct Annotation<'a> {
 
 impl Annotation<'_> {
     /// `::warning file=src/train.py,line=18,title=…::…`
-    pub fn command(&self, repository: &Repository) -> String {
-        let found = self.file.and_then(|file| repository.path(file));
+    pub fn command(&self, paths: Paths) -> String {
+        let found = self.file.and_then(paths);
         let line = if self.line > 0 { format!("line={},", self.line) } else { String::new() };
         let at = found.as_ref().map(|path| format!("file={},{line}", property(path))).unwrap_or_default();
         // Of a file outside the checkout, the message has to say the name.
@@ -54,13 +54,13 @@ fn property(text: &str) -> String {
 }
 
 /// Prints annotations of the worst sites; returns how many sites have none.
-pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<usize> {
+pub fn render(report: &Report, paths: Paths, out: &mut dyn Write) -> io::Result<usize> {
     let mut left = 0;
     for (class, level) in [(Class::False, "warning"), (Class::Unknown, "notice")] {
         let open = |s: &&Site| s.class == class && s.is_finding();
         let sites: Vec<&Site> = report.sites.iter().filter(open).collect();
         for site in sites.iter().take(MOST) {
-            writeln!(out, "{}", annotation(site, level).command(repository))?;
+            writeln!(out, "{}", annotation(site, level).command(paths))?;
         }
         left += sites.len().saturating_sub(MOST);
     }
@@ -114,9 +114,10 @@ mod tests {
 
     #[test]
     fn all_sites() {
-        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());
+        let paths: Paths = &|file| repository.path(file);
         let mut out = Vec::new();
-        let left = render(&sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        let left = render(&sample::sample(), paths, &mut out).expect("a Vec takes everything");
         assert_eq!(left, 5, "those that the report omits");
         insta::assert_snapshot!(String::from_utf8(out).expect("renderers write UTF-8"));
     }

@@ -1,24 +1,24 @@
 //! A patch as a unified diff, and what became of each site.
 
+use super::Paths;
 use crate::model::edit::Refusal;
-use crate::patch::{Answer, Patch, PatchedFile};
-use crate::repository::Repository;
+use crate::model::patch::{Answer, Patch, PatchedFile};
 use crate::text::{counted, escape_terminal, path_end};
 use similar::TextDiff;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Prints the diff, as `git apply` and `patch -p1` take it at the top of the checkout.
-pub fn render(patch: &Patch, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(patch: &Patch, paths: Paths, out: &mut dyn Write) -> io::Result<()> {
     for file in &patch.files {
-        out.write_all(diff(file, repository).as_bytes())?;
+        out.write_all(diff(file, paths).as_bytes())?;
     }
     Ok(())
 }
 
-fn diff(file: &PatchedFile, repository: &Repository) -> String {
+fn diff(file: &PatchedFile, paths: Paths) -> String {
     // Outside of the checkout no name is right.
-    let path = repository.path(&file.recorded).unwrap_or_else(|| file.path.display().to_string());
+    let path = paths(&file.recorded).unwrap_or_else(|| file.path.display().to_string());
     let name = |side: &str| escape_terminal(&format!("{side}/{}", path.trim_start_matches('/'))).into_owned();
     let lines = TextDiff::from_lines(&file.before, &file.after);
     lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()

@@ -1,10 +1,10 @@
 //! What a replay measured, beside what was recorded and predicted.
 
 use super::document::{Block, Table};
-use crate::replay::error::cuda_version;
-use crate::replay::measured::{Measured, MeasuredProduct, ReplayGpu, Spread};
-use crate::replay::plan::{Gemm, Matching, Plan};
-use crate::replay::product::type_name;
+use crate::model::replay::measured::cuda_version;
+use crate::model::replay::measured::{Measured, MeasuredProduct, ReplayGpu, Spread};
+use crate::model::replay::plan::{Gemm, Matching, Plan};
+use crate::model::replay::product::type_name;
 use crate::text;
 
 /// The results: what ran, and its tables.

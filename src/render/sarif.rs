@@ -5,17 +5,35 @@
 //! refuses them all ("expected a physical location"). Fingerprints come from names alone, so that an edit above a line or
 //! another run opens no new alert.
 
+use super::Paths;
 use super::github;
-use crate::catalogue;
 use crate::model::edit::{Block, Safety};
 use crate::model::{Frame, Report, Site, Warning};
-use crate::repository::Repository;
 use crate::text::{escape_terminal, fnv1a, path_end};
 use crate::vocabulary::{Class, PatternId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+
+/// A pattern as the rule of its results is described.
+pub struct Described {
+    /// Short name.
+    pub title: &'static str,
+    /// Why the CPU waits.
+    pub why: &'static str,
+    /// Python that waits; empty where there is none to show.
+    pub before: &'static str,
+    /// Python to write instead.
+    pub after: &'static str,
+    /// Other ways, one each.
+    pub alternatives: &'static [&'static str],
+    /// What to mind.
+    pub caveat: &'static str,
+}
+
+/// Describes patterns.
+pub type Describe<'a> = &'a dyn Fn(PatternId) -> Described;
 
 /// Results that GitHub shows of a run.
 const MOST: usize = 5_000;
@@ -25,11 +43,11 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Prints the report as one run.
-pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn Write) -> io::Result<()> {
     let findings: Vec<&Site> = report.sites.iter().filter(|s| s.is_finding()).collect();
     let shown = &findings[..findings.len().min(MOST)];
-    let prints = fingerprints(shown, repository);
-    let result = |(site, print): (&&Site, &String)| result(site, report.program(), repository, print);
+    let prints = fingerprints(shown, paths);
+    let result = |(site, print): (&&Site, &String)| result(site, report.program(), paths, print);
     let results: Vec<Value> = shown.iter().zip(&prints).map(result).collect();
     let left = findings.len() - shown.len() + report.sites_omitted;
     let more = (left > 0).then(|| format!("{left} more sites are left out; --format json has all"));
@@ -37,7 +55,7 @@ pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> 
     let mut rules = BTreeMap::new();
     for site in shown {
         let id = rule_id(site);
-        rules.entry(id).or_insert_with_key(|id| rule(site, id));
+        rules.entry(id).or_insert_with_key(|id| rule(site, id, describe));
     }
     write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
 }
@@ -88,19 +106,18 @@ fn level(class: Class) -> &'static str {
     }
 }
 
-fn rule(site: &Site, id: &str) -> Value {
+fn rule(site: &Site, id: &str, describe: Describe) -> Value {
     let level = json!({ "level": level(site.class) });
-    let Some(entry) = site.pattern.map(catalogue::entry) else {
+    let Some(entry) = site.pattern.map(describe) else {
         return json!({
             "id": id,
             "shortDescription": { "text": format!("A wait for the GPU ({})", site.kind) },
             "defaultConfiguration": level,
         });
     };
-    let (why, fix) = (entry.why, &entry.fix);
-    let (before, after) = (fix.before, fix.after);
-    let ways = fix.alternatives.iter().map(|way| format!("Or: {way}.\n\n"));
-    let mind = ways.chain([fix.caveat.to_owned()]).collect::<String>();
+    let Described { title, why, before, after, alternatives, caveat } = entry;
+    let ways = alternatives.iter().map(|way| format!("Or: {way}.\n\n"));
+    let mind = ways.chain([caveat.to_owned()]).collect::<String>();
     let code: [String; 2] = match before {
         "" => Default::default(),
         _ => [
@@ -111,19 +128,19 @@ fn rule(site: &Site, id: &str) -> Value {
     let [text, markdown] = code.map(|code| format!("{why}\n\n{code}{mind}"));
     json!({
         "id": id,
-        "name": entry.title,
-        "shortDescription": { "text": format!("{} makes the CPU wait for the GPU", entry.title) },
-        "fullDescription": { "text": entry.why },
+        "name": title,
+        "shortDescription": { "text": format!("{title} makes the CPU wait for the GPU") },
+        "fullDescription": { "text": why },
         "help": { "text": text.trim_end(), "markdown": markdown.trim_end() },
         "defaultConfiguration": level,
         "properties": { "tags": ["performance", "cuda", "synchronisation"] },
     })
 }
 
-fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str) -> Value {
+fn result(site: &Site, program: &str, paths: Paths, fingerprint: &str) -> Value {
     let frame = site.location();
-    let of_frame = |f: &Frame| location(&f.file, &f.function, f.line, repository);
-    let mut place = frame.map_or_else(|| location(program, &site.name(), 0, repository), of_frame);
+    let of_frame = |f: &Frame| location(&f.file, &f.function, f.line, paths);
+    let mut place = frame.map_or_else(|| location(program, &site.name(), 0, paths), of_frame);
     if let Some(source) = &site.source {
         place["physicalLocation"]["region"]["snippet"] = json!({ "text": source });
     }
@@ -147,7 +164,7 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
     if !related.is_empty() {
         out["relatedLocations"] = json!(related);
     }
-    if let Some(fixes) = fixes(site, repository) {
+    if let Some(fixes) = fixes(site, paths) {
         out["fixes"] = fixes;
     }
     out["properties"] = json!({
@@ -161,7 +178,7 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
 }
 
 /// The safe edit of the site's file, as whole lines. SARIF has no word for edits that may change something: those are left out.
-fn fixes(site: &Site, repository: &Repository) -> Option<Value> {
+fn fixes(site: &Site, paths: Paths) -> Option<Value> {
     let edit = site.proposal.as_ref()?.outcome.edit().filter(|edit| edit.safety == Safety::Safe)?;
     let file = &site.user_frame.as_ref()?.file;
     let replacement = |block: &Block| {
@@ -173,7 +190,7 @@ fn fixes(site: &Site, repository: &Repository) -> Option<Value> {
     let replacements: Vec<Value> = edit.blocks.iter().map(replacement).collect();
     Some(json!([{
         "description": { "text": edit.kind.help() },
-        "artifactChanges": [{ "artifactLocation": artifact(file, repository), "replacements": replacements }],
+        "artifactChanges": [{ "artifactLocation": artifact(file, paths), "replacements": replacements }],
     }]))
 }
 
@@ -196,15 +213,15 @@ fn plain(text: &str) -> String {
 }
 
 /// A place of the program; without a line (0), the file as a whole, as annotations have it.
-pub(super) fn location(file: &str, function: &str, line: u32, repository: &Repository) -> Value {
+pub(super) fn location(file: &str, function: &str, line: u32, paths: Paths) -> Value {
     json!({
-        "physicalLocation": { "artifactLocation": artifact(file, repository), "region": { "startLine": line.max(1) } },
+        "physicalLocation": { "artifactLocation": artifact(file, paths), "region": { "startLine": line.max(1) } },
         "logicalLocations": [{ "fullyQualifiedName": escape_terminal(function), "kind": "function" }],
     })
 }
 
-fn artifact(file: &str, repository: &Repository) -> Value {
-    match repository.path(file) {
+fn artifact(file: &str, paths: Paths) -> Value {
+    match paths(file) {
         Some(path) => json!({ "uri": encoded(&path), "uriBaseId": BASE }),
         None => json!({ "uri": recorded_uri(file) }),
     }
@@ -234,10 +251,10 @@ fn recorded_uri(file: &str) -> String {
 }
 
 /// What identifies a site over runs: names and text, no lines of the program, no times, no machine.
-fn identity(site: &Site, repository: &Repository) -> String {
+fn identity(site: &Site, paths: Paths) -> String {
     let frame = site.location();
     let file = frame.map_or_else(String::new, |f| {
-        repository.path(&f.file).unwrap_or_else(|| path_end(&f.file, 2).replace('\\', "/"))
+        paths(&f.file).unwrap_or_else(|| path_end(&f.file, 2).replace('\\', "/"))
     });
     let function = frame.map_or_else(|| site.name(), |f| f.function.clone());
     let source: String = site.source.iter().flat_map(|s| s.chars()).filter(|c| !c.is_whitespace()).collect();
@@ -249,13 +266,13 @@ fn identity(site: &Site, repository: &Repository) -> String {
 }
 
 /// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.
-fn fingerprints(sites: &[&Site], repository: &Repository) -> Vec<String> {
+fn fingerprints(sites: &[&Site], paths: Paths) -> Vec<String> {
     let mut order: Vec<usize> = (0..sites.len()).collect();
     order.sort_by_key(|&i| (sites[i].location().map_or(0, |f| f.line), &sites[i].key));
     let mut prints = Fingerprints::default();
     let mut all = vec![String::new(); sites.len()];
     for i in order {
-        all[i] = prints.of(&identity(sites[i], repository));
+        all[i] = prints.of(&identity(sites[i], paths));
     }
     all
 }
@@ -278,10 +295,15 @@ mod tests {
     use super::*;
     use crate::model::sample;
 
+    fn described(id: PatternId) -> Described {
+        crate::formats::described(id)
+    }
+
     #[test]
     fn all_sites() {
-        let repository = Repository::new("/nowhere".into(), Vec::new());
-        let text = sample::printed(|out| render(&sample::sample(), &repository, out));
+        let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());
+        let paths: Paths = &|file| repository.path(file);
+        let text = sample::printed(|out| render(&sample::sample(), paths, &described, out));
         insta::assert_snapshot!(text);
     }
 
@@ -306,8 +328,9 @@ mod tests {
         report.sites_omitted = 0;
         let site = report.sites[0].clone();
         report.sites = (0..MOST + 7).map(|i| Site { key: format!("{i:06}"), ..site.clone() }).collect();
-        let repository = Repository::new("/nowhere".into(), Vec::new());
-        let log = sample::printed(|out| render(&report, &repository, out));
+        let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());
+        let paths: Paths = &|file| repository.path(file);
+        let log = sample::printed(|out| render(&report, paths, &described, out));
         let log: Value = serde_json::from_str(&log).expect("JSON");
         let results = log["runs"][0]["results"].as_array().expect("results");
         assert_eq!(results.len(), MOST);
@@ -319,7 +342,8 @@ mod tests {
     /// Two waits of one user line, in different lines of a library: if one goes, the other's alert stays its own.
     #[test]
     fn lines_of_a_library_tell_sites_apart() {
-        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());
+        let paths: Paths = &|file| repository.path(file);
         let site = sample::sample().sites[0].clone();
         let inside = |line| {
             let frame =
@@ -327,9 +351,9 @@ mod tests {
             Site { library_frame: Some(frame), ..site.clone() }
         };
         let (one, other) = (inside(48), inside(89));
-        let both = fingerprints(&[&one, &other], &repository);
+        let both = fingerprints(&[&one, &other], paths);
         assert_ne!(both[0].split(':').next(), both[1].split(':').next());
-        assert_eq!(fingerprints(&[&other], &repository), both[1..]);
+        assert_eq!(fingerprints(&[&other], paths), both[1..]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Savings in words.
 
-use crate::cost::prices::TOLERANCE;
-use crate::cost::range;
+use crate::model::limits::{BEYOND, LEAST, MOST, TOLERANCE};
 use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
 use crate::text;
 use crate::vocabulary::{Change, Class};
@@ -145,29 +144,6 @@ pub struct Finding {
     pub once: Option<String>,
 }
 
-impl Finding {
-    /// All of it as one text.
-    pub fn words(self) -> (String, String) {
-        let once = self.once.map(|words| format!("once per run: {words}"));
-        let more = [self.rewriting, self.undecided, self.limit, once];
-        let rest = if self.lead.is_empty() { String::new() } else { ended(self.rest) };
-        let rest =
-            more.into_iter().flatten().fold(rest, |text, words| format!("{text} {}", sentence(&words)));
-        let Some([late, from]) = self.late else { return (self.lead, rest) };
-        (late, format!(" {from} {}{rest}", self.lead).trim_end().to_owned())
-    }
-}
-
-/// A line of the head as a sentence of a text.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    ended(letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect()))
-}
-
-fn ended(words: String) -> String {
-    if words.ends_with('.') { words } else { words + "." }
-}
-
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
     if totals.savings_unknown {
@@ -287,9 +263,9 @@ pub fn basis(totals: &Totals) -> Option<String> {
     }
     words += &format!(
         " Ranges allow for what the profiler may take, host work that goes with a fix, {} to {} times the figure, {} % on either side as in measured programs",
-        range::LEAST,
-        range::MOST,
-        range::BEYOND * 100.0
+        LEAST,
+        MOST,
+        BEYOND * 100.0
     );
     let scatter = totals.range_scatter_ns.filter(|&ns| ns > 0).map(text::duration);
     words.extend(scatter.map(|ns| format!(", and ± {ns} of the run as iterations here scatter")));

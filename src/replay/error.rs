@@ -112,7 +112,4 @@ impl ReplayError {
     }
 }
 
-/// `13000` as `13.0`.
-pub fn cuda_version(version: i32) -> String {
-    format!("{}.{}", version / 1000, version % 1000 / 10)
-}
+pub use crate::model::replay::measured::cuda_version;

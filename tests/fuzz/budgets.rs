@@ -5,7 +5,7 @@ use crate::{printed, reports, runner};
 use std::collections::BTreeMap;
 use sync_report::check::budget::Budget;
 use sync_report::check::{self, Rules};
-use sync_report::render::CHECK;
+use sync_report::formats::CHECK;
 
 #[test]
 fn budgets() {

@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use sync_report::analysis::Options;
+use sync_report::formats::{MERGED, Merged};
 use sync_report::ranks;
+use sync_report::ranks::parquet;
 use sync_report::ranks::tables::Tables;
-use sync_report::render::{MERGED, Merged, parquet};
 use sync_report::report::run_keeping;
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 use crate::random::Random;
 use std::path::PathBuf;
 use sync_report::analysis::Options;
+use sync_report::formats::{DETAILS, Format, Found, REPORT, Setting};
 use sync_report::render::style::Style;
-use sync_report::render::{DETAILS, Format, Found, REPORT, Setting};
 use sync_report::report::run_keeping;
 use sync_report::vocabulary::Class;
 

@@ -71,7 +71,8 @@ fn edit(export: &Path, file: &Path, options: &Options, r: &Random) -> Result<(),
     let wanted = Wanted { with_unsafe: !r.one_in(3), roots, ..Wanted::default() };
     let patch = patch::plan(&report, &options.sources(), &wanted);
     let repository = Repository::new(".".into(), options.source_roots.clone());
-    diff::render(&patch, &repository, &mut Vec::new()).map_err(|error| error.to_string())?;
+    diff::render(&patch, &|file| repository.path(file), &mut Vec::new())
+        .map_err(|error| error.to_string())?;
     diff::summary(&patch, false);
     for edited in &patch.files {
         let breaks = |text: &str| {

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::Options;
-use sync_report::render::perfetto;
+use sync_report::perfetto;
 use sync_report::report;
 use sync_report::text;
 use sync_report::verdict::source::SourceRoot;

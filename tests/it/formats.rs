@@ -5,7 +5,7 @@ use crate::export::{GPU0, Payload, empty};
 use crate::loops::{LOOP, upload};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use sync_report::render::REPORT;
+use sync_report::formats::REPORT;
 
 mod parquet;
 mod schema;
@@ -370,8 +370,7 @@ fn large_traces_keep_what_is_around_waits() {
     let (_folder, path) = LOOP.export(&[upload("step", 18), upload("load", 40)]).write_temp();
     let (report, whole) = sync_report::report::run_whole(&[path], &crate::look::options()).expect("a report");
     let mut out = Vec::new();
-    let left =
-        sync_report::render::perfetto::render(&report, &whole, 90, &mut out).expect("a Vec takes everything");
+    let left = sync_report::perfetto::render(&report, &whole, 90, &mut out).expect("a Vec takes everything");
     let trace = parsed(&String::from_utf8(out).expect("UTF-8"));
     let slices = trace["traceEvents"].as_array().expect("events").iter().filter(|e| e["ph"] == "X");
     let (mut all, mut waits) = (0, Vec::new());

@@ -1,9 +1,12 @@
 //! The rooms of the program, that is the modules of `src`, face one way: ARCHITECTURE.md lists them from the ground up,
 //! and each names only rooms that stand before it.
 
+use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use syn::visit::Visit;
+use syn::{ItemMod, ItemUse, UseTree};
 
 /// Rooms by the rooms that they name, with a file that does.
 type Arrows = BTreeMap<String, BTreeMap<String, PathBuf>>;
@@ -25,9 +28,13 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
 
 /// The program's own text: without comments, and without tests, which may name any room.
 fn program(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("a source file");
+    let text = text(path);
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("a source file")
 }
 
 fn is_test(path: &Path) -> bool {
@@ -35,43 +42,102 @@ fn is_test(path: &Path) -> bool {
     name == "tests" || name == "sample" || name.ends_with("_tests") || name.starts_with("tests_")
 }
 
-/// The paths that a text names: `crate::sites::Bundle`, `super::{Cells, database::quote}`, from the binary `sync_report::…`.
-fn named(text: &str) -> Vec<Vec<String>> {
-    let mut paths = Vec::new();
-    for root in ["crate", "sync_report", "super"] {
-        for (at, _) in text.match_indices(&format!("{root}::")) {
-            let before = text[..at].chars().next_back();
-            if !before.is_some_and(|c| c.is_alphanumeric() || "_:".contains(c)) {
-                spread(&text[at..], &mut Vec::new(), &mut paths);
-            }
-        }
-    }
-    paths
+/// The paths that a file names: `crate::sites::Bundle`, `super::{Cells, database::quote}`, from the binary `sync_report::…`; and
+/// what its `use` lines take, whatever they begin with.
+#[derive(Default)]
+struct Names {
+    paths: Vec<Vec<String>>,
+    used: Vec<Vec<String>>,
 }
 
-/// The paths that a tree of `use` begins with, below `prefix`.
-fn spread(text: &str, prefix: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
-    let text = text.trim_start();
-    let Some(group) = text.strip_prefix('{') else {
-        let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        let rest = &text[word.len()..];
-        prefix.push(if word == "sync_report" { "crate".to_owned() } else { word });
-        match rest.strip_prefix("::") {
-            Some(rest) => spread(rest, prefix, out),
-            None => out.push(prefix.clone()),
+impl Names {
+    fn of(text: &str) -> Self {
+        let mut names = Self::default();
+        names.visit_file(&syn::parse_file(text).expect("Rust"));
+        names
+    }
+
+    fn add(&mut self, mut path: Vec<String>) {
+        if path[0] == "sync_report" {
+            "crate".clone_into(&mut path[0]);
         }
-        prefix.pop();
-        return;
-    };
-    let mut depth = 0;
-    for (i, c) in std::iter::once((0, ',')).chain(group.char_indices()) {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => spread(group[i..].trim_start_matches(','), prefix, out),
-            _ => {}
+        if ["crate", "super"].contains(&&*path[0]) && path.len() > 1 {
+            self.paths.push(path);
         }
+    }
+
+    fn spread(&mut self, tree: &UseTree, mut prefix: Vec<String>) {
+        match tree {
+            UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                self.spread(&path.tree, prefix);
+            }
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.spread(tree, prefix.clone())),
+            UseTree::Name(name) => self.take(prefix, name.ident.to_string()),
+            UseTree::Rename(name) => self.take(prefix, name.ident.to_string()),
+            UseTree::Glob(_) => self.take(prefix, "*".to_owned()),
+        }
+    }
+
+    fn take(&mut self, mut path: Vec<String>, name: String) {
+        path.push(name);
+        self.used.push(path.clone());
+        self.add(path);
+    }
+
+    /// Paths inside a macro's tokens, which are no syntax yet.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons < 2 && !path.is_empty() {
+                        self.add(std::mem::take(&mut path));
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ':' => colons += 1,
+                other => {
+                    if !path.is_empty() {
+                        self.add(std::mem::take(&mut path));
+                    }
+                    if let TokenTree::Group(group) = other {
+                        self.tokens(group.stream());
+                    }
+                }
+            }
+        }
+        if !path.is_empty() {
+            self.add(path);
+        }
+    }
+}
+
+impl<'f> Visit<'f> for Names {
+    fn visit_item_mod(&mut self, item: &'f ItemMod) {
+        let test = |attribute: &syn::Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute.parse_args::<syn::Path>().is_ok_and(|p| p.is_ident("test"))
+        };
+        if !item.attrs.iter().any(test) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'f ItemUse) {
+        self.spread(&item.tree, Vec::new());
+    }
+
+    fn visit_path(&mut self, path: &'f syn::Path) {
+        self.add(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, invoked: &'f syn::Macro) {
+        self.tokens(invoked.tokens.clone());
+        syn::visit::visit_macro(self, invoked);
     }
 }
 
@@ -93,7 +159,7 @@ fn arrows() -> Arrows {
             continue; // the list of rooms, and the program's screen of a start
         }
         let own = arrows.entry(from.clone()).or_default();
-        let absolute = named(&program(file)).into_iter().filter(|path| path[0] == "crate");
+        let absolute = Names::of(&text(file)).paths.into_iter().filter(|path| path[0] == "crate");
         for to in absolute.filter_map(|path| path.into_iter().nth(1)) {
             if to != from && rooms.contains(&to) {
                 own.entry(to).or_insert_with(|| file.clone());
@@ -137,10 +203,7 @@ fn rooms_of_the_source_reader_face_one_way() {
     sources(&folder, &mut files);
     let source = ["verdict", "source"].map(str::to_owned);
     // What the folder's own file takes out of its rooms may be named without them.
-    let (text, mut taken) = (program(&folder.join("mod.rs")), Vec::new());
-    for (at, used) in text.match_indices("use ") {
-        spread(&text[at + used.len()..], &mut Vec::new(), &mut taken);
-    }
+    let taken = Names::of(&text(&folder.join("mod.rs"))).used;
     let room = |name: &str| {
         let taken =
             taken.iter().find(|path| path.iter().rfind(|part| *part != "self").is_some_and(|p| p == name));
@@ -149,7 +212,7 @@ fn rooms_of_the_source_reader_face_one_way() {
     for file in files {
         let from = module(&file);
         let own = from.get(2).and_then(|name| place(name));
-        for path in named(&program(&file)).iter().filter_map(|path| absolute(&from, path)) {
+        for path in Names::of(&text(&file)).paths.iter().filter_map(|path| absolute(&from, path)) {
             let to = path.strip_prefix(&source[..]).and_then(|below| room(below.first()?));
             assert!(to <= own, "{} names {path:?}", from.join("::"));
         }
@@ -187,7 +250,10 @@ fn files_of_a_room_stand_in_no_ring() {
     };
     let mut names: BTreeMap<&Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
     for (from, file) in &modules {
-        names.insert(from, named(&program(file)).iter().filter_map(|path| target(from, path)).collect());
+        names.insert(
+            from,
+            Names::of(&text(file)).paths.iter().filter_map(|path| target(from, path)).collect(),
+        );
     }
     // What names nothing that is left is in no ring.
     while let Some(free) = names.iter().find(|(_, to)| to.iter().all(|to| !names.contains_key(to))) {
@@ -230,11 +296,21 @@ fn renderers_reckon_with_no_times() {
     }
 }
 
+/// Renderers know the tree that they print, its words, and how text is laid out; nothing of how it was found.
+#[test]
+fn renderers_name_the_tree_and_text_alone() {
+    let arrows = arrows();
+    let named: Vec<&str> = arrows["render"].keys().map(String::as_str).collect();
+    assert_eq!(named, ["model", "text", "vocabulary"], "{:#?}", arrows["render"]);
+}
+
 #[test]
 fn names_are_found_however_they_are_written() {
-    let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\ncrate::cost::price()\n\
-                use super::super::Cells;\nuse sync_report::model::Site;";
-    let found: Vec<String> = named(text).into_iter().map(|path| path.join("::")).collect();
+    let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\n\
+                fn f() { crate::cost::price(); say!(\"{}\", crate::rules::all().len(), super::more) }\n\
+                use super::super::Cells;\nuse sync_report::model::Site;\n\
+                #[cfg(test)] mod tests { use crate::replay::Plan; }";
+    let found: Vec<String> = Names::of(text).paths.into_iter().map(|path| path.join("::")).collect();
     let expected = [
         "crate::sites::Bundle",
         "crate::sites::native",
@@ -243,8 +319,10 @@ fn names_are_found_however_they_are_written() {
         "crate::waits::Wait",
         "crate::text",
         "crate::cost::price",
-        "crate::model::Site",
+        "crate::rules::all",
+        "super::more",
         "super::super::Cells",
+        "crate::model::Site",
     ];
     assert_eq!(found, expected);
 }

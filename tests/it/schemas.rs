@@ -394,8 +394,8 @@ fn what_cannot_be_priced_is_not_called_free() {
         let replay = ran(command().args(["replay", "--plan"]).arg(&path));
         assert!(replay.code == 2 && replay.stderr.contains("nothing to replay"), "{}", replay.stderr);
         assert!(report.sites.iter().all(|site| site.recoverable.is_none()), "{table}.{column}");
-        let said = sync_report::render::answer::of_all(&report).unwrap_or_default();
-        assert!(said.starts_with("What fixes save is not known: "), "{table}.{column}: {said}");
+        let said = look::table(&report, None);
+        assert!(said.contains("\nWhat fixes save is not known: "), "{table}.{column}: {said}");
         let another = report.warnings.iter().any(|w| w.code == "no-python-backtraces");
         assert!(!another, "{table}.{column}: they are in the report, not in its export");
     }

@@ -4,7 +4,7 @@ use super::SharedArgs;
 use super::typed::format;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use sync_report::render::{self, Format};
+use sync_report::formats::{self, Format};
 use sync_report::replay::bench::Bench;
 use sync_report::replay::gpu::DEFAULT_ROUNDS;
 use sync_report::replay::product::{TYPES, Types, type_name};
@@ -39,7 +39,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save: Option<PathBuf>,
     /// How to print the result
-    #[arg(long, default_value = "table", value_parser = format(render::BENCH))]
+    #[arg(long, default_value = "table", value_parser = format(formats::BENCH))]
     pub format: &'static Format<Bench>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]

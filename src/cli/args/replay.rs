@@ -4,7 +4,7 @@ use super::typed::{format, parse_fix, word};
 use super::{SharedArgs, SourceArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use sync_report::render::{self, Format};
+use sync_report::formats::{self, Format};
 use sync_report::replay::gpu;
 use sync_report::replay::measured::Measured;
 use sync_report::replay::plan::{HostTime, Matching, Plan};
@@ -52,7 +52,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plan", "emit_python"])]
     pub save: Option<PathBuf>,
     /// How to print the results; `json` is what --replay-results reads
-    #[arg(long, default_value = "table", value_parser = format(render::REPLAY))]
+    #[arg(long, default_value = "table", value_parser = format(formats::REPLAY))]
     pub format: &'static Format<(Plan, Measured)>,
     /// Where to write them; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
-use sync_report::render::{self, Format};
+use sync_report::formats::{self, Format};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{Change, Class};
 
@@ -44,9 +44,9 @@ pub fn format<T>(all: &'static [Format<T>]) -> impl TypedValueParser<Value = &'s
 
 /// Help of `--top`: how many sites each format lists without it.
 pub fn top_help() -> String {
-    let all: Vec<&str> = render::REPORT.iter().filter(|f| f.top == 0).map(|f| f.name).collect();
+    let all: Vec<&str> = formats::REPORT.iter().filter(|f| f.top == 0).map(|f| f.name).collect();
     let all = sync_report::text::and(&all);
-    let (some, page) = (render::TOP, render::PAGE_TOP);
+    let (some, page) = (formats::TOP, formats::PAGE_TOP);
     format!("List at most N sites; 0 for all. {some} by default, {page} on a page, all for {all}")
 }
 

@@ -6,6 +6,7 @@ use crate::check::fail_on::FailOn;
 use crate::check::{Rules, check};
 use crate::model::check::CheckReport;
 use crate::model::sample;
+use crate::render::Paths;
 use crate::render::document::{markdown, terminal};
 use crate::render::json;
 use crate::render::markdown_text::COMMENT;
@@ -40,7 +41,8 @@ fn junit_shows_what_would_not_be_seen() {
         }
     }
     let repository = Repository::new("/nowhere".into(), Vec::new());
-    let said = sample::printed(|out| junit::write(&report, &repository, out));
+    let paths: Paths = &|file| repository.path(file);
+    let said = sample::printed(|out| junit::write(&report, paths, out));
     assert!(!said.contains(['\u{202e}', '\u{200b}', '\u{2066}']) && said.contains(r"\u{202e}"), "{said}");
 }
 
@@ -60,9 +62,10 @@ fn as_json() {
 #[test]
 fn as_annotations_sarif_and_junit() {
     let repository = Repository::new("/nowhere".into(), Vec::new());
+    let paths: Paths = &|file| repository.path(file);
     insta::assert_snapshot!(sample::printed(|out| {
-        assert_eq!(github(&sample(), &repository, out)?, 0);
-        sarif(&sample(), &repository, out)?;
-        junit::write(&sample(), &repository, out)
+        assert_eq!(github(&sample(), paths, out)?, 0);
+        sarif(&sample(), paths, out)?;
+        junit::write(&sample(), paths, out)
     }));
 }

@@ -1,12 +1,12 @@
 use super::*;
+use crate::model::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu, Way};
+use crate::model::replay::plan::{
+    Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
+};
+use crate::model::replay::product::{FP16, FP32, Shape};
 use crate::render::document::{markdown, terminal};
 use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
-use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu, Way};
-use crate::replay::plan::{
-    Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
-};
-use crate::replay::product::{FP16, FP32, Shape};
 use crate::vocabulary::{Change, Class, Kind};
 
 fn spread(median_ns: i64, off: i64) -> Spread {

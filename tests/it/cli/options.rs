@@ -297,7 +297,7 @@ fn machine_formats_hold_all_sites() {
         (report["sites"].as_array().map_or(0, Vec::len), report["sites_omitted"].as_u64())
     };
     let all = sites(&[]);
-    assert!(all.0 > sync_report::render::TOP && all.1 == Some(0), "{all:?}");
+    assert!(all.0 > sync_report::formats::TOP && all.1 == Some(0), "{all:?}");
     assert_eq!(sites(&["--top", "0"]), all);
     assert_eq!(sites(&["--top", "3"]).0, 3);
     let rows = |arguments: &[&str]| {

@@ -135,10 +135,10 @@ fn what_is_paid_once_is_apart() {
     assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (2, 1));
     let saved = report.totals.recoverable_false_joint_ns.expect("simulated");
     assert!(saved < 5_000_000, "{saved}: the upload is no part of it");
-    let said = sync_report::render::answer::of_all(&report).expect("a finding");
+    let said = crate::look::table(&report, None);
     assert!(
         said.contains("1 avoidable line costs")
-            && said.contains("Once per run: 1 site at start or end, 9.00 ms of waiting; ")
+            && said.contains("once      1 site at start or end, 9.00 ms of waiting; ")
             && said.contains("; 1 site after the loop, 50.0 µs of waiting: not counted above"),
         "{said}"
     );

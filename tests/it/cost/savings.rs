@@ -84,11 +84,8 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     assert!(totals.recoverable_high_ns > Some(0));
     assert!(missed.sites.iter().filter_map(|s| s.recoverable.as_ref()).all(|r| !r.simulated));
     assert!(missed.warnings.iter().any(|w| w.code == "simulation-off"));
-    let said = sync_report::render::answer::of_all(&missed).expect("a sentence");
-    assert!(
-        said.starts_with("1 avoidable line costs between") && said.contains("no closer figure"),
-        "{said}"
-    );
+    let said = look::table(&missed, None);
+    assert!(said.contains("\n1 avoidable line costs between") && said.contains("no closer figure"), "{said}");
 }
 
 /// The number of threads changes nothing.
@@ -354,15 +351,14 @@ fn ranges_widen_as_iterations_scatter() {
         (uneven.recoverable_low_ns.unwrap_or(0) - (joint - down - beyond(&uneven))).abs() <= 1,
         "{joint} {uneven:?}"
     );
-    let of_all = |totals| sync_report::render::answer::of_all(&Report { totals, ..Report::default() });
-    let said = of_all(uneven).expect("a sentence");
+    let said = sync_report::render::saving::basis(&uneven).expect("a sentence");
     assert!(
         said.contains(
             "0.75 to 1.4 times the figure, 1.5 % on either side as in measured programs, and ± 54.8 µs"
         ),
         "{said}"
     );
-    let said = of_all(even).expect("a sentence");
+    let said = sync_report::render::saving::basis(&even).expect("a sentence");
     assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
 }
 

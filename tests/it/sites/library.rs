@@ -28,7 +28,7 @@ fn advice(site: &Site) -> &str {
 
 /// The page of the first site.
 fn details(report: &Report) -> String {
-    let with = sync_report::render::Setting { site: Some("S1".to_owned()), ..Default::default() };
+    let with = sync_report::formats::Setting { site: Some("S1".to_owned()), ..Default::default() };
     crate::look::printed(report, "details", &with)
 }
 

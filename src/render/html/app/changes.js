@@ -6,7 +6,7 @@ const changeSpec = (page, timeline) => {
   const amount = (key, label, title, index) => ({
     key, label, title, number: true, down: true,
     value: (change) => Math.abs(change.amounts[index].difference),
-    cell: (change) => change.amounts[index].text,
+    cell: (change) => held(change.amounts[index].text),
   });
   return {
     items: page.changes,
@@ -111,6 +111,6 @@ class Alignment {
 
 function runTable(page) {
   const heads = [`per ${page.per}`, "before", "after", "difference"];
-  const row = ([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text, i) => el("td", { class: i === 2 ? "num wrapped" : "num" }, text)));
-  return plainTable("classes", [{ class: "unseen" }, "The whole program before and after"], heads, page.run.map(row), (i) => i > 0);
+  const row = ([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text) => el("td", { class: "num" }, held(text))));
+  return plainTable("classes run", [{ class: "unseen" }, "The whole program before and after"], heads, page.run.map(row), (i) => i > 0);
 }

@@ -115,7 +115,7 @@ class Controls {
       if (i < 0) return null;
       const { start, end, name } = model.iterations;
       const which = `iteration ${grouped(i + 1)} of ${grouped(start.length)}`;
-      return { ...stretch(model.iterations, i), lines: [which, `${name}, ${duration(end[i] - start[i])}`] };
+      return { ...stretch(model.iterations, i), lines: [which, `${name}, ${duration(end[i] - start[i])}, from ${timeline.at(row.track, start[i])}`] };
     }
     if (!row.lane) return null;
     const onWaits = row.type === "idle" || (row.type === "thread" && y >= row.y + 11);
@@ -124,7 +124,7 @@ class Controls {
     if (i < 0) return null;
     const seen = stretch(spans, i);
     if (onWaits) return { ...seen, wait: spans.index[i], lines: timeline.waitLines(row.track, spans.index[i]) };
-    const from = timestamp(model.clock + spans.start[i]);
+    const from = timeline.at(row.track, spans.start[i]);
     return { ...seen, lines: [model.names[spans.name[i]], `${duration(spans.end[i] - spans.start[i])}, from ${from}`] };
   }
 

@@ -14,10 +14,10 @@ function codeLines(lines, first, marked) {
       el("code", {}, text || " "),
       mark ? el("span", { class: "unseen" }, " (the waiting line)") : null);
   });
-  return el("div", { class: "code", tabindex: 0, role: "group", "aria-label": "source" }, rows);
+  return el("div", { class: "code" }, rows);
 }
 
-const codeBlock = (text, kind = "") => el("pre", { class: `code ${kind}`, tabindex: 0 }, el("code", {}, text));
+const codeBlock = (text, kind = "") => el("pre", { class: `code ${kind}` }, el("code", {}, text));
 
 function evidence(site) {
   if (!site.evidence.length) return null;
@@ -86,7 +86,7 @@ function examples(site, timeline) {
         },
       }, example.at)
       : example.at;
-    return el("tr", {}, el("td", {}, time), el("td", {}, example.blocked), el("td", {}, example.drain),
+    return el("tr", {}, el("td", {}, time), el("td", {}, held(example.blocked)), el("td", {}, held(example.drain)),
       el("td", { class: "awaited" }, example.awaited));
   };
   return block("Examples",

@@ -27,6 +27,12 @@ const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
     el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: isNumber(i) ? "num" : "" }, text)))),
     el("tbody", {}, rows)));
 
+/** Says the roles of a table's parts: rows that a narrow screen lays out as cards are no table to some browsers. */
+function sayRoles(host) {
+  const roles = { table: "table", "thead, tbody": "rowgroup", tr: "row", td: "cell", "th[scope=row]": "rowheader", "th[scope=col]": "columnheader" };
+  for (const [parts, role] of Object.entries(roles)) host.querySelectorAll(parts).forEach((part) => part.setAttribute("role", role));
+}
+
 /** What a class of waits is called and how its colour is named in the style sheet. */
 const CLASSES = ["false", "true", "unknown"];
 const VERDICT = { false: "avoidable", true: "needed", unknown: "undecided" };

@@ -5,9 +5,6 @@ const page = JSON.parse(byId("data").textContent);
 /** A comparison, else a report. */
 const isDiff = page.kind === "diff";
 
-/** With numbers kept on a line with their units. */
-const held = (text) => text.replace(/(\d) (?=(ns|µs|ms|s|min|h|%)\b|%)/g, "$1\u00a0");
-
 function showHead() {
   byId("version").textContent = page.version;
   byId("what").textContent = held(page.what);
@@ -30,7 +27,7 @@ function gpuTime(parts) {
     return rect;
   });
   const key = parts.map(({ kind, words }) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), held(words)));
-  return el("div", { class: "gpu" }, el("h3", {}, "GPU time"),
+  return el("div", { class: "gpu" }, el("h2", { class: "minor" }, "GPU time"),
     svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, rects), el("ul", { class: "key" }, key));
 }
 
@@ -51,7 +48,7 @@ function showLimits() {
   byId("notes").append(...page.notes.map((note) => el("p", {}, note)));
 }
 
-const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "whole capture"], ["n p", "next wait, wait before"], ...(isDiff ? [["[ ]", "iteration before, next iteration"]] : []), ["Enter", "open its site"], ["Esc", "let go"], ["wheel", "zoom, once the timeline has been clicked; with Ctrl always"], ["drag", "move"], ["double-click", "zoom to a span"]];
+const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "whole capture"], ["n p", "next wait, wait before"], ...(isDiff ? [["[ ]", "iteration before, next iteration"]] : []), ["Enter", "open its site"], ["Esc", "let go"], ["wheel", "zoom, once the timeline has been clicked; with Ctrl always"], ["drag", "move"], ["double-click", "zoom to a span"], ["click a heading", "fold its lanes, unfold them"]];
 
 function legend() {
   const key = (kind, text) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
@@ -63,7 +60,7 @@ function legend() {
 function dress(host, timeline) {
   const button = (label, sign, action) => el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: action }, sign);
   host.prepend(el("div", { class: "tools" }, new Search(timeline).node, alignment?.node,
-    el("div", { class: "buttons" }, button("zoom in", "+", () => timeline.zoom(0.5)), button("zoom out", "−", () => timeline.zoom(2)), button("whole capture", "fit", () => timeline.fit()))));
+    el("div", { class: "buttons" }, button("zoom in", "+", () => timeline.zoom(0.5)), button("zoom out", "−", () => timeline.zoom(2)), button("fit the whole capture", "fit", () => timeline.fit()))));
   host.append(legend(), el("details", { class: "keys" }, el("summary", {}, "Keys and wheel"), pairs(KEYS, { class: "pairs", id: "timeline-keys" })));
 }
 

@@ -1,5 +1,8 @@
 // One frame of the timeline.
 
+/** Where labels begin, in pixels: beside the triangles of headings. */
+const LABEL = 12;
+
 class Picture {
   constructor(timeline) {
     Object.assign(this, { timeline, ctx: timeline.ctx, scale: timeline.scale, colours: timeline.colours });
@@ -56,13 +59,13 @@ class Picture {
     ctx.fillStyle = this.colours.sunken;
     ctx.fillRect(0, 0, this.width, OVERVIEW);
     const whole = new Scale(timeline.low, timeline.high, 0, this.width - timeline.gutter);
-    const lanes = timeline.rows.filter((row) => row.type === "thread");
     // Tracks above each other; the threads of one drawn over one another.
     const tall = OVERVIEW / timeline.tracks.length;
-    for (const { track, lane } of lanes) {
-      const y = timeline.tracks.indexOf(track) * tall;
-      paintStacks(ctx, lane.byClass, track.model.span, whole.shifted(track.offset), y, tall, this.colours);
-    }
+    timeline.tracks.forEach(({ model, offset }, number) => {
+      for (const { byClass } of model.lanes.filter((lane) => lane.waited)) {
+        paintStacks(ctx, byClass, model.span, whole.shifted(offset), number * tall, tall, this.colours);
+      }
+    });
     return image;
   }
 
@@ -72,12 +75,15 @@ class Picture {
     ctx.fillRect(0, OVERVIEW, this.width, RULER);
     ctx.font = `11px ${this.colours.font}`;
     ctx.textAlign = "left";
-    const largest = Math.max(Math.abs(scale.from), Math.abs(scale.to));
+    const origin = timeline.origin ?? 0;
+    // The export's clock is written in seconds, as everywhere.
+    const least = timeline.origin === null ? 1 : 1e9;
+    const largest = Math.max(least, Math.abs(origin + scale.from), Math.abs(origin + scale.to));
     // Room for all digits: of a microsecond of the tenth second there are many.
     const digits = Math.log10(largest * scale.perNs);
     const step = roundStep((60 + 7 * Math.max(4, digits)) / scale.perNs);
     const y = OVERVIEW + RULER / 2 + 1;
-    for (let time = Math.ceil(scale.from / step) * step; time < scale.to; time += step) {
+    for (let time = Math.ceil((origin + scale.from) / step) * step - origin; time < scale.to; time += step) {
       const x = Math.round(scale.x(time)) + 0.5;
       ctx.strokeStyle = this.colours.line;
       ctx.lineWidth = 1;
@@ -86,15 +92,15 @@ class Picture {
       ctx.lineTo(x, this.height);
       ctx.stroke();
       ctx.fillStyle = this.colours.muted;
-      if (x < this.width - 40) ctx.fillText(tick(time, step, largest), x + 4, y);
+      if (x < this.width - 40) ctx.fillText(tick(origin + time, step, largest), x + 4, y);
     }
   }
 
   paintRow(row) {
     const { ctx, colours } = this;
     const scale = this.scale.shifted(row.track.offset);
-    const { model } = row.track;
-    if (row.type === "iterations") return this.paintIterations(row, scale);
+    if (row.type === "iterations") this.paintIterations(row, scale);
+    for (const lane of row.inside ?? []) this.paintFolded(row, lane, scale);
     if (!row.lane) return;
     const y = row.y + 2;
     const height = row.height - 4;
@@ -108,7 +114,14 @@ class Picture {
     ctx.globalAlpha = 0.6;
     ctx.fillRect(this.timeline.gutter, row.y + row.height - 0.5, this.width, 0.5);
     ctx.globalAlpha = 1;
-    return model;
+  }
+
+  /** What is folded away, over one another: waits of threads, how busy streams were. */
+  paintFolded(row, lane, scale) {
+    const { span } = row.track.model;
+    const [y, height] = [row.y + 5, row.height - 8];
+    if (lane.kind === "stream") paintBins(this.ctx, lane.busy, span, scale, y, height, this.colours.kernels[0]);
+    if (lane.waited) paintStacks(this.ctx, lane.byClass, span, scale, y, height, this.colours);
   }
 
   /** Spans where they are kept and few enough, else how busy the lane was. */
@@ -287,24 +300,33 @@ class Picture {
     ctx.fillStyle = colours.muted;
     ctx.textAlign = "left";
     ctx.font = `11px ${colours.font}`;
-    ctx.fillText(fitText(ctx, "waits, whole capture", gutter - 8), 0, OVERVIEW / 2);
+    ctx.fillText(fitText(ctx, "whole capture", gutter - 8), 0, OVERVIEW / 2);
     for (const row of timeline.rows) {
       const head = row.type === "group" || row.type === "title";
       ctx.font = `${row.type === "title" ? "700 13px" : head ? "600 12px" : "12px"} ${colours.font}`;
       ctx.fillStyle = head ? colours.ink : colours.muted;
-      const indent = head ? 0 : 8;
-      // Headings have the row for themselves.
-      const room = head ? this.width - 8 : gutter - indent - 8;
+      // Headings have the row for themselves, unless it shows what is folded away.
+      const room = (head && !row.inside?.length ? this.width : gutter) - LABEL - 8;
       const y = head ? row.y + row.height - 9 : row.y + row.height / 2;
       const text = fitText(ctx, row.label, room);
-      const beyond = indent + ctx.measureText(text).width + 6 - gutter;
+      const beyond = LABEL + ctx.measureText(text).width + 6 - gutter;
       if (beyond > 0) {
         ctx.fillStyle = colours.surface;
         ctx.fillRect(gutter - 1, row.y + 2, beyond, row.height - 3);
         ctx.fillStyle = colours.ink;
       }
-      ctx.fillText(text, indent, y);
+      ctx.fillText(text, LABEL, y);
+      if (row.fold) this.paintTwist(timeline.folded.has(row.fold), y);
     }
+  }
+
+  /** Points right where lanes are folded away, else down. */
+  paintTwist(folded, y) {
+    const { ctx } = this;
+    ctx.fillStyle = this.colours.muted;
+    ctx.beginPath();
+    for (const [along, across] of [[-3, -4], [3, 0], [-3, 4]]) ctx.lineTo(4 + (folded ? along : across), y + (folded ? across : along));
+    ctx.fill();
   }
 }
 

@@ -26,6 +26,7 @@ class Search {
     const wanted = this.input.value.trim().toLowerCase();
     const { timeline } = this;
     timeline.matches = null;
+    this.last = null;
     this.count.textContent = "";
     if (wanted) {
       const holds = (text) => text.toLowerCase().includes(wanted);

@@ -9,6 +9,8 @@ const SHORTEST = 200;
 /** Spans and waits of a row that are drawn one by one; more are drawn as bins. */
 const MANY_SPANS = 6000;
 const MANY_WAITS = 2000;
+/** Of more captures all but the first are folded at first. */
+const MANY_TRACKS = 4;
 
 class Timeline {
   /**
@@ -57,7 +59,11 @@ class Timeline {
     this.tip = el("div", { class: "tip", hidden: true });
     this.status = el("p", { class: "status" });
     this.spoken = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
-    host.append(el("div", { class: "canvas" }, this.canvas, this.tip), this.status, this.spoken);
+    /** Of headings whose lanes are out of sight, what their rows have as `fold`. */
+    this.folded = new Set();
+    this.folds = new Map(this.layOut().filter(({ fold }) => fold).map((row) => [row.fold, this.foldButton(row)]));
+    if (this.tracks.length > MANY_TRACKS) this.tracks.slice(1).forEach((track) => this.folded.add(track));
+    host.append(el("div", { class: "canvas" }, this.canvas, [...this.folds.values()], this.tip), this.status, this.spoken);
     new Controls(this);
   }
 
@@ -68,7 +74,7 @@ class Timeline {
       const parts = [counted(of("stream"), "GPU stream"), counted(of("thread"), "host thread")];
       return `${model.label}: ${parts.join(", ")}, ${counted(model.waits.total, "wait")} in ${duration(model.span)}`;
     });
-    return `Timeline. ${all.join("; ")}. The table of sites below holds all findings.`;
+    return `Timeline. ${all.join("; ")}. The table of sites above holds all findings.`;
   }
 
   refreshColours() {
@@ -81,8 +87,9 @@ class Timeline {
 
   resize() {
     const width = Math.max(240, Math.floor(this.canvas.parentElement.clientWidth));
-    this.gutter = width < 600 ? 96 : 148;
+    this.gutter = width < 600 ? 120 : 148;
     this.rows = this.layOut();
+    this.placeFolds();
     const last = this.rows[this.rows.length - 1];
     const height = last.y + last.height + 6;
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
@@ -102,18 +109,56 @@ class Timeline {
       rows.push({ type, track, y, height: HEIGHTS[type], ...more });
       y += HEIGHTS[type];
     };
-    for (const track of this.tracks) {
-      if (this.tracks.length > 1) add("title", track, { label: track.model.label });
-      if (track.model.iterations.start.length) add("iterations", track, { label: "iterations" });
+    const heading = (type, track, label, fold, lanes) => {
+      const folded = this.folded.has(fold);
+      add(type, track, { label, fold, inside: folded ? lanes : [] });
+      return folded;
+    };
+    this.tracks.forEach((track, number) => {
+      const { label, lanes, iterations } = track.model;
+      const threads = lanes.filter(({ kind }) => kind === "thread");
+      if (this.tracks.length > 1 && heading("title", track, label, track, threads)) return;
+      if (iterations.start.length) add("iterations", track, { label: "iterations" });
       let group = null;
-      track.model.lanes.forEach((lane, index) => {
-        if (lane.group !== group) add("group", track, { label: (group = lane.group) });
+      let folded = false;
+      lanes.forEach((lane, index) => {
+        if (lane.group !== group) {
+          group = lane.group;
+          folded = heading("group", track, group, `${number} ${group}`, lanes.filter((one) => one.group === group));
+        }
         const type = lane.kind === "thread" && !lane.waited ? "calls" : lane.kind;
-        add(type, track, { lane, index, label: lane.label });
+        if (!folded) add(type, track, { lane, index, label: lane.label });
       });
-    }
+    });
     if (!rows.length) add("group", this.tracks[0], { label: "no calls" });
     return rows;
+  }
+
+  /** Lies over a heading, which the canvas draws, and folds its lanes and unfolds them. */
+  foldButton({ type, track, fold, label }) {
+    const name = type === "group" && this.tracks.length > 1 ? `${track.model.label}, ${label}` : label;
+    return el("button", { type: "button", class: "fold", "aria-label": name, onclick: () => this.fold(fold, !this.folded.has(fold)) });
+  }
+
+  placeFolds() {
+    for (const button of this.folds.values()) button.hidden = true;
+    for (const { fold, y, height } of this.rows.filter((row) => row.fold)) {
+      const button = this.folds.get(fold);
+      button.hidden = false;
+      button.setAttribute("aria-expanded", String(!this.folded.has(fold)));
+      Object.assign(button.style, { top: `${this.canvas.offsetTop + y}px`, width: `${this.gutter}px`, height: `${height}px` });
+    }
+  }
+
+  fold(fold, wanted) {
+    this.folded[wanted ? "add" : "delete"](fold);
+    this.resize();
+  }
+
+  /** Brings lanes of a capture, by index, into sight. */
+  unfold(track, lanes) {
+    const groups = lanes.map((index) => `${this.tracks.indexOf(track)} ${track.model.lanes[index]?.group}`);
+    for (const fold of [track, ...groups]) if (this.folded.has(fold)) this.fold(fold, false);
   }
 
   get scale() {
@@ -214,6 +259,7 @@ class Timeline {
 
   select(track, wait) {
     this.selected = wait === null ? null : { track, wait };
+    if (wait !== null) this.unfold(track, [track.model.waits.lane[wait], track.model.waits.awaited[wait]]);
     this.canvas.dataset.selected = wait === null ? "" : (track.model.sites[track.model.waits.site[wait]].id ?? "");
     this.spoken.textContent = wait === null ? "" : this.waitLines(track, wait).join(". ");
     this.request();
@@ -233,13 +279,32 @@ class Timeline {
     if (start < left || end > right) this.show(start - (right - left) / 2, start + (right - left) / 2, true);
   }
 
+  /** What the axis calls 0, on the export's clock; `null` where captures are laid above each other by a zero of their own. */
+  get origin() {
+    const [{ model, offset }] = this.tracks;
+    return this.tracks.length > 1 ? null : model.clock + offset;
+  }
+
+  /** A time of the axis in words, to the nanosecond. */
+  since(time) {
+    if (this.origin !== null) return timestamp(this.origin + time);
+    if (Math.round(time) === 0) return this.zero;
+    return `${tick(Math.abs(time), 1, Math.abs(time))} ${time < 0 ? "before" : "after"} ${this.zero}`;
+  }
+
+  /** A time of a capture as the axis has it, and on its export's clock where that is another. */
+  at(track, time) {
+    const own = this.origin === null ? ` (${timestamp(track.model.clock + time)} in its export)` : "";
+    return this.since(time - track.offset) + own;
+  }
+
   /** A wait in words. */
   waitLines(track, i) {
-    const { waits, sites, lanes, clock } = track.model;
+    const { waits, sites, lanes } = track.model;
     const site = sites[waits.site[i]];
     const lines = [
       `${site.id ?? "a site not listed"}, ${VERDICT[site.class]}: ${this.describe(track, site) || "wait"}`,
-      `blocked ${duration(waits.end[i] - waits.call[i] + waits.copyBlocked[i])}, from ${timestamp(clock + waits.start[i])}`,
+      `blocked ${duration(waits.end[i] - waits.call[i] + waits.copyBlocked[i])}, from ${this.at(track, waits.start[i])}`,
     ];
     const stream = lanes[waits.awaited[i]];
     if (stream) {
@@ -256,10 +321,7 @@ class Timeline {
   /** The line below the drawing. */
   say() {
     const { from, to } = this.view;
-    const one = this.tracks.length === 1 ? this.tracks[0] : null;
-    const at = one ? ` from ${timestamp(one.model.clock + from + one.offset)}`
-      : `, from ${duration(Math.abs(from))} ${from < 0 ? "before" : "after"} ${this.zero}`;
-    const parts = [`${duration(to - from)} shown${at}`];
+    const parts = [`${duration(to - from)} shown, from ${this.since(from)}`];
     const merged = this.tracks.some(({ model, offset }) =>
       !isWhole(model, clamp(from + offset, 0, model.span), clamp(to + offset, 0, model.span)));
     if (merged) parts.push("striped: kept in outline only; examples and their surroundings are kept span by span");

@@ -11,7 +11,6 @@
 //! ```
 
 use super::product::Shape;
-pub use crate::profile::details::GpuModel;
 use crate::vocabulary::{Change, Class, Direction, HostMemory, Kind, index, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +74,21 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// What the plan leaves out or assumes, in sentences.
     pub notes: Vec<String>,
+}
+
+/// A GPU as an export describes it; what the export does not say is `None`: old ones have its name only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GpuModel {
+    /// As the driver names it, e.g. "NVIDIA H200".
+    pub name: Option<String>,
+    /// Major and minor.
+    pub compute_capability: Option<(u32, u32)>,
+    /// Streaming multiprocessors (SMs).
+    pub multiprocessors: Option<u32>,
+    /// Clock of the SMs, in Hz.
+    pub clock_hz: Option<u64>,
+    /// Peak memory bandwidth, in bytes a second.
+    pub memory_bandwidth: Option<u64>,
 }
 
 /// A site of the report whose waits are in the stretch.

@@ -1,9 +1,9 @@
 //! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
 
-use super::document::{Block, Column, Table, Words, terminal};
-use super::style::{Style, Tone};
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Values};
 use crate::model::Code;
+use crate::render::document::{Block, Column, Table, Words, terminal};
+use crate::render::style::{Style, Tone};
 use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::weak::{FALSE, TRUE};
 use crate::rules::{self, Lean, Role, Rule, calibration};

@@ -1,11 +1,13 @@
 //! The catalogue, the rules of evidence and the codes of warnings as JSON: for programs, and for the site of
 //! documentation, whose pages of them are made from it.
 
-use super::explain::{self, Entries};
+pub mod explain;
+
 use crate::catalogue::{self, Category, Run};
 use crate::model::Code;
 use crate::rules::{self, Role};
 use crate::vocabulary::{Class, Kind, RuleId, Strategy};
+use explain::Entries;
 use schemars::JsonSchema;
 use serde::Serialize;
 

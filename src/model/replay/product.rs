@@ -29,7 +29,7 @@ impl Element {
     }
 
     /// Binary digits of the significand, the hidden one included.
-    pub(super) const fn digits(self) -> i32 {
+    pub(crate) const fn digits(self) -> i32 {
         match self {
             Self::F16 => 11,
             Self::Bf16 => 8,

@@ -1,16 +1,16 @@
 //! JSON Schemas of everything that is printed as JSON, made from the structs that are printed: their comments are the
 //! descriptions, so a field cannot be without one.
 
-use super::brief::Brief;
-use super::knowledge::Knowledge;
+use crate::knowledge::Knowledge;
 use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
 use crate::model::doctor::Diagnosis;
-use crate::replay::bench::Bench;
-use crate::replay::constants::Constants;
-use crate::replay::measured::Measured;
-use crate::replay::plan::Plan;
+use crate::model::replay::bench::Bench;
+use crate::model::replay::constants::Constants;
+use crate::model::replay::measured::Measured;
+use crate::model::replay::plan::Plan;
+use crate::render::brief::Brief;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;

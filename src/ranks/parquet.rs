@@ -4,9 +4,9 @@
 //! read as one table (`*/waits.parquet`) and grouped by `key`. What belongs to no site (the report's totals, iterations,
 //! warnings) stands in the metadata of `sites.parquet` as the JSON report without its sites.
 
+use super::tables::{COLLECTIVES, RANKS, SITES, Tables, put, stacked};
 use crate::frame::Waits;
 use crate::model::Report;
-use crate::ranks::tables::{COLLECTIVES, RANKS, SITES, Tables, put, stacked};
 use anyhow::{Context, Result, bail};
 use polars::prelude::DataFrame;
 use std::fs;

@@ -141,3 +141,8 @@ pub struct Measured {
     /// What was scaled, left out or differs from the capture, in sentences.
     pub notes: Vec<String>,
 }
+
+/// `13000` as `13.0`.
+pub fn cuda_version(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}

@@ -1,7 +1,8 @@
 //! The summary of a GitHub step: Markdown that is appended to a file which the runner names.
 
-use super::document::{Block, markdown};
-use super::{Setting, github};
+use super::Setting;
+use crate::render::document::{Block, markdown};
+use crate::render::github;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 

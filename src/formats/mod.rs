@@ -1,0 +1,333 @@
+//! The formats of every command: what can be typed, what it needs of the analysis, and what prints it.
+//!
+//! A format is one line in one of the lists here: the command line takes from it what can be typed, what the analysis has
+//! to find, and how many sites are listed.
+
+pub mod schema;
+mod summary;
+
+use crate::analysis::CaptureAnalysis;
+use crate::frame::Waits;
+use crate::knowledge::explain::{self, Entries};
+use crate::model::Report;
+use crate::model::check::CheckReport;
+use crate::model::diff::DiffReport;
+use crate::model::doctor::Diagnosis;
+use crate::model::replay::bench::Bench;
+use crate::model::replay::measured::Measured;
+use crate::model::replay::plan::Plan;
+use crate::model::timeline::Timeline;
+use crate::ranks::parquet;
+use crate::ranks::tables::Tables;
+use crate::render::diff::Unchanged;
+use crate::render::document::{Block, markdown, terminal};
+use crate::render::markdown_text::COMMENT;
+use crate::render::report::Form;
+use crate::render::sarif::Described;
+use crate::render::style::Style;
+use crate::render::{
+    bench, brief, check, csv, details, diff, doctor, github, html, json, replay, report, sarif,
+};
+use crate::repository::Repository;
+use crate::vocabulary::PatternId;
+use crate::{catalogue, knowledge, perfetto};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Sites listed for people, where `--top` does not say.
+pub const TOP: usize = 20;
+/// Sites of a page, which has a filter, where `--top` does not say. They take some 5 KB each.
+pub const PAGE_TOP: usize = 200;
+
+/// The formats of a report.
+pub const REPORT: &[Format<Found>] = &[
+    Format::new("table", |found: &Found, with, out| {
+        let form = if with.wide { Form::Wide } else { Form::Screen };
+        screen(&report::document(&found.report, form, with.capture.as_deref()), with, out)
+    }),
+    Format::new("json", |found: &Found, _, out| json::write(&found.report, out))
+        .spread()
+        .awaited()
+        .brief()
+        .top(0),
+    Format::new("csv", |found: &Found, _, out| csv::render(&found.report, out)).top(0),
+    Format::new("parquet", |_, _, _| Ok(()))
+        .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
+        .help("Four tables for data frames (waits, sites, collectives, ranks) in the folder that -o names")
+        .top(0),
+    Format::new("markdown", |found: &Found, _, out| comment(&review(&found.report), out))
+        .help("For a pull request: summary, table, collapsed details, in the size of a comment"),
+    Format::new("github", |found: &Found, with, out| {
+        let left = github::render(&found.report, &|file| with.repository.path(file), out)?;
+        summary::append(with, &review(&found.report), left, out)
+    })
+    .help("GitHub annotations, ten warnings and ten notices; all sites go into the step's summary")
+    .top(0),
+    Format::new("sarif", |found: &Found, with, out| {
+        sarif::render(&found.report, &|file| with.repository.path(file), &described, out)
+    })
+    .help("SARIF 2.1.0 for code scanning: avoidable and open waits")
+    .top(0),
+    Format::new("perfetto", |found: &Found, with, out| {
+        let left = perfetto::render(&found.report, &found.captures, perfetto::MOST, out)?;
+        left.as_deref().map(with.say);
+        Ok(())
+    })
+    .help("A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads")
+    .top(0)
+    .captures(),
+    Format::new("html", |found: &Found, _, out| html::render(&found.report, out))
+        .help("One page for a browser: timeline, sites, stacks, fixes; needs no network")
+        .top(PAGE_TOP)
+        .awaited()
+        .timelines(),
+];
+
+/// One site of a report whole: what `--details` prints.
+pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with, out| {
+    let site = details::document(&found.report, with.site.as_deref().unwrap_or_default());
+    site.map_or(Ok(()), |site| screen(&site, with, out))
+})
+.awaited()
+.top(0);
+
+/// The formats of ranks that were merged.
+pub const MERGED: &[Format<Merged>] = &[
+    Format::new("table", |merged: &Merged, with, out| {
+        let form = if with.wide { Form::Wide } else { Form::Screen };
+        screen(&report::document(&merged.report, form, None), with, out)
+    }),
+    Format::new("json", |merged: &Merged, _, out| json::write(&merged.report, out)).top(0),
+    Format::new("markdown", |merged: &Merged, _, out| comment(&review(&merged.report), out)),
+    Format::new("html", |merged: &Merged, _, out| html::render(&merged.report, out)).top(PAGE_TOP),
+    Format::new("parquet", |_, _, _| Ok(()))
+        .folder(|merged: &Merged, folder| parquet::write_merged(&merged.report, &merged.tables, folder))
+        .help("The tables of all ranks in the folder that -o names")
+        .top(0),
+];
+/// A report of bounded size: what `--format json --brief` prints.
+pub const BRIEF: &Format<Found> =
+    &Format::new("brief", |found: &Found, _, out| json::write(&brief::in_brief(&found.report), out)).top(0);
+
+/// The formats of a comparison.
+pub const DIFF: &[Format<Compared>] = &[
+    Format::new("table", |found: &Compared, with, out| {
+        let unchanged = if with.all { Unchanged::Listed } else { Unchanged::Left };
+        screen(&diff::document(&found.report, unchanged), with, out)
+    }),
+    Format::new("markdown", |found: &Compared, _, out| {
+        comment(&diff::document(&found.report, Unchanged::Folded), out)
+    }),
+    Format::new("json", |found: &Compared, _, out| json::write(&found.report, out)),
+    Format::new("html", |found: &Compared, _, out| {
+        html::render_diff(&found.report, found.drawings.each_ref().map(|drawn| &drawn[..]), out)
+    })
+    .help("One page for a browser: both timelines aligned by iteration, what changed; needs no network")
+    .timelines(),
+];
+
+/// The formats of the gate's outcome.
+pub const CHECK: &[Format<CheckReport>] = &[
+    Format::new("table", |outcome, with, out| screen(&check::document(outcome), with, out)),
+    Format::new("markdown", |outcome, _, out| comment(&check::document(outcome), out)),
+    Format::new("json", |outcome, _, out| json::write(outcome, out)),
+    Format::new("github", |outcome: &CheckReport, with, out| {
+        let left = check::github(outcome, &|file| with.repository.path(file), out)?;
+        summary::append(with, &check::document(outcome), left, out)
+    })
+    .help("GitHub annotations; what is more than a step may have goes into its summary"),
+    Format::new("sarif", |outcome, with, out| check::sarif(outcome, &|file| with.repository.path(file), out)),
+    Format::new("junit", |outcome, with, out| {
+        check::junit::write(outcome, &|file| with.repository.path(file), out)
+    })
+    .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
+];
+
+/// The formats of what a replay measured.
+pub const REPLAY: &[Format<(Plan, Measured)>] = &[
+    Format::new("table", |(plan, measured), with, out| screen(&replay::document(plan, measured), with, out)),
+    Format::new("json", |(_, measured), _, out| json::write(measured, out)),
+    Format::new("markdown", |(plan, measured), _, out| comment(&replay::document(plan, measured), out)),
+];
+
+/// The formats of the knowledge base.
+pub const EXPLAIN: &[Format<Entries>] = &[
+    Format::new("text", |found, with, out| write!(out, "{}", explain::text(found, with.style))),
+    Format::new("json", |found, _, out| json::write(&knowledge::tree(found), out)),
+];
+
+/// The formats of whether captures are good enough.
+pub const DOCTOR: &[Format<Diagnosis>] = &[
+    Format::new("table", |found, with, out| screen(&doctor::document(found), with, out)),
+    Format::new("json", |found, _, out| json::write(found, out)),
+];
+
+/// The formats of what waits cost on a GPU.
+pub const BENCH: &[Format<Bench>] = &[
+    Format::new("table", |bench, with, out| screen(&bench::document(bench), with, out)),
+    Format::new("json", |bench, _, out| json::write(bench, out)),
+    Format::new("markdown", |bench, _, out| comment(&bench::document(bench), out)),
+];
+
+/// Prints a document for a terminal or a pipe.
+fn screen(blocks: &[Block], with: &Setting, out: &mut dyn Write) -> io::Result<()> {
+    match &*terminal::text(blocks, &with.style) {
+        "" => Ok(()),
+        text => writeln!(out, "{text}"),
+    }
+}
+
+/// Prints a document as Markdown, in the size of a comment.
+fn comment(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", markdown::text(blocks, COMMENT))
+}
+
+/// A pattern as SARIF describes it.
+pub(crate) fn described(id: PatternId) -> Described {
+    let catalogue::Pattern { title, why, fix, .. } = *catalogue::entry(id);
+    let catalogue::Fix { before, after, alternatives, caveat, .. } = fix;
+    Described { title, why, before, after, alternatives, caveat }
+}
+
+/// The report for a pull request.
+fn review(report: &Report) -> Vec<Block> {
+    report::document(report, Form::Review, None)
+}
+
+/// A report, and the exports that it is of for a format that shows single waits.
+pub struct Found {
+    /// The report.
+    pub report: Report,
+    /// Empty unless the format asks for them.
+    pub captures: Vec<CaptureAnalysis>,
+    /// The waits of each export; empty unless the format writes them as a table.
+    pub waits: Vec<Waits>,
+}
+
+/// Ranks from folders of tables.
+pub struct Merged {
+    /// What is said over them; it lists no rank's own sites.
+    pub report: Report,
+    /// The tables themselves.
+    pub tables: Tables,
+}
+
+/// A comparison, and what its page draws.
+pub struct Compared {
+    /// The comparison.
+    pub report: DiffReport,
+    /// The captures of BEFORE and of AFTER; none unless the format asks for them.
+    pub drawings: [Vec<Timeline>; 2],
+}
+
+/// What the command line says of how to print.
+pub struct Setting {
+    /// Width and colours.
+    pub style: Style,
+    /// Where the files of annotations and SARIF are.
+    pub repository: Repository,
+    /// The file that the summary of a GitHub step is appended to.
+    pub step_summary: Option<PathBuf>,
+    /// The site to show whole.
+    pub site: Option<String>,
+    /// The NVTX ranges that are to be captured as a CUDA graph.
+    pub capture: Option<String>,
+    /// Whether the report's table has all columns, totals and warnings.
+    pub wide: bool,
+    /// Whether unchanged sites of a comparison are listed too.
+    pub all: bool,
+    /// Takes a sentence for whoever runs the program, which is no part of the result.
+    pub say: fn(&str),
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            style: Style::default(),
+            repository: Repository::new(".".into(), Vec::new()),
+            step_summary: None,
+            site: None,
+            capture: None,
+            wide: false,
+            all: false,
+            say: |_| (),
+        }
+    }
+}
+
+type Render<T> = fn(&T, &Setting, &mut dyn Write) -> io::Result<()>;
+
+/// A format of a result tree.
+pub struct Format<T> {
+    /// What is typed.
+    pub name: &'static str,
+    /// What `--help` says of it; empty where the name says all.
+    pub help: &'static str,
+    /// Sites listed where `--top` does not say; 0 for all.
+    pub top: usize,
+    /// Whether it shows how costs vary within a capture.
+    pub spread: bool,
+    /// Whether it says what waits waited for.
+    pub awaited: bool,
+    /// Whether [`BRIEF`] is a form of it.
+    pub brief: bool,
+    /// Whether it draws the captures.
+    pub timelines: bool,
+    /// Whether it needs the analysed exports, which then stay in memory.
+    pub captures: bool,
+    /// What writes it, where it is files in a folder.
+    pub folder: Option<fn(&T, &Path) -> anyhow::Result<()>>,
+    render: Render<T>,
+}
+
+/// Makes a method for each thing that a format may ask for.
+macro_rules! asks_for {
+    ($($name:ident)+) => {$(
+        const fn $name(mut self) -> Self {
+            self.$name = true;
+            self
+        }
+    )+};
+}
+
+impl<T> Format<T> {
+    const fn new(name: &'static str, render: Render<T>) -> Self {
+        Self {
+            name,
+            help: "",
+            top: TOP,
+            spread: false,
+            awaited: false,
+            brief: false,
+            timelines: false,
+            captures: false,
+            folder: None,
+            render,
+        }
+    }
+
+    const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    const fn top(mut self, top: usize) -> Self {
+        self.top = top;
+        self
+    }
+
+    asks_for! { spread awaited brief timelines captures }
+
+    const fn folder(mut self, write: fn(&T, &Path) -> anyhow::Result<()>) -> Self {
+        self.folder = Some(write);
+        self
+    }
+
+    /// Prints the tree.
+    ///
+    /// # Errors
+    /// Those of `out`, and of the file that a step's summary goes to.
+    pub fn render(&self, tree: &T, with: &Setting, out: &mut dyn Write) -> io::Result<()> {
+        (self.render)(tree, with, out)
+    }
+}
