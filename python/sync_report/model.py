@@ -224,6 +224,22 @@ class Block:
 
 
 @dataclass(frozen=True)
+class BlockedTime:
+    """GPU idle time in which one function blocked the CPU."""
+
+    call: Optional[str]
+    """The function of the operating system's library; null where only the scheduler tells that the thread was off
+    its CPU.
+    """
+    at: Optional[str]
+    """Where most of this time lies: the Python line ("train.py:12"), else the NVTX range ("range load"); null
+    where neither is known.
+    """
+    ns: int
+    """In ns."""
+
+
+@dataclass(frozen=True)
 class Bounds:
     """Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be
     longer.
@@ -443,7 +459,8 @@ class Gpu:
 @dataclass(frozen=True)
 class GpuTime:
     """A stretch of GPU time in parts that do not overlap, in ns: a moment in which several kinds of work run
-    counts for the first of them in this order. The parts add up to the stretch.
+    counts for the first of them in this order. The parts add up to the stretch; `idle_blocked_ns` and
+    `blocked_in` divide the last of them.
     """
 
     kernels_ns: int
@@ -458,6 +475,13 @@ class GpuTime:
     """Idle after the waits of this report."""
     idle_otherwise_ns: int
     """Idle for any other reason: the CPU had launched nothing."""
+    idle_blocked_ns: Optional[int]
+    """Of `idle_otherwise_ns`, and so no part of its own: no thread could launch, since each was blocked outside
+    CUDA, in locks, files, sleeps or off its CPU. Null where the capture has neither operating-system calls nor
+    events of the scheduler.
+    """
+    blocked_in: List[BlockedTime]
+    """`idle_blocked_ns` by what blocked the thread that went on first, most first."""
 
 
 @dataclass(frozen=True)
@@ -1277,7 +1301,7 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Edit: {'replacements': Replacement, 'blocks': Block},
     Fix: {'here': Rewrite},
     Gpu: {'time': GpuTime},
-    GpuTime: {'copies': CopyTime},
+    GpuTime: {'copies': CopyTime, 'blocked_in': BlockedTime},
     Iterations: {'gpu_time': GpuTime},
     Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},

@@ -1,12 +1,14 @@
 //! One export, analysed: profile → waits → sites → verdicts → cost.
 
 pub mod advice;
+mod blocked;
 pub mod collectives;
 pub mod filter;
 mod judge;
 pub mod pricing;
 pub mod races;
 
+use crate::cost::blocked::IdleBlocked;
 use crate::cost::prices::Prices;
 use crate::cost::simulate::sample::{self, Loop};
 use crate::cost::simulate::{Assumed, Draft, Program};
@@ -149,6 +151,8 @@ pub struct CaptureAnalysis {
     pub prices: Prices,
     /// Kernels that work together with other processes.
     pub collectives: Collectives,
+    /// When GPUs were idle while no thread could launch; `None` where the export does not tell.
+    pub blocked: Option<IdleBlocked>,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
     /// Copies whose memory the host used before they had ended.
@@ -215,6 +219,7 @@ impl CaptureAnalysis {
         let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
         let iterations = iterations.and_then(|found| options.filter.whole(found));
+        let blocked = blocked::find(&mut profile, &devices, &options.rules)?;
         let program = profile.can_price().then(|| {
             let repeats = iterations.as_ref().map(|found| Loop::new(&profile.calls, found, sample::STEPS));
             let mut program = draft.place(&profile, &devices, &all.0, repeats.as_ref());
@@ -233,6 +238,7 @@ impl CaptureAnalysis {
             iterations,
             prices: Prices::default(),
             collectives,
+            blocked,
             refused: Vec::new(),
             races: Vec::new(),
             next: TiVec::new(),

@@ -8,14 +8,16 @@
 //! The union of the kinds up to each in that order is summed; a kind's own time is its union less the one before. Cost: a
 //! pass over the ops, which are sorted by start, with a step for each kind from the op's own on.
 
-use crate::model::gpu_time::{CopyTime, GpuTime};
+use super::blocked::IdleBlocked;
+use crate::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
 use crate::profile::Profile;
 use crate::profile::ids::OpId;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::collectives::Collectives;
 use crate::waits::device::{DeviceIx, Devices};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use typed_index_collections::TiVec;
 
 /// A gap that a wait leaves: on which GPU, from when to when, in ns.
@@ -27,6 +29,7 @@ pub fn of(
     devices: &Devices,
     collectives: &Collectives,
     gaps: impl Iterator<Item = Gap>,
+    blocked: Option<&IdleBlocked>,
     window: &TiVec<DeviceIx, (i64, i64)>,
 ) -> TiVec<DeviceIx, GpuTime> {
     let copies = kinds_of_copies(profile);
@@ -43,11 +46,14 @@ pub fn of(
             unions[device][kind..].iter_mut().for_each(|union| union.add(start, end));
         }
     }
-    let mut after: TiVec<DeviceIx, i64> = window.iter().map(|_| 0).collect();
+    let mut after: TiVec<DeviceIx, Vec<(i64, i64)>> = window.iter().map(|_| Vec::new()).collect();
     for (device, start, end) in gaps {
         let (from, to) = window[device];
-        after[device] += (end.min(to) - start.max(from)).max(0);
+        if start.max(from) < end.min(to) {
+            after[device].push((start.max(from), end.min(to)));
+        }
     }
+    after.iter_mut().for_each(|gaps| gaps.sort_unstable());
     let time = |(device, unions): (DeviceIx, &Vec<Union>)| {
         let own = |kind: usize| unions[kind].sum - if kind == 0 { 0 } else { unions[kind - 1].sum };
         let times = copies.iter().zip(2..).map(|(&(direction, host_memory), kind)| CopyTime {
@@ -57,7 +63,10 @@ pub fn of(
         });
         let (from, to) = window[device];
         let idle = to - from - unions.last().map_or(0, |all| all.sum);
-        let idle_after_waits_ns = after[device].min(idle);
+        let idle_after_waits_ns = after[device].iter().map(|gap| gap.1 - gap.0).sum::<i64>().min(idle);
+        let blocked_in =
+            blocked.map(|blocked| by_call(profile, blocked, device, &after[device], window[device]));
+        let sum = blocked_in.iter().flatten().map(|time| time.ns).sum::<i64>();
         GpuTime {
             kernels_ns: own(0),
             collectives_ns: own(1),
@@ -65,9 +74,38 @@ pub fn of(
             memsets_ns: own(unions.len() - 1),
             idle_after_waits_ns,
             idle_otherwise_ns: idle - idle_after_waits_ns,
+            idle_blocked_ns: blocked_in.is_some().then_some(sum),
+            blocked_in: blocked_in.unwrap_or_default(),
         }
     };
     unions.iter_enumerated().map(time).collect()
+}
+
+/// The time of a window in which nothing could be launched, but for gaps that waits leave, by what blocked.
+fn by_call(
+    profile: &Profile,
+    blocked: &IdleBlocked,
+    device: DeviceIx,
+    after: &[(i64, i64)],
+    (from, to): (i64, i64),
+) -> Vec<BlockedTime> {
+    let mut sums: BTreeMap<Option<i64>, i64> = BTreeMap::new();
+    for idle in &blocked.of_device[device] {
+        let (start, end) = (idle.start.max(from), idle.end.min(to).max(from));
+        let first = after.partition_point(|gap| gap.1 <= start);
+        let inside = after[first..].iter().take_while(|gap| gap.0 < end);
+        let left = inside.map(|gap| gap.1.min(end) - gap.0.max(start)).sum::<i64>();
+        *sums.entry(idle.call()).or_default() += (end - start).max(0) - left;
+    }
+    let name = |id: i64| profile.strings.get(id).map(|name| name.to_string());
+    let time = |(call, ns): (Option<i64>, i64)| BlockedTime {
+        call: call.and_then(name),
+        at: blocked.at.as_ref().filter(|at| at.0 == call).map(|at| at.1.clone()),
+        ns,
+    };
+    let mut times: Vec<BlockedTime> = sums.into_iter().filter(|time| time.1 > 0).map(time).collect();
+    times.sort_by_key(|time| Reverse(time.ns));
+    times
 }
 
 /// Time in which something ran, of stretches that begin one after another.

@@ -1,5 +1,6 @@
 //! What waits cost: host time blocked, device time drained, per iteration.
 
+pub mod blocked;
 pub mod bounds;
 pub mod drain;
 pub mod gpu_time;

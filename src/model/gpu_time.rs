@@ -3,9 +3,10 @@
 use crate::vocabulary::{Direction, HostMemory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// A stretch of GPU time in parts that do not overlap, in ns: a moment in which several kinds of work run counts for the first of
-/// them in this order. The parts add up to the stretch.
+/// them in this order. The parts add up to the stretch; `idle_blocked_ns` and `blocked_in` divide the last of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuTime {
     /// Kernels, graph launches included, but for collectives.
@@ -20,6 +21,25 @@ pub struct GpuTime {
     pub idle_after_waits_ns: i64,
     /// Idle for any other reason: the CPU had launched nothing.
     pub idle_otherwise_ns: i64,
+    /// Of `idle_otherwise_ns`, and so no part of its own: no thread could launch, since each was blocked outside CUDA, in locks,
+    /// files, sleeps or off its CPU. Null where the capture has neither operating-system calls nor events of the scheduler.
+    #[serde(default)]
+    pub idle_blocked_ns: Option<i64>,
+    /// `idle_blocked_ns` by what blocked the thread that went on first, most first.
+    #[serde(default)]
+    pub blocked_in: Vec<BlockedTime>,
+}
+
+/// GPU idle time in which one function blocked the CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockedTime {
+    /// The function of the operating system's library; null where only the scheduler tells that the thread was off its CPU.
+    pub call: Option<String>,
+    /// Where most of this time lies: the Python line ("train.py:12"), else the NVTX range ("range load"); null where neither is
+    /// known.
+    pub at: Option<String>,
+    /// In ns.
+    pub ns: i64,
 }
 
 /// GPU time in copies of one kind.
@@ -47,6 +67,19 @@ impl GpuTime {
         parts.into_iter().fold(self.copies_ns(), |sum, &part| part.saturating_add(sum))
     }
 
+    /// `idle_otherwise_ns` in two: while the CPU was blocked, and while it worked or did what the capture does not tell, in ns.
+    pub fn idle_ns(&self) -> (i64, i64) {
+        let blocked = self.idle_blocked_ns.unwrap_or_default();
+        (blocked, self.idle_otherwise_ns.saturating_sub(blocked))
+    }
+
+    /// The same for people: little is not worth a part of its own.
+    pub fn idle_told_ns(&self) -> (i64, i64) {
+        const TOLD: f64 = 0.1;
+        let (blocked, busy) = self.idle_ns();
+        if self.share(blocked) >= TOLD { (blocked, busy) } else { (0, self.idle_otherwise_ns) }
+    }
+
     /// A part as a share of the whole, 0 to 1.
     pub fn share(&self, part_ns: i64) -> f64 {
         part_ns as f64 / self.whole_ns().max(1) as f64
@@ -71,5 +104,15 @@ impl GpuTime {
             }
         }
         self.copies.sort_by_key(|copy| (copy.direction, copy.host_memory));
+        if let Some(ns) = other.idle_blocked_ns {
+            self.idle_blocked_ns = Some(self.idle_blocked_ns.unwrap_or_default().saturating_add(ns));
+        }
+        for time in &other.blocked_in {
+            match self.blocked_in.iter_mut().find(|own| (&own.call, &own.at) == (&time.call, &time.at)) {
+                Some(own) => own.ns = own.ns.saturating_add(time.ns),
+                None => self.blocked_in.push(time.clone()),
+            }
+        }
+        self.blocked_in.sort_by_key(|time| Reverse(time.ns));
     }
 }

@@ -1,5 +1,6 @@
 //! An Nsight Systems export as typed columns. The only room that knows SQLite, parquet exports and nsys.
 
+pub mod blocked;
 mod call_times;
 pub mod calls;
 pub mod chains;
@@ -35,6 +36,7 @@ pub mod unclosed;
 pub mod wanted;
 
 use crate::error::InputError;
+use blocked::Blocked;
 use calls::{Calls, Interest};
 use correlation::Correlation;
 use database::{Database, Reading};
@@ -43,6 +45,7 @@ use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
+use os_calls::OsCalls;
 use parallel::both;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
@@ -65,6 +68,10 @@ pub struct Profile {
     pub target: Target,
     /// CUDA runtime and driver calls.
     pub calls: Arc<Calls>,
+    /// Operating-system calls of the threads that make them.
+    pub os_calls: OsCalls,
+    /// When these threads were blocked outside CUDA; `None` where the export does not tell.
+    pub blocked: Option<Blocked>,
     /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
     /// Synchronisation rows and event records.
@@ -110,6 +117,8 @@ impl Profile {
         let order = || std::mem::take(&mut *ops.lock().unwrap_or_else(PoisonError::into_inner)).order();
         let (mut ops, calls) = both(order, || Calls::new(calls, &db, &mut strings));
         let calls = calls?;
+        let os_calls = os_calls::read(&db, &mut strings, &names.os_calls, &calls.threads)?;
+        let blocked = Blocked::read(&db, &calls, &os_calls)?;
         lacks.extend(lacks::absent(&db, &target, &calls, &ops));
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
@@ -121,6 +130,8 @@ impl Profile {
             strings,
             target,
             calls: Arc::new(calls),
+            os_calls,
+            blocked,
             ops,
             syncs,
             nvtx: Nvtx::default(),

@@ -1,9 +1,13 @@
-//! Traced operating-system calls that say what a thread does with a value: it writes, or it reads a clock.
+//! Traced operating-system calls that say what a thread does: it writes, reads a clock, or waits for something other than the GPU.
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::GlobalTid;
-use rustc_hash::FxHashMap;
+use crate::profile::ids::{GlobalTid, ThreadIx};
+use crate::profile::strings::Strings;
+use crate::text::Names;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::{Range, RangeInclusive};
+use typed_index_collections::TiSlice;
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,42 +16,122 @@ pub enum Kind {
     Write,
     /// Reads a clock.
     Clock,
+    /// Waits for a lock, a message, a file, another process, or for time to pass.
+    Wait,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OsCall {
+    /// What it does.
+    pub kind: Kind,
+    /// The thread that called.
+    pub tid: GlobalTid,
+    /// In ns.
+    pub start: i64,
+    /// In ns.
+    pub end: i64,
+    /// StringIds id of its name.
+    pub name: i64,
 }
 
 /// Such calls, sorted.
 #[derive(Default)]
-pub struct OsCalls(Vec<(Kind, GlobalTid, i64)>);
+pub struct OsCalls(Vec<OsCall>);
 
-const TABLE: &str = "OSRT_API";
-const WRITES: &[&str] =
-    &["write", "fwrite", "writev", "pwrite", "pwrite64", "send", "sendto", "sendmsg", "fputs", "puts"];
-const CLOCKS: &[&str] = &["clock_gettime", "gettimeofday", "time", "clock"];
+/// The table of these calls.
+pub const TABLE: &str = "OSRT_API";
+const WRITES: Names = Names("write fwrite writev pwrite pwrite64 send sendto sendmsg fputs puts");
+const CLOCKS: Names = Names("clock_gettime gettimeofday time clock");
+const WAITS: Names = Names(
+    "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_mutex_lock \
+     pthread_mutex_timedlock pthread_mutex_clocklock pthread_rwlock_rdlock pthread_rwlock_wrlock \
+     pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_barrier_wait pthread_join \
+     pthread_timedjoin_np futex flock lockf sem_wait sem_timedwait sem_clockwait semop semtimedop \
+     msgrcv mq_receive mq_timedreceive poll ppoll select pselect epoll_wait epoll_pwait \
+     epoll_pwait2 accept accept4 connect recv recvfrom recvmsg recvmmsg read readv pread pread64 \
+     preadv preadv2 fread fgets fgetc getc getline getdelim open open64 openat openat64 fopen \
+     fopen64 fsync fdatasync sync syncfs sync_file_range msync sendfile sendfile64 sleep usleep \
+     nanosleep clock_nanosleep pause sigwait sigwaitinfo sigtimedwait wait wait3 wait4 waitid \
+     waitpid pclose system",
+);
+/// How long names are. Most strings of an export are longer, or have other characters: to search the lists costs a microsecond.
+const LENGTHS: RangeInclusive<usize> = 4..=26;
 
-/// Reads them; none where the export does not hold operating-system calls. Two scans: names, calls.
-pub fn read(db: &Database) -> Result<OsCalls, InputError> {
-    if !db.has_table(TABLE) {
-        return Ok(OsCalls::default());
-    }
-    let names = db.scan("StringIds", &["id", "value"], |row| {
-        let name = row.bytes(1)?;
-        let is_one_of = |(_, list): &(Kind, &[&str])| list.iter().any(|n| n.as_bytes() == name);
-        let kind = [(Kind::Write, WRITES), (Kind::Clock, CLOCKS)].into_iter().find(is_one_of)?;
-        Some((row.int(0)?, kind.0))
-    })?;
-    let names: FxHashMap<i64, Kind> = names.into_iter().collect();
+fn kind(name: &str) -> Option<Kind> {
+    let kinds = [(Kind::Write, WRITES), (Kind::Clock, CLOCKS), (Kind::Wait, WAITS)];
+    kinds.into_iter().find(|(_, names)| names.has(name)).map(|kind| kind.0)
+}
+
+/// Whether a string names such a call.
+pub fn is_name(text: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    LENGTHS.contains(&text.len())
+        && text.iter().all(plain)
+        && std::str::from_utf8(text).is_ok_and(|name| kind(name).is_some())
+}
+
+/// Reads those of these threads, which ascend; none where the export holds no such calls. `names`: ids of the strings that name them.
+pub fn read(
+    db: &Database,
+    strings: &mut Strings,
+    names: &FxHashSet<i64>,
+    threads: &TiSlice<ThreadIx, GlobalTid>,
+) -> Result<OsCalls, InputError> {
     if names.is_empty() {
         return Ok(OsCalls::default());
     }
-    let call = |row: &Cells| Some((*names.get(&row.int(2)?)?, row.global_tid(0)?, row.int(1)?));
-    let mut calls = db.scan(TABLE, &["globalTid", "start", "nameId"], call)?;
-    calls.sort_unstable();
-    Ok(OsCalls(calls))
+    strings.fetch(db, names.iter().copied())?;
+    let kind = |&id: &i64| Some((id, kind(strings.get(id)?)?));
+    let kinds: FxHashMap<i64, Kind> = names.iter().filter_map(kind).collect();
+    let read = |row: &Cells| {
+        let (name, tid) = (row.int(3)?, row.global_tid(0)?);
+        let kind = *kinds.get(&name)?;
+        let (start, end) = (row.time(1).ok()??, row.time(2).ok()??);
+        threads.binary_search(&tid).is_ok().then_some(OsCall { kind, tid, start, end, name })
+    };
+    let mut found = db.scan(TABLE, &["globalTid", "start", "end", "nameId"], read)?;
+    found.sort_unstable();
+    Ok(OsCalls(found))
 }
 
 impl OsCalls {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether `tid` made such a call within `from..=to`.
     pub fn any(&self, kind: Kind, tid: GlobalTid, from: i64, to: i64) -> bool {
-        let first = self.0.partition_point(|&call| call < (kind, tid, from));
-        self.0.get(first).is_some_and(|&(k, t, start)| k == kind && t == tid && start <= to)
+        let first = self.first_from(kind, tid, from);
+        self.0.get(first).is_some_and(|call| call.kind == kind && call.tid == tid && call.start <= to)
+    }
+
+    /// The calls of a thread, by start.
+    pub fn of(&self, kind: Kind, tid: GlobalTid) -> &[OsCall] {
+        let from = self.first_from(kind, tid, i64::MIN);
+        let count = self.0[from..].partition_point(|call| (call.kind, call.tid) == (kind, tid));
+        &self.0[Range { start: from, end: from + count }]
+    }
+
+    fn first_from(&self, kind: Kind, tid: GlobalTid, from: i64) -> usize {
+        self.0.partition_point(|call| (call.kind, call.tid, call.start) < (kind, tid, from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_lengths_that_are_looked_for() {
+        let all = || [WRITES, CLOCKS, WAITS].into_iter().flat_map(|names| names.iter().collect::<Vec<_>>());
+        assert!(all().all(|name| is_name(name.as_bytes())));
+        let lengths: Vec<usize> = all().map(str::len).collect();
+        assert_eq!(
+            (lengths.iter().min(), lengths.iter().max()),
+            (Some(LENGTHS.start()), Some(LENGTHS.end()))
+        );
+        assert!(!is_name(b"munmap") && !is_name(b"Read"));
     }
 }

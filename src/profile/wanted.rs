@@ -3,6 +3,7 @@
 use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::getters::GETTER;
+use crate::profile::os_calls;
 use crate::profile::strings::{Test, base_name, ids_of};
 use crate::vocabulary::ApiFamily;
 use memchr::memmem;
@@ -46,6 +47,8 @@ pub struct Names {
     pub sharing: FxHashSet<i64>,
     /// Whether any string names PyTorch: its libraries, its files, its C++ functions.
     pub pytorch: bool,
+    /// Operating-system calls that say what a thread does.
+    pub os_calls: FxHashSet<i64>,
     /// Of each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
 }
@@ -65,7 +68,9 @@ impl Names {
         };
         let range = |name| move |text: &[u8]| (wanted.is_named)(text, name);
         let ranges: Vec<_> = wanted.ranges.iter().map(|name| range(name.as_str())).collect();
-        let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares, &of_pytorch];
+        let traced = db.has_table(os_calls::TABLE);
+        let is_os_call = |text: &[u8]| traced && os_calls::is_name(text);
+        let mut tests: Vec<Test> = vec![&waits, &is_getter, &shares, &of_pytorch, &is_os_call];
         let family = |family| move |text: &[u8]| api(text).and_then(wanted.family) == Some(family);
         let families: Vec<_> = ApiFamily::ALL.iter().map(|&of| family(of)).collect();
         tests.extend(families.iter().map(|family| family as Test));
@@ -73,9 +78,10 @@ impl Names {
         let mut ids = ids_of(db, &tests)?.into_iter();
         let mut next = || ids.next().unwrap_or_default();
         let (waiting, getters, sharing, pytorch) = (next(), next(), next(), !next().is_empty());
+        let os_calls = next();
         let family = |&family| next().into_iter().map(move |id| (id, family));
         let families = ApiFamily::ALL.iter().flat_map(family).collect();
-        Ok(Self { waiting, getters, families, sharing, pytorch, ranges: ids.collect() })
+        Ok(Self { waiting, getters, families, sharing, pytorch, os_calls, ranges: ids.collect() })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ranks;
 use super::saving::{self, Finding};
 use crate::model::Report;
+use crate::model::gpu_time::GpuTime;
 use crate::vocabulary::BoundBy;
 
 /// The share of an iteration below which waits are not worth a look.
@@ -18,6 +19,19 @@ pub fn finding(report: &Report) -> Option<Finding> {
     Some(Finding { late: Some(late), ..saved.unwrap_or_default() })
 }
 
+/// Where waits are not to be told of: what limits the program all the same.
+pub fn without_waits(report: &Report) -> Finding {
+    Finding { limit: is_blocked(&report.gpu_time()).then(|| BLOCKED.to_owned()), ..Finding::default() }
+}
+
+const BLOCKED: &str =
+    "the CPU sleeps or waits for others (data loader, files, locks): more workers, prefetch";
+
+/// Whether GPUs are idle most of the time since the CPU is blocked.
+fn is_blocked(time: &GpuTime) -> bool {
+    time.share(time.idle_ns().0) > 0.5
+}
+
 /// Says whether the GPU, the CPU, copies or collectives limit the program once its waits are fixed.
 fn limit(report: &Report) -> Option<String> {
     const CPU: &str = "the CPU limits: fewer, larger launches (CUDA graphs, torch.compile)";
@@ -25,13 +39,16 @@ fn limit(report: &Report) -> Option<String> {
     let mostly = |ns: i64| time.share(ns) > 0.5;
     // The copies of avoidable lines may become shorter by as much.
     let saved = totals.headline().map_or(0.0, |of| of.share());
+    let (blocked, busy) = time.idle_ns();
+    let cpu = if blocked > busy { BLOCKED } else { CPU };
     let what = match totals.bound_by {
         _ if time.share(time.copies_ns()) > 0.5 + saved => {
             "copies fill the GPU's time: copy less, or while kernels run"
         }
         _ if mostly(time.collectives_ns) => "collectives fill the GPU's time: overlap them with kernels",
-        Some(BoundBy::Host) => CPU,
-        None if mostly(time.idle_otherwise_ns) => CPU,
+        _ if is_blocked(&time) => BLOCKED,
+        Some(BoundBy::Host) => cpu,
+        None if mostly(time.idle_otherwise_ns) => cpu,
         Some(BoundBy::Gpu) => "the GPU limits: faster kernels, or less work",
         None => return None,
     };

@@ -4,7 +4,7 @@ use super::answer;
 use super::phrase;
 use super::saving::{self, Finding};
 use super::view;
-use crate::model::gpu_time::{CopyTime, GpuTime};
+use crate::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
 use crate::model::{Gpu, Report};
 use crate::text;
 use crate::vocabulary::HostMemory;
@@ -56,7 +56,7 @@ fn length(report: &Report) -> Option<String> {
 /// The answer in lines.
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let Finding { late, lead, rest, rewriting, undecided, limit, once } =
-        answer::finding(report).unwrap_or_default();
+        answer::finding(report).unwrap_or_else(|| answer::without_waits(report));
     let saves = Some(lead + &rest).filter(|words| !words.is_empty());
     let findings = late.into_iter().flatten().chain([saves, rewriting, undecided].into_iter().flatten());
     let mut lines: Vec<Line> = findings.map(|words| ("", words)).collect();
@@ -85,7 +85,8 @@ pub(crate) struct Part {
 /// Where the time of the GPUs goes: of the loop, else of the whole capture. Parts too small for a word are left out.
 pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
     let time = report.gpu_time();
-    let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, idle_otherwise_ns, .. } = time;
+    let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, .. } = time;
+    let (blocked, idle) = time.idle_told_ns();
     let most = time.copies.iter().max_by_key(|copy| copy.ns).filter(|copy| time.share(copy.ns) >= NAMED);
     let copies = most.map(|copy| format!("copies ({})", named(copy, time.share(copy.ns))));
     let parts = [
@@ -94,7 +95,8 @@ pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
         ("copy", time.copies_ns(), copies.unwrap_or_else(|| "copies".to_owned())),
         ("memset", memsets_ns, "memsets".to_owned()),
         ("drained", idle_after_waits_ns, "idle after these waits".to_owned()),
-        ("idle", idle_otherwise_ns, "idle, waiting for the CPU".to_owned()),
+        ("blocked", blocked, format!("idle, CPU blocked{}", blocked_in(&time.blocked_in))),
+        ("idle", idle, "idle, waiting for the CPU".to_owned()),
     ];
     let percents = text::percents(&parts.each_ref().map(|part| part.1));
     let shown = parts.into_iter().zip(percents).filter(|(_, percent)| *percent > 0);
@@ -121,4 +123,13 @@ fn named(copy: &CopyTime, share: f64) -> String {
         HostMemory::Unknown => format!("{percent:.0} % {direction}"),
         memory => format!("{percent:.0} % {direction} {memory}"),
     }
+}
+
+/// " in poll (train.py:12)"; of several the function that takes most.
+fn blocked_in(times: &[BlockedTime]) -> String {
+    let Some((BlockedTime { call, at, ns }, others)) = times.split_first() else { return String::new() };
+    let call = call.as_ref().map(|call| format!(" in {}", view::escaped(call))).unwrap_or_default();
+    let at = at.as_ref().map(|at| format!(" ({})", view::escaped(at))).unwrap_or_default();
+    let elsewhere = if others.iter().any(|other| 2 * other.ns > *ns) { " and elsewhere" } else { "" };
+    call + &at + elsewhere
 }

@@ -26,12 +26,12 @@ impl Sites<'_> {
 
     /// Time of each GPU within its window.
     pub(super) fn gpu_time(&self, windows: &TiVec<DeviceIx, (i64, i64)>) -> TiVec<DeviceIx, GpuTime> {
-        let CaptureAnalysis { profile, devices, collectives, waits, drains, .. } = self.found;
+        let CaptureAnalysis { profile, devices, collectives, waits, drains, blocked, .. } = self.found;
         let gaps = waits.iter().zip(drains).filter_map(|(wait, &drain)| {
             let op = wait.awaited.filter(|_| drain > 0)?;
             let from = profile.ops.end(op);
             Some((devices.of_op(&profile.ops, op), from, from + drain))
         });
-        gpu_time::of(profile, devices, collectives, gaps, windows)
+        gpu_time::of(profile, devices, collectives, gaps, blocked.as_ref(), windows)
     }
 }

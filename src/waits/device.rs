@@ -200,6 +200,16 @@ impl Timeline {
         (ends && next < self.busy.len()).then(|| self.busy.start(next))
     }
 
+    /// When the device was idle within `from..to`, before its first op and after its last too. Costs a short search, and a step for
+    /// each op inside.
+    pub fn idle_within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, i64)> {
+        let ended = |i: usize| i.checked_sub(1).map_or(i64::MIN, |before| self.busy.end(before));
+        let starts = |i: usize| if i < self.busy.len() { self.busy.start(i) } else { i64::MAX };
+        let gaps = (self.busy.first_from(from)..=self.busy.len()).map(move |i| (ended(i), starts(i)));
+        let inside = gaps.take_while(move |gap| gap.0 < to).map(move |gap| (gap.0.max(from), gap.1.min(to)));
+        inside.filter(|gap| gap.0 < gap.1)
+    }
+
     /// Busy time within `from..to`, in ns. Costs two short searches, of which the second begins where the first ended.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
         self.busy_near(from, to, &mut self.busy.marks().partition_point(|mark| *mark < from))
@@ -248,6 +258,10 @@ mod tests {
         assert_eq!(t.busy_within(20, 30), 0, "between two");
         assert_eq!(t.busy_within(35, 90), 5);
         assert_eq!(t.busy_within(12, 10), 0, "no window at all");
+        assert_eq!(t.idle_within(5, 45).collect::<Vec<_>>(), [(20, 30), (40, 45)]);
+        assert_eq!(t.idle_within(-5, 25).collect::<Vec<_>>(), [(-5, 0), (20, 25)]);
+        assert_eq!(t.idle_within(22, 24).collect::<Vec<_>>(), [(22, 24)], "between two");
+        assert_eq!(t.idle_within(31, 40).count(), 0);
         assert_eq!(t.busy_ns, 30);
         assert_eq!(t.span(), Some((0, 40)));
     }

@@ -84,6 +84,9 @@ pub fn assert_sound(report: &Report) {
             "{gpu:?}"
         );
         assert_eq!(time.idle_after_waits_ns, gpu.drain_ns, "{gpu:?}");
+        let blocked = time.idle_blocked_ns.unwrap_or_default();
+        assert!((0..=time.idle_otherwise_ns).contains(&blocked), "{gpu:?}");
+        assert_eq!(time.blocked_in.iter().map(|time| time.ns).sum::<i64>(), blocked, "{gpu:?}");
         drain += gpu.drain_ns;
     }
     assert!(report.totals.drain_ns <= drain, "{} of {drain}", report.totals.drain_ns);

@@ -15,7 +15,7 @@ use crate::iterations::{IterationCounts, Iterations};
 use crate::profile::Profile;
 use crate::profile::ids::OpId;
 use crate::profile::ops::{OpKind, Ops};
-use crate::profile::os_calls::{self, OsCalls};
+use crate::profile::os_calls::Kind as OsCall;
 use crate::sites::Bundle;
 use crate::sites::neighbours;
 use crate::vocabulary::{Copy, Direction};
@@ -79,24 +79,18 @@ pub struct Observer<'a> {
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
     steps: Option<Steps>,
-    os_calls: Option<OsCalls>,
     closing: Option<FxHashMap<WaitId, Arc<str>>>,
 }
 
 impl<'a> Observer<'a> {
     pub fn new(waits: &'a Waits, devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
-        Self { waits, devices, iterations, steps: None, os_calls: None, closing: None }
-    }
-
-    fn os_calls(&mut self, profile: &Profile) -> Result<&OsCalls, InputError> {
-        let known = self.os_calls.take().map_or_else(|| os_calls::read(&profile.db), Ok)?;
-        Ok(self.os_calls.insert(known))
+        Self { waits, devices, iterations, steps: None, closing: None }
     }
 
     /// The facts of one bundle.
     ///
     /// # Errors
-    /// Names or operating-system calls could not be read.
+    /// Names could not be read.
     pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
         let iterations = self.iterations.and_then(|i| i.of(bundle.pid));
         let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
@@ -107,7 +101,6 @@ impl<'a> Observer<'a> {
         if self.steps.is_none() {
             self.steps = Some(Steps::new(profile, self.iterations)?);
         }
-        self.os_calls(profile)?;
         let closes = if bundle.synchronises() { self.closes(profile, &sample)? } else { None };
         let seen = sample.iter().zip(names).zip(&around).map(|((&w, n), around)| Seen {
             after: n.after,
@@ -139,9 +132,7 @@ impl<'a> Observer<'a> {
         let next = of_thread.partition_point(|&c| calls.start(c) < wait.end);
         let until_call = of_thread.get(next).map(|&c| calls.start(c).saturating_sub(wait.end));
         let tid = calls.threads[wait.thread];
-        let os = |kind, from: i64, to: i64| {
-            self.os_calls.as_ref().is_some_and(|calls| calls.any(kind, tid, from, to))
-        };
+        let os = |kind, from: i64, to: i64| profile.os_calls.any(kind, tid, from, to);
         let soon = |time: i64| time.saturating_add(SOON_NS);
         Seen {
             until_call,
@@ -150,9 +141,9 @@ impl<'a> Observer<'a> {
                 Some(iterations) => steps.done(iterations, wait),
                 None => steps.just_done(profile, self.devices, wait),
             }),
-            wrote: os(os_calls::Kind::Write, wait.end, soon(wait.end)),
-            clocked: os(os_calls::Kind::Clock, wait.start.saturating_sub(SOON_NS), wait.start)
-                || os(os_calls::Kind::Clock, wait.end, soon(wait.end)),
+            wrote: os(OsCall::Write, wait.end, soon(wait.end)),
+            clocked: os(OsCall::Clock, wait.start.saturating_sub(SOON_NS), wait.start)
+                || os(OsCall::Clock, wait.end, soon(wait.end)),
             ..Seen::default()
         }
     }

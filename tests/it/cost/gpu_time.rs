@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
-use sync_report::model::gpu_time::{CopyTime, GpuTime};
+use sync_report::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
+use sync_report::render::markdown;
 use sync_report::vocabulary::{Direction, HostMemory};
 
 /// ```text
@@ -33,6 +34,132 @@ fn each_moment_counts_once() {
         memsets_ns: 5_000,
         idle_after_waits_ns: 35_000,
         idle_otherwise_ns: 0,
+        idle_blocked_ns: None,
+        blocked_in: Vec::new(),
     };
     assert_eq!(report.gpu_time(), expected);
+}
+
+/// Two kernels of a thread, each of 10 µs, with 160 µs between them.
+///
+/// ```text
+///  host  [a]                                                         [b]
+///  GPU     [a 10-20]                                                   [b 180-190 µs]
+/// ```
+fn two_kernels() -> (Export, Thread) {
+    let (mut e, t) = empty();
+    e.launch(t, 5_000..8_000, GPU0, 10_000..20_000, "a");
+    e.launch(t, 170_000..175_000, GPU0, 180_000..190_000, "b");
+    (e, t)
+}
+
+/// The idle time that waits do not leave, the part in which the CPU was blocked, and what blocked it.
+fn blocked(e: &Export) -> (i64, Option<i64>, Vec<BlockedTime>) {
+    let report = look::report(e);
+    assert_sound(&report);
+    let time = report.gpu_time();
+    (time.idle_otherwise_ns, time.idle_blocked_ns, time.blocked_in)
+}
+
+fn call(name: &str, ns: i64) -> BlockedTime {
+    BlockedTime { call: Some(name.to_owned()), at: None, ns }
+}
+
+/// ```text
+///  host  [a] [munmap]                     [b]     the kernel of the system works for it
+///  GPU    [a]                                [b]
+/// ```
+#[test]
+fn without_calls_that_wait_nothing_is_known() {
+    let (mut e, t) = two_kernels();
+    assert_eq!(blocked(&e), (160_000, None, vec![]));
+    e.osrt(t, "munmap", 30_000..90_000, &[]);
+    assert_eq!(blocked(&e), (160_000, None, vec![]));
+    e.osrt(t, "read", 2_000..3_000, &[]);
+    assert_eq!(blocked(&e), (160_000, Some(0), vec![]), "before the gap");
+}
+
+/// ```text
+///  host  [a] [epoch [poll 30-150------------------] [read 152-160] ] [b]
+///                  [load     ]   sample in train.py:12
+///  GPU    [a 10-20]                                                    [b 180-190 µs]
+/// ```
+#[test]
+fn a_loader_that_is_late_is_named_with_its_place() {
+    let (mut e, t) = two_kernels();
+    e.osrt(t, "poll", 30_000..150_000, &[]).osrt(t, "read", 152_000..160_000, &[]);
+    assert_eq!(blocked(&e), (160_000, Some(128_000), vec![call("poll", 120_000), call("read", 8_000)]));
+    e.nvtx(t, 22_000..165_000, "epoch 3").nvtx(t, 25_000..151_000, "load 7");
+    let at = |e: &Export| blocked(e).2[0].at.clone();
+    assert_eq!(at(&e).as_deref(), Some("range load #"));
+    let frames = [("get", "/usr/lib/python3.12/queue.py", 171), ("main", "/workspace/train.py", 12)];
+    e.sample(t, 60_000, &frames).sample(t, 100_000, &frames);
+    assert_eq!(at(&e).as_deref(), Some("train.py:12"));
+    let page = markdown::text_of(&look::report(&e), 60_000);
+    assert!(page.contains("71 % idle, CPU blocked in poll (train.py:12)"), "{page}");
+    assert!(page.contains("18 % idle, waiting for the CPU"), "{page}");
+    assert!(page.contains("data loader, files, locks"), "{page}");
+}
+
+/// The thread of the backward pass waits for the one that holds it up.
+///
+/// ```text
+///  main      [a]   [pthread_mutex_lock 40-100]    [b]
+///  autograd  [c][pthread_cond_wait 12-----------------160]  [d]
+///  GPU        [a 10-20]                             [b 180-190][d 200-210 µs]
+/// ```
+#[test]
+fn a_lock_counts_while_no_thread_can_launch() {
+    let (mut e, t) = two_kernels();
+    let autograd = e.thread(t.pid, t.tid + 1);
+    e.launch(autograd, 6_000..9_000, GPU0, 12_000..15_000, "c");
+    e.launch(autograd, 192_000..195_000, GPU0, 200_000..210_000, "d");
+    e.osrt(autograd, "pthread_cond_wait", 12_000..160_000, &[]);
+    assert_eq!(blocked(&e), (170_000, Some(0), vec![]), "main works");
+    e.osrt(t, "pthread_mutex_lock", 40_000..100_000, &[]);
+    assert_eq!(blocked(&e), (170_000, Some(60_000), vec![call("pthread_mutex_lock", 60_000)]));
+}
+
+/// ```text
+///  host  [a] [cudaHostAlloc 30-60  ] [sync 70-90 ]  [read 100-110 [fgets 101-109]]  [b]
+///              [ioctl, futex 32-50]    [poll 75-85]
+///  GPU    [a 10-20]                                                                  [b 180-190 µs]
+/// ```
+#[test]
+fn what_cuda_waits_for_is_its_own() {
+    let (mut e, t) = two_kernels();
+    e.call(t, "cudaHostAlloc", 30_000..60_000);
+    e.sync(t, "cudaStreamSynchronize", 70_000..90_000, GPU0);
+    e.osrt(t, "ioctl", 31_000..32_000, &[]).osrt(t, "futex", 32_000..50_000, &[]);
+    e.osrt(t, "poll", 75_000..85_000, &[]);
+    e.osrt(t, "read", 100_000..110_000, &[]).osrt(t, "fgets", 101_000..109_000, &[]);
+    assert_eq!(blocked(&e), (160_000, Some(10_000), vec![call("read", 10_000)]));
+}
+
+/// A wait leaves the gap behind it, whatever the CPU does next.
+///
+/// ```text
+///  host  [a] [sync 10-20]  [read 30-150]   [b]
+///  GPU    [a 10-20]                          [b 180-190 µs]
+/// ```
+#[test]
+fn what_a_wait_leaves_is_not_counted_twice() {
+    let (mut e, t) = two_kernels();
+    e.sync(t, "cudaStreamSynchronize", 9_000..21_000, GPU0);
+    e.osrt(t, "read", 30_000..150_000, &[]);
+    assert_eq!(blocked(&e), (0, Some(0), vec![]));
+}
+
+/// ```text
+///  host  [a]     off its CPU 40-60  [sync 70-90, off 75-85]   [b]
+///  GPU    [a 10-20]                                              [b 180-190 µs]
+/// ```
+#[test]
+fn without_system_calls_the_scheduler_tells() {
+    let (mut e, t) = two_kernels();
+    e.sync(t, "cudaStreamSynchronize", 70_000..90_000, GPU0);
+    e.off_cpu(t, 40_000..60_000).off_cpu(t, 75_000..85_000);
+    assert_eq!(blocked(&e), (160_000, Some(20_000), vec![BlockedTime { call: None, at: None, ns: 20_000 }]));
+    e.osrt(t, "read", 100_000..110_000, &[]);
+    assert_eq!(blocked(&e), (160_000, Some(10_000), vec![call("read", 10_000)]));
 }

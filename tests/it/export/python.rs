@@ -96,6 +96,17 @@ impl Export {
         self
     }
 
+    /// A stretch in which the scheduler left a thread without a CPU.
+    pub fn off_cpu(&mut self, t: Thread, at: Range<i64>) -> &mut Self {
+        for (start, comes) in [(at.start, 0), (at.end, 1)] {
+            self.row(
+                "SCHED_EVENTS",
+                row! { start: start, cpu: 0, isSchedIn: comes, globalTid: t.global_tid(), threadState: 0 },
+            );
+        }
+        self
+    }
+
     /// The second row that a call with a backtrace has: slightly wider, without the version suffix, class 67.
     fn twin(&mut self, call: Call) -> usize {
         if let Some(&twin) = self.twins.get(&call.row) {

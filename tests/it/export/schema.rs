@@ -196,6 +196,7 @@ pub const TABLES: &[Table] = &[
     )
     .since(V2024_6),
     table("COMPOSITE_EVENTS", "id! start! cpu threadState globalTid cpuCycles!").key("id"),
+    table("SCHED_EVENTS", "start! cpu! isSchedIn! globalTid threadState threadBlock"),
     table("SAMPLING_CALLCHAINS", CHAIN).key("id, stackDepth"),
     table(
         "OSRT_API",

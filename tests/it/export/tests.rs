@@ -55,6 +55,7 @@ fn everything(schema: Schema) -> Export {
     e.nvtx_start_end(t, autograd, 85..95, "across").nvtx_domain(t, 86..88, "ncclAllReduce", "NCCL");
     e.sample(t, 1350, &[STEP]);
     e.cpu_sample(autograd, 1351, &[("poll", "libc.so.6")]);
+    e.off_cpu(autograd, 1352..1354);
     e.osrt(t, "sem_wait", 1352..1353, &[("sem_wait", "libc.so.6")]).osrt(t, "read", 1354..1355, &[]);
     e
 }
