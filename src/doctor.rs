@@ -363,7 +363,8 @@ pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     let (limits, target) = (limits(found), &found.profile.target);
     let again = limits.iter().any(|limit| limit.captures) && !target.without_python;
-    let warnings: Vec<Warning> = limits.into_iter().map(|limit| limit.warning).collect();
+    let limits = limits.into_iter().chain(slowed(found));
+    let warnings: Vec<Warning> = limits.map(|limit| limit.warning).collect();
     Examined {
         profile,
         usable: !warnings.iter().any(Warning::is_damage),
@@ -372,6 +373,15 @@ pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
         advice: (again && !target.capture.ranged).then(|| BRACKET.to_owned()),
         refused: None,
     }
+}
+
+/// A backtrace of each launch slows the program. The report says so with the time that it takes.
+fn slowed(found: &CaptureAnalysis) -> Option<Limit> {
+    const EVERY: &str = "launches carry backtraces too, which slow the program; backtraces at waits alone give the same lines";
+    let calls = &found.profile.calls;
+    let mut launches = calls.names.iter_enumerated().filter(|(_, name)| name.launches_kernel());
+    let slow = launches.any(|(name, _)| calls.backtraced[name]);
+    slow.then(|| recapture(found, "", Code::ProfilerOverhead, EVERY))
 }
 
 /// A capture without CUDA calls, of which `why` no report is made.

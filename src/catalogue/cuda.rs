@@ -9,7 +9,7 @@ const BASE: Pattern =
     Pattern::BASE.kind(Explicit).sources("CUDA C++ Programming Guide 13, chapter on asynchronous execution");
 
 /// What the CPU may still need such a wait for.
-const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";
+const NEEDED: &str = "Needed before a clock of the CPU, before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry(K01, "cudaDeviceSynchronize()")

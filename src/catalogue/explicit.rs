@@ -17,7 +17,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "delete it where no code on the CPU needs the result")
         .before("t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)")
         .after("start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop\nend.synchronize()\nms = start.elapsed_time(end)")
-        .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
+        .mind("Keep it before a clock of the CPU, before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
         .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream", "several threads: stream.synchronize() waits for one's own work only, and breaks no graph that another thread captures"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
         .at("torch/cuda/__init__.py", "synchronize")

@@ -1,7 +1,7 @@
 //! `sync-report fix`: the advised edits as a patch.
 
 use super::args::FixArgs;
-use super::{input, options, output};
+use super::{folders, input, options, output};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,7 @@ use sync_report::whole::{self, Whole};
 
 /// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
-    let exports = input::exports(&args.profiles, &args.shared)?;
+    let exports = input::exports(&folders::exports(&args.profiles)?, &args.shared)?;
     let checkout = args.repository.repository.clone();
     let roots = args.code.sources.roots();
     let repository = Repository::new(checkout.clone(), roots.clone());

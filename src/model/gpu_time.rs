@@ -67,6 +67,11 @@ impl GpuTime {
         parts.into_iter().fold(self.copies_ns(), |sum, &part| part.saturating_add(sum))
     }
 
+    /// Idle time of every kind, in ns.
+    pub fn all_idle_ns(&self) -> i64 {
+        self.idle_after_waits_ns.saturating_add(self.idle_otherwise_ns)
+    }
+
     /// `idle_otherwise_ns` in two: while the CPU was blocked, and while it worked or did what the capture does not tell, in ns.
     pub fn idle_ns(&self) -> (i64, i64) {
         let blocked = self.idle_blocked_ns.unwrap_or_default();
@@ -78,6 +83,18 @@ impl GpuTime {
         const TOLD: f64 = 0.1;
         let (blocked, busy) = self.idle_ns();
         if self.share(blocked) >= TOLD { (blocked, busy) } else { (0, self.idle_otherwise_ns) }
+    }
+
+    /// The stretch without so much of its idle time, which the profiler took: of each idle part in proportion.
+    pub fn without(mut self, part_ns: i64) -> Self {
+        let idle = i128::from(self.idle_after_waits_ns) + i128::from(self.idle_otherwise_ns);
+        let kept = idle - i128::from(part_ns).clamp(0, idle.max(0));
+        let scaled = |ns: i64| i64::try_from(i128::from(ns) * kept / idle.max(1)).unwrap_or(ns);
+        self.idle_after_waits_ns = scaled(self.idle_after_waits_ns);
+        self.idle_otherwise_ns = scaled(self.idle_otherwise_ns);
+        self.idle_blocked_ns = self.idle_blocked_ns.map(scaled);
+        self.blocked_in.iter_mut().for_each(|time| time.ns = scaled(time.ns));
+        self
     }
 
     /// A part as a share of the whole, 0 to 1.

@@ -1,5 +1,6 @@
 //! What all sites of a report come to, and what fixing them saves.
 
+use super::gpu_time::GpuTime;
 use super::{Gpu, Once, ProfileInfo, Replayed};
 use crate::vocabulary::BoundBy;
 use schemars::JsonSchema;
@@ -82,6 +83,10 @@ pub struct Totals {
     /// Sites that wait once in this capture: context creation, loading, tear-down; and after the loop.
     #[serde(default)]
     pub once: Once,
+    /// Where GPU time goes, without the profiler: what the first lines of a report say. `iterations.gpu_time` and `gpus[].time` are as
+    /// captured.
+    #[serde(default)]
+    pub gpu_time: GpuTime,
     /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,

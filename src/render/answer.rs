@@ -47,10 +47,11 @@ fn limit(report: &Report) -> Option<String> {
         }
         _ if mostly(time.collectives_ns) => "collectives fill the GPU's time: overlap them with kernels",
         _ if is_blocked(&time) => BLOCKED,
-        Some(BoundBy::Host) => cpu,
+        // A GPU that works most of the time is no sign of a slow CPU.
+        Some(BoundBy::Host) if mostly(time.all_idle_ns()) => cpu,
         None if mostly(time.idle_otherwise_ns) => cpu,
         Some(BoundBy::Gpu) => "the GPU limits: faster kernels, or less work",
-        None => return None,
+        Some(BoundBy::Host) | None => return None,
     };
     let matters = totals.headline().is_none() || saved >= LEAST_SHARE;
     let lead = if matters { "without these waits" } else { "waits cost little;" };

@@ -94,6 +94,10 @@ pub struct BriefSite {
     pub saves_ns: i64,
     /// The same of one iteration, where iterations are known.
     pub saves_per_iteration_ns: Option<i64>,
+    /// Lower end of the range of `saves_ns`.
+    pub saves_low_ns: Option<i64>,
+    /// Its upper end.
+    pub saves_high_ns: Option<i64>,
     /// Whether the two savings are only known to be no more than that.
     pub saves_at_most: bool,
     /// What to do.
@@ -105,7 +109,8 @@ pub struct BriefSite {
 pub struct BriefFix {
     /// In few words.
     pub title: String,
-    /// The site's own expression and its rewriting, where the source was at hand; else the catalogue entry has code.
+    /// The site's own expression and its rewriting, where the source was at hand and one stands in the place of the other; else the
+    /// catalogue entry has code.
     pub here: Option<Rewrite>,
     /// What to mind; empty where there is nothing.
     pub caveat: String,
@@ -142,8 +147,9 @@ pub fn in_brief(report: &Report) -> Brief {
 
 /// The late rank, else the saving.
 fn finding(found: Finding) -> Option<String> {
-    let saved = || whole(&(found.lead + &found.rest));
-    found.late.and_then(|words| whole(&words.join(" "))).or_else(saved)
+    let saved = found.lead + &found.rest;
+    let late = found.late.map(|words| format!("{} {saved}", words.join(" ")));
+    late.and_then(|words| whole(words.trim_end())).or_else(|| whole(&saved))
 }
 
 /// Bytes as printed.
@@ -177,15 +183,18 @@ fn site(site: &Site) -> BriefSite {
         drain_ns: site.drain_ns,
         saves_ns: site.saves_ns(),
         saves_per_iteration_ns: site.saves().1,
+        saves_low_ns: site.recoverable.as_ref().map(|saving| saving.low_ns),
+        saves_high_ns: site.recoverable.as_ref().map(|saving| saving.high_ns),
         saves_at_most: site.promise().is_none(),
         fix: site.fix.as_ref().map(fix),
     }
 }
 
 fn fix(fix: &Fix) -> BriefFix {
-    // Code that is cut is no code.
+    // Code that is cut is no code, and one copy for several reads is no expression in the place of another.
     let rewrite = |r: &Rewrite| Some(Rewrite { before: whole(&r.before)?, after: whole(&r.after)? });
-    let here = fix.here.as_ref().and_then(rewrite);
+    let one = |r: &&Rewrite| !r.after.starts_with("torch.stack(");
+    let here = fix.here.as_ref().filter(one).and_then(rewrite);
     BriefFix { title: start(&fix.title), here, caveat: start(&fix.caveat) }
 }
 

@@ -29,11 +29,13 @@ pub(crate) fn document(report: &CheckReport) -> Vec<Block> {
         let sites = text::counted(allowed.sites.len() as u64, "site");
         format!("allowed until {}: {} ({}), {sites}", allowed.expires, allowed.name, allowed.reason)
     });
-    let looked_at = report.rules.iter().cloned().chain(allowed);
+    let broken = |rule: &String| report.breaches.iter().any(|breach| breach.breaks.as_ref() == Some(rule));
+    let rule = |rule: &String| format!("{}  {rule}", if broken(rule) { "broken" } else { "kept  " });
+    let looked_at = report.rules.iter().map(rule).chain(allowed);
     let mut blocks = vec![
         Block::Heading(outcome),
         Block::List(report.breaches.iter().map(line).collect()),
-        Block::Fold("looked at".into(), vec![Block::List(looked_at.map(Words::from).collect())]),
+        Block::Fold("rules".into(), vec![Block::List(looked_at.map(Words::from).collect())]),
     ];
     blocks.extend(warnings(&report.warnings));
     blocks

@@ -256,7 +256,6 @@ pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)>
     if site.drain_ns > 0 && site.waits > 1 {
         drain += &format!("; median {half}, max {most}");
     }
-    let [each, together] = saving::bounds_in_words(site).map_or([None, None], |words| words.map(Some));
     let sets = report.together.iter().filter(|set| set.sites.contains(&site.id));
     let sets: Vec<String> = sets.map(saving::together).collect();
     let pairs = [
@@ -266,8 +265,6 @@ pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)>
         ("idle after", Some(drain)),
         ("saves", saving::in_words(site)),
         ("together", (!sets.is_empty()).then(|| sets.join(" "))),
-        ("bounds", each),
-        ("", together),
         ("measured", site.replayed.as_ref().map(saving::replayed_in_words)),
     ];
     pairs.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()

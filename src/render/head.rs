@@ -43,13 +43,17 @@ fn length(report: &Report) -> Option<String> {
         let longest = report.profiles.iter().map(|profile| profile.span_ns).max()?;
         return Some(format!("{} captured", text::duration(longest)));
     };
-    let (count, captured) = (text::counted(iterations.count, "iteration"), iterations.start_to_start_ns);
-    Some(match &report.totals.iteration {
+    let count = text::counted(iterations.count, "iteration");
+    Some(match report.totals.iteration {
         Some(one) if text::duration(one.ns) != text::duration(one.captured_ns) => {
             let (own, slowed) = (text::duration(one.ns), text::duration(one.captured_ns));
             format!("{count} of about {own} ({slowed} under the profiler)")
         }
-        _ => format!("{count} of {}", text::duration(captured)),
+        one => {
+            // What the launches of a loop take may be a part of what its work takes.
+            let captured = one.map_or(iterations.start_to_start_ns, |one| one.captured_ns);
+            format!("{count} of {}", text::duration(captured))
+        }
     })
 }
 

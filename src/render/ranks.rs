@@ -68,7 +68,13 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
         let how =
             if wait.times == late.times { "each time".to_owned() } else { format!("{} times", wait.times) };
         let (waiting, place) = (text::duration(waiting), escaped(&wait.place));
-        format!("{waiting} of the delay pass in its own wait {id}{place}, {how}.")
+        let saves = wait.id.as_ref().and_then(|id| ranks.sites.iter().find(|site| site.id == *id));
+        let saves =
+            saves.map(|site| format!("; without that wait it gains {}", text::duration(site.saves_ns.max)));
+        format!(
+            "{waiting} of the delay pass in its own wait {id}{place}, {how}{}.",
+            saves.unwrap_or_default()
+        )
     } else {
         let (why, spent) = match late.launched_in_time() {
             true => ("It had launched in time: its GPU had more to do", late.spent.gpu_ns),

@@ -63,21 +63,6 @@ pub(crate) fn least(ns: i64) -> String {
     if ns == 0 { "0".to_owned() } else { text::duration(ns) }
 }
 
-/// What the saving can be at all, wait by wait and together.
-pub fn bounds_in_words(site: &Site) -> Option<[String; 2]> {
-    let bounds = site.recoverable.as_ref()?.bounds;
-    let [least, most] = [bounds.each_low_ns, bounds.each_high_ns].map(text::duration);
-    let [together, beside] = [bounds.together_high_ns, bounds.beside_ns].map(text::duration);
-    Some([
-        format!(
-            "of the captured run, each wait by itself, summed: {least} (the bare calls) to {most} (until the thread's next wait)"
-        ),
-        format!(
-            "of the captured run, all together: up to {together} of waiting, {beside} beside it (the calls' own work, copies)"
-        ),
-    ])
-}
-
 /// Why a site may save more than it blocks, where one of these does.
 pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
     let above = |site: &Site| site.recoverable.is_some() && site.saves_ns() > site.blocked_ns;
@@ -92,7 +77,7 @@ fn share(saving: &Recoverable) -> String {
 }
 
 /// A change in the words of someone who would make it.
-fn change(change: Change) -> &'static str {
+pub(crate) fn change(change: Change) -> &'static str {
     match change {
         Change::Delete => "the call deleted",
         Change::GpuWait => "the GPU waits instead",
@@ -194,6 +179,9 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         format!("Undecided lines may together cost another {adds}{}", unread(totals.unread_sites))
     });
     let (lead, rest) = match sites {
+        None if totals.by_class.false_.sites > totals.once.sites => {
+            ("No avoidable line in the loop has a fix that saves time".to_owned(), String::new())
+        }
         None => ("No line that waits in the loop is known to be avoidable".to_owned(), String::new()),
         Some(sites) => saved(&sites, of),
     };

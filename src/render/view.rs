@@ -104,7 +104,7 @@ impl<'a> Views<'a> {
                 process: self.processes.as_ref().map(|processes| processes.label(site)),
                 device: site.device.filter(|_| self.devices).map(|device| format!("GPU {device}")),
             },
-            advice: site.fix.as_ref().map_or_else(String::new, |fix| escaped(&fix.title)),
+            advice: advice(site),
             cells: Cells {
                 waits: text::count(site.waits),
                 per_iteration: site.per_iteration.map(text::rate),
@@ -138,6 +138,13 @@ impl Serialize for Who {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.words())
     }
+}
+
+/// What to do, or what was asked for.
+fn advice(site: &Site) -> String {
+    let chosen = site.recoverable.as_ref().filter(|saving| saving.chosen);
+    let asked = chosen.map(|saving| format!("as --fix asks: {}", saving::change(saving.change)));
+    asked.or_else(|| site.fix.as_ref().map(|fix| escaped(&fix.title))).unwrap_or_default()
 }
 
 /// A frame of a stack.

@@ -130,6 +130,7 @@ impl<'a> Assembler<'a> {
         self.report.together = named(self.together, &self.report.sites);
         savings::leave_out_assumed(&mut self.report, self.scenario);
         self.report.totals = totals(&self.report);
+        self.report.totals.gpu_time = self.report.gpu_time();
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
@@ -157,7 +158,9 @@ impl<'a> Assembler<'a> {
             (whole, None) => whole,
         };
         // Waits that every iteration pays come before those paid once, avoidable ones before needed ones, estimates before bounds.
-        let kind = |s: &Site| (s.once, s.class.place(), s.saves_at_most());
+        // Where nothing is to be done about an avoidable one, it comes last of those.
+        let idle = |s: &Site| s.class == Class::False && !s.is_avoidable();
+        let kind = |s: &Site| (s.once, idle(s), s.class.place(), s.saves_at_most());
         let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
         let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
         let first = match self.options.sort {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use sync_report::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
-use sync_report::render::markdown;
 use sync_report::vocabulary::{Direction, HostMemory};
 
 /// ```text
@@ -95,7 +94,7 @@ fn a_loader_that_is_late_is_named_with_its_place() {
     let frames = [("get", "/usr/lib/python3.12/queue.py", 171), ("main", "/workspace/train.py", 12)];
     e.sample(t, 60_000, &frames).sample(t, 100_000, &frames);
     assert_eq!(at(&e).as_deref(), Some("train.py:12"));
-    let page = markdown::text_of(&look::report(&e), 60_000);
+    let page = look::printed(&look::report(&e), "markdown", &Default::default());
     assert!(page.contains("71 % idle, CPU blocked in poll (train.py:12)"), "{page}");
     assert!(page.contains("18 % idle, waiting for the CPU"), "{page}");
     assert!(page.contains("data loader, files, locks"), "{page}");

@@ -26,6 +26,13 @@ function nameColours(names, colours) {
   });
 }
 
+/** Of two colours, the one in which text on a ground is read better; all as "#rrggbb". */
+function readable(ground, colours) {
+  const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => sum + part * (parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16) / 255) ** 2.2, 0.05);
+  const contrast = (colour) => Math.abs(Math.log(light(colour) / light(ground)));
+  return colours.reduce((a, b) => (contrast(b) > contrast(a) ? b : a));
+}
+
 /** What of the time axis is where: `x(time)` in pixels of the canvas. */
 class Scale {
   constructor(from, to, left, width) {

@@ -81,7 +81,7 @@ class Picture {
     const largest = Math.max(least, Math.abs(origin + scale.from), Math.abs(origin + scale.to));
     // Room for all digits: of a microsecond of the tenth second there are many.
     const digits = Math.log10(largest * scale.perNs);
-    const step = roundStep((60 + 7 * Math.max(4, digits)) / scale.perNs);
+    const step = roundStep((40 + 7 * Math.max(4, digits)) / scale.perNs);
     const y = OVERVIEW + RULER / 2 + 1;
     for (let time = Math.ceil((origin + scale.from) / step) * step - origin; time < scale.to; time += step) {
       const x = Math.round(scale.x(time)) + 0.5;
@@ -144,8 +144,7 @@ class Picture {
     }
     if (row.type !== "stream") return undefined;
     ctx.font = `11px ${this.colours.font}`;
-    const surface = this.colours.surface;
-    return paintNames(ctx, lane, scale, y, height, (i) => model.names[lane.name[i]], () => surface);
+    return paintNames(ctx, lane, scale, y, height, (i) => model.names[lane.name[i]], (i) => row.track.onNameColours[lane.name[i]]);
   }
 
   /** Busyness where the spans are not kept: striped, so that it is not taken for spans. */

@@ -80,13 +80,20 @@ class Timeline {
   refreshColours() {
     this.colours = readColours();
     this.stripes = stripes(this.ctx, this.colours.line);
-    for (const track of this.tracks) track.nameColours = nameColours(track.model.names, this.colours);
+    const { ink, surface } = this.colours;
+    for (const track of this.tracks) {
+      track.nameColours = nameColours(track.model.names, this.colours);
+      track.onNameColours = track.nameColours.map((colour) => readable(colour, [surface, ink]));
+    }
     this.overview = null;
     this.request();
   }
 
   resize() {
-    const width = Math.max(240, Math.floor(this.canvas.parentElement.clientWidth));
+    const frame = this.canvas.parentElement;
+    const { paddingLeft, paddingRight } = getComputedStyle(frame);
+    // A wider drawing would be squeezed into its frame, and the pointer be beside what it points at.
+    const width = Math.max(200, Math.floor(frame.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
     this.gutter = width < 600 ? 120 : 148;
     this.rows = this.layOut();
     this.placeFolds();
@@ -141,12 +148,13 @@ class Timeline {
   }
 
   placeFolds() {
-    for (const button of this.folds.values()) button.hidden = true;
-    for (const { fold, y, height } of this.rows.filter((row) => row.fold)) {
-      const button = this.folds.get(fold);
-      button.hidden = false;
+    const rows = new Map(this.rows.map((row) => [row.fold, row]));
+    for (const [fold, button] of this.folds) {
+      const row = rows.get(fold);
+      button.hidden = !row;
+      if (!row) continue;
       button.setAttribute("aria-expanded", String(!this.folded.has(fold)));
-      Object.assign(button.style, { top: `${this.canvas.offsetTop + y}px`, width: `${this.gutter}px`, height: `${height}px` });
+      Object.assign(button.style, { top: `${this.canvas.offsetTop + row.y}px`, width: `${this.gutter}px`, height: `${row.height}px` });
     }
   }
 
