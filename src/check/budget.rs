@@ -11,6 +11,10 @@
 //! path = "src/model/**"
 //! waits = 2
 //!
+//! [gpu-time]                   # percent of GPU time per iteration, without a loop of the run
+//! min-kernels = "60%"
+//! idle = "20%"
+//!
 //! [[allow]]                    # sites that count nowhere
 //! path = "src/log.py"
 //! reason = "the loss goes into the progress bar; see #12"
@@ -18,6 +22,7 @@
 //! ```
 
 use super::duration;
+use super::gpu_time::Shares;
 use crate::model::Site;
 use crate::text;
 use crate::vocabulary::{Measure, PatternId, Per};
@@ -44,6 +49,9 @@ pub struct Budget {
     /// Limits of parts of the program.
     #[serde(default)]
     pub limit: Vec<Limits>,
+    /// Limits of where GPU time goes.
+    #[serde(default, rename = "gpu-time")]
+    pub gpu_time: Shares,
     /// Sites that count nowhere, until a day.
     #[serde(default)]
     pub allow: Vec<Allow>,

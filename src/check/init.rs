@@ -1,5 +1,6 @@
 //! A budget file from what a profile shows today.
 
+use super::gpu_time::{self, Part};
 use crate::frame::sites;
 use crate::model::{Report, Site};
 use crate::text;
@@ -18,7 +19,7 @@ pub fn write(report: &Report) -> String {
     let time = |measure| microseconds((worst(measure) * ROOM).ceil() as i64);
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
-         # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
+         # Limits are per {per}, of the rank that waits most. Times and shares have {room:.0} % of room beside the profile's.\n\
          per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
         round_up(worst(Measure::FalseWaits)),
         time(Measure::Blocked),
@@ -26,6 +27,7 @@ pub fn write(report: &Report) -> String {
         per = per.as_str(),
         room = (ROOM - 1.0) * 100.0,
     );
+    out += &shares(report, per);
     out += "\n# A part of the program has limits of its own: all of path, function and nvtx that are given must fit.\n\
             # [[limit]]\n# path = \"src/model/**\"\n# function = \"forward\"\n# nvtx = \"step\"\n# false-waits = 0\n";
     out += "\n# What may wait nevertheless counts nowhere, until the day it expires.\n";
@@ -50,6 +52,24 @@ pub fn write(report: &Report) -> String {
         out += "# [[allow]]\n# path = \"src/log.py\"\n# reason = \"…\"\n# expires = 2030-01-01\n";
     }
     out
+}
+
+/// The limits of where GPU time goes; none without GPU time.
+fn shares(report: &Report, per: Per) -> String {
+    let (time, per) = gpu_time::limited(report, per);
+    let limit = |part: &Part| {
+        let percent = part.percent(&time)?;
+        let limit = if part.least { (percent / ROOM).floor() } else { (percent * ROOM).ceil().max(1.0) };
+        // Nothing breaks the others.
+        if limit <= 0.0 || limit >= 100.0 {
+            return None;
+        }
+        let limit = format!("{} = \"{limit}%\"", part.key);
+        // The gate refuses a capture that does not tell it.
+        Some(if part.is_always_told() { limit + "\n" } else { format!("# {limit}   # needs -t osrt\n") })
+    };
+    let limits: String = gpu_time::PARTS.iter().filter_map(limit).collect();
+    if limits.is_empty() { limits } else { format!("\n[gpu-time]   # percent of GPU time{per}\n{limits}") }
 }
 
 /// A time that reads back as at least itself.

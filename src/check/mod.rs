@@ -5,6 +5,7 @@
 
 pub mod budget;
 pub mod fail_on;
+pub mod gpu_time;
 pub mod init;
 
 use crate::diff::{self, Snapshot};
@@ -38,6 +39,9 @@ pub enum CheckError {
     )]
     /// Neither a limit nor a condition nor a baseline was given.
     NoRules,
+    /// The budget limits a part of GPU time that the capture does not tell.
+    #[error("the budget limits `{0}`, and this capture does not tell it; {1}")]
+    NoShare(&'static str, &'static str),
     /// `--fail-on new-false` without a report to compare with.
     #[error("--fail-on new-false needs --baseline: what is new shows only beside an earlier report")]
     NoBaseline,
@@ -119,6 +123,7 @@ impl Gate<'_> {
                 self.limits(report, budget.per, limits);
             }
         }
+        self.shares(budget)?;
         for allow in &budget.allow {
             let sites: Vec<&Site> = self.report.sites.iter().filter(|s| allow.holds(s)).collect();
             if allow.expires < self.rules.today {
@@ -162,6 +167,45 @@ impl Gate<'_> {
                 self.over(Rule::Limit, &own, (measure, per), &place, limit);
             }
         }
+    }
+
+    /// The limits of where GPU time goes.
+    fn shares(&mut self, budget: &Budget) -> Result<(), CheckError> {
+        let (time, per) = gpu_time::limited(self.report, budget.per);
+        for part in gpu_time::PARTS {
+            let Some(limit) = (part.limit)(&budget.gpu_time) else { continue };
+            let Some(actual) = part.percent(&time) else {
+                let help = match time.whole_ns() {
+                    0 => "it holds no GPU operations",
+                    _ => "capture with `-t cuda,nvtx,osrt`, or leave the limit out",
+                };
+                return Err(CheckError::NoShare(part.key, help));
+            };
+            let what = format!("GPU time {}{per}", part.what);
+            let said = Unit::Percent.print(limit);
+            let (rule, limit_said, broken) = match part.least {
+                true => (format!("{what} ≥ {said}"), format!("at least {said}"), actual < limit - 1e-9),
+                false => (format!("{what} ≤ {said}"), said, actual > limit + 1e-9),
+            };
+            self.out.rules.push(rule.clone());
+            if broken {
+                let own: Vec<&Site> = self.report.sites.iter().collect();
+                let most = part.made_by.and_then(|of| sites::most(&own, of, Per::Iteration, (actual, None)));
+                self.breach(Breach {
+                    rule: Rule::Limit,
+                    breaks: Some(rule),
+                    what,
+                    limit: limit_said,
+                    actual: Unit::Percent.print(actual),
+                    unit: Unit::Percent,
+                    limit_value: Some(limit),
+                    actual_value: Some(actual),
+                    rank: None,
+                    site: most.map(BreachSite::of),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Holds what the process waits that waits most against a limit.

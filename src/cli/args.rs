@@ -335,7 +335,7 @@ pub struct CheckArgs {
     /// checked as one
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
-    /// Limits and allowances; `sync-budget.toml` if there is one here
+    /// Limits of waits and of parts of GPU time, and allowances; `sync-budget.toml` if there is one here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub budget: Option<PathBuf>,
     /// An earlier capture, or its report kept with `--format json`; implies `--fail-on new-false` where no other

@@ -92,6 +92,11 @@ impl Report {
         if let Some(time) = of_loop.filter(|time| time.whole_ns() > 0) {
             return time.clone().without(self.profiler_ns(time.whole_ns()));
         }
+        self.gpu_time_of_run()
+    }
+
+    /// Where the time of its GPUs goes, of the whole capture.
+    pub fn gpu_time_of_run(&self) -> GpuTime {
         let mut sum = GpuTime::default();
         self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
         sum

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import axe from "axe-core";
 import { colours, drawn, inView, launch, open, view, wheel } from "./browser.mjs";
 
 let browser;
@@ -40,6 +41,7 @@ on("train_mlp.html", "draws the timeline", {}, async (page) => {
   assert.ok(background < 0.9, `${background} of it is empty`);
   const hex = (colour) => found.find(([one]) => one === colour)?.[1] ?? 0;
   assert.ok(hex(0xe2571e) > 200, "false waits and their drains");
+  assert.equal(await page.$eval("canvas", (canvas) => `${canvas.clientWidth}px` === canvas.style.width), true, "as wide as it was drawn");
   const shot = await page.screenshot();
   assert.ok(shot.length > 30000, `a screenshot of ${shot.length} bytes`);
 });
@@ -102,7 +104,7 @@ on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S2" }, a
   const whole = await view(page);
   const last = "#detail-S2 tr:last-child";
   const example = await text(page, `${last} button.jump`);
-  const blocked = await text(page, `${last} td:has(button.jump) + td`);
+  const blocked = (await text(page, `${last} td:has(button.jump) + td`)).replace("\u00a0", " ");
   await page.click(`${last} button.jump`);
   const near = await view(page);
   assert.ok(near.length < whole.length / 50, "nearer");
@@ -245,7 +247,11 @@ for (const [scheme, ground] of [["light", "rgb(247, 247, 245)"], ["dark", "rgb(1
       const ratio = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
       const pairs = ["ink", "muted", "false", "unknown", "true", "accent"].flatMap((name) => [[name, "surface"], [name, "ground"]]);
       pairs.push(["muted", "sunken"], ["ink", "unknown-tint"], ["ink", "add"], ["ink", "remove"]);
-      return pairs.map(([a, b]) => [`${a} on ${b}`, ratio(a, b)]);
+      pairs.push(...["false", "unknown", "true"].map((name) => [`${name}-on`, `${name}-fill`]));
+      // The timeline takes whichever of two is read better.
+      const named = ["kernel-0", "kernel-1", "kernel-2", "kernel-3", "copy", "memset"];
+      return [...pairs.map(([a, b]) => [`${a} on ${b}`, ratio(a, b)]),
+        ...named.map((name) => [`a name on ${name}`, Math.max(ratio("surface", name), ratio("ink", name))])];
     });
     for (const [pair, ratio] of ratios) assert.ok(ratio >= 4.5, `${pair}: ${ratio.toFixed(2)}`);
   });
@@ -278,6 +284,37 @@ on("train_mlp.html", "is made for keys and for screen readers", { hash: "#open=S
   assert.ok(await page.$("#detail-S3"), "Enter opens");
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.notEqual(outline, "none", "focus is seen");
+});
+
+for (const file of ["train_mlp.html", "ranks.html", "diff.html"]) {
+  for (const [width, scheme] of [[1400, "light"], [1400, "dark"], [420, "light"]]) {
+    on(file, `breaks no rule of axe-core, ${width} pixels, ${scheme}`, { width, scheme, hash: "#open=S1,S2,C1,C3" }, async (page) => {
+      await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+      await page.click(".fold");
+      await page.evaluate(axe.source);
+      const broken = await page.evaluate(async () => (await window.axe.run()).violations.map(({ id, nodes }) => [id, nodes[0].html]));
+      assert.deepEqual(broken, []);
+    });
+  }
+}
+
+on("ranks.html", "folds lanes, and unfolds them for what is chosen", { hash: "#open=S1" }, async (page) => {
+  const height = () => page.$eval("canvas", (canvas) => canvas.clientHeight);
+  const buttons = () => page.$$eval(".fold", (list) => list.filter((one) => !one.hidden).map((one) => [one.ariaLabel, one.ariaExpanded]));
+  const [all, unfolded] = [await height(), await buttons()];
+  assert.deepEqual(unfolded[0], ["train_mlp_shapes.sqlite", "true"]);
+  assert.ok(unfolded.every(([name, expanded]) => name && expanded === "true"));
+  await page.focus(".fold");
+  await page.keyboard.press("Enter");
+  assert.ok((await height()) < all);
+  assert.equal((await buttons())[0][1], "false");
+  assert.ok((await buttons()).length < unfolded.length, "what is inside has no headings either");
+  assert.equal(await page.evaluate(() => document.activeElement.className), "fold", "focus stays");
+  await drawn(page);
+  assert.ok((await colours(page)).some(([colour]) => colour === 0xe2571e), "its waits show");
+  await page.click("#detail-S1 button.jump");
+  assert.equal(await height(), all);
+  assert.deepEqual(await buttons(), unfolded);
 });
 
 for (const file of ["train_mlp.html", "ranks.html", "hostile.html", "diff.html"]) {

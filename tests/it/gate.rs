@@ -49,6 +49,7 @@ fn a_written_budget_is_kept_by_its_profile_and_never_overwritten() {
     assert_eq!((first.code, &*first.stdout), (0, "wrote sync-budget.toml\n"), "{}", first.stderr);
     let text = std::fs::read_to_string(place.path().join("sync-budget.toml")).expect("a budget");
     assert!(text.contains("false-waits = 2\n"), "{text}");
+    assert!(text.contains("[gpu-time]   # percent of GPU time per iteration\nmin-kernels = "), "{text}");
     assert_eq!(place.check(&[]).code, 0, "it is found without --budget");
     let again = place.check(&["--init-budget"]);
     assert_eq!(again.code, 2);
@@ -192,6 +193,56 @@ fn what_cannot_be_held_to_a_rule_is_wrong_use() {
     let typo = check("[limits]\nfalse-wait = 1\n");
     assert_eq!(typo.code, 2);
     assert!(typo.stderr.contains("did you mean `false-waits`?"), "{}", typo.stderr);
+}
+
+/// Percent of GPU time per iteration: 18.5 in kernels, 31.1 idle after waits, 80.6 idle, 2.3 of it with the CPU blocked.
+#[test]
+fn limits_of_gpu_time_break_in_every_format() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let budget = folder.path().join("b.toml");
+    let profile = sample("train_mlp");
+    let check = |text: &str, format: &str| {
+        std::fs::write(&budget, format!("[gpu-time]\n{text}")).expect("a budget");
+        let budget = budget.display().to_string();
+        program(&["check", &profile, "--budget", &budget, "--format", format])
+    };
+    let kept =
+        "min-kernels = \"18%\"\ncopies = \"1 %\"\ndrain = \"32%\"\nidle = \"81%\"\nidle-blocked = \"3%\"\n";
+    let ran = check(kept, "table");
+    assert_eq!((ran.code, ran.stdout.contains("passed: 5 rules kept")), (0, true), "{}", ran.stdout);
+    for (limit, said) in [
+        ("min-kernels = \"19%\"", "GPU time in kernels per iteration: 18.5 %, limit at least 19.0 %"),
+        ("copies = \"0.1%\"", "GPU time in copies per iteration: "),
+        ("drain = \"31%\"", "/workspace/train_mlp.py:30: GPU time idle after waits per iteration: 31.1 %"),
+        ("idle = \"80%\"", "GPU time idle per iteration: 80.6 %, limit 80.0 %"),
+        ("idle-blocked = \"2%\"", "GPU time idle with the CPU blocked per iteration: 2.3 %, limit 2.0 %"),
+    ] {
+        let ran = check(limit, "table");
+        assert_eq!(ran.code, 1, "{limit}");
+        assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    }
+    for format in ["markdown", "json", "github", "sarif", "junit"] {
+        let ran = check("min-kernels = \"19%\"\n", format);
+        assert_eq!(ran.code, 1, "{format}");
+        assert!(ran.stdout.contains("GPU time in kernels per iteration"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("at least 19.0 %"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn limits_of_gpu_time_that_cannot_be_held_are_wrong_use() {
+    let place = place();
+    for (text, words) in [
+        ("idle-blocked = \"5%\"", "the budget limits `idle-blocked`, and this capture does not tell it"),
+        ("idle = 5", "a share of GPU time is written as text"),
+        ("idle = \"101%\"", "a share of GPU time is written as text"),
+        ("kernels = \"5%\"", "did you mean `min-kernels`?"),
+    ] {
+        let ran = place.budget(&format!("[gpu-time]\n{text}\n"));
+        assert_eq!(ran.code, 2, "{text}");
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    assert_eq!(place.budget("per = \"run\"\n[gpu-time]\nidle = \"99%\"\n").code, 0);
 }
 
 /// Ranks wait side by side: the one that waits most counts.
