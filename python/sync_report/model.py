@@ -1258,6 +1258,10 @@ class Totals:
     """The export lacks what savings rest on: none is computed."""
     once: Once
     """Sites that wait once in this capture: context creation, loading, tear-down; and after the loop."""
+    gpu_time: GpuTime
+    """Where GPU time goes, without the profiler: what the first lines of a report say. `iterations.gpu_time` and
+    `gpus[].time` are as captured.
+    """
     replayed: Optional[Replayed]
     """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
 
@@ -1310,5 +1314,5 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},
     Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'proposal': Proposal, 'replayed': Replayed},
-    Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'replayed': Replayed},
+    Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'gpu_time': GpuTime, 'replayed': Replayed},
 }

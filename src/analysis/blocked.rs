@@ -1,4 +1,4 @@
-//! Where the CPU was blocked while GPUs were idle.
+//! The place in which the CPU was blocked while GPUs were idle.
 
 use crate::cost::blocked::{self, Idle, IdleBlocked};
 use crate::error::InputError;
@@ -17,10 +17,10 @@ const NAMED: f64 = 0.1;
 /// Stretches that are looked at, the longest first.
 const MOST: usize = 256;
 
-/// When GPUs were idle while no thread could launch, and where most of that lies; `None` where the export does not tell.
+/// GPU idle time in which no thread could launch, and the place of most of it; `None` where the export does not tell.
 ///
 /// # Errors
-/// [`InputError`]: what says where cannot be read.
+/// [`InputError`]: the samples or ranges cannot be read.
 pub fn find(
     profile: &mut Profile,
     devices: &Devices,

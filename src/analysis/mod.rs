@@ -151,7 +151,7 @@ pub struct CaptureAnalysis {
     pub prices: Prices,
     /// Kernels that work together with other processes.
     pub collectives: Collectives,
-    /// When GPUs were idle while no thread could launch; `None` where the export does not tell.
+    /// GPU idle time in which no thread could launch; `None` where the export does not tell.
     pub blocked: Option<IdleBlocked>,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,

@@ -28,13 +28,13 @@ pub struct Shares {
 
 /// A part of GPU time that can be limited.
 pub struct Part {
-    /// In a budget.
+    /// Its key in a budget.
     pub key: &'static str,
-    /// In words: "GPU time in kernels".
+    /// Its words after "GPU time".
     pub what: &'static str,
     /// Whether it is to be no less than its limit.
     pub least: bool,
-    /// What of waits makes it.
+    /// The measure of waits that makes it.
     pub made_by: Option<Measure>,
     /// Its limit.
     pub limit: fn(&Shares) -> Option<f64>,
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// The time that limits are of: an iteration's where there are iterations, unless the run's is asked for. With the words for it.
+/// The time that limits are of, and its words: an iteration's where there are iterations, unless the run's is asked for.
 pub fn limited(report: &Report, per: Per) -> (GpuTime, &'static str) {
     match per {
         Per::Iteration if report.iterations.is_some() => (report.gpu_time(), " per iteration"),

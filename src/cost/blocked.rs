@@ -22,8 +22,7 @@ pub struct Idle {
     pub start: i64,
     /// In ns.
     pub end: i64,
-    /// What blocked it: the thread whose call ended first, and the StringIds id of the function where it is known. `None`: no
-    /// thread was to launch.
+    /// The thread whose call ended first, and the StringIds id of the function where it is known. `None`: no thread was to launch.
     pub by: Option<(ThreadIx, Option<i64>)>,
 }
 
@@ -71,7 +70,7 @@ pub fn find(profile: &Profile, devices: &Devices, blocked: &Blocked) -> TiVec<De
     launches.iter_enumerated().map(of_device).collect()
 }
 
-/// When nothing was to be expected of a thread that launches within `first..last`.
+/// Stretches in which a thread that launches within `first..last` could not launch.
 fn waits_of(blocked: &Blocked, thread: ThreadIx, (first, last): (i64, i64)) -> Vec<Idle> {
     let outside = |start, end| Idle { start, end, by: None };
     let inside = blocked.of(thread).iter().map(|stretch| Idle {

@@ -85,10 +85,15 @@ impl GpuTime {
         if self.share(blocked) >= TOLD { (blocked, busy) } else { (0, self.idle_otherwise_ns) }
     }
 
-    /// The stretch without so much of its idle time, which the profiler took: of each idle part in proportion.
-    pub fn without(mut self, part_ns: i64) -> Self {
-        let idle = i128::from(self.idle_after_waits_ns) + i128::from(self.idle_otherwise_ns);
-        let kept = idle - i128::from(part_ns).clamp(0, idle.max(0));
+    /// The stretch without the profiler's part of its idle time, of each idle part in proportion; by a length as captured and without
+    /// the profiler, in ns.
+    pub fn without_profiler(mut self, lengths: Option<(i64, i64)>) -> Self {
+        let Some((captured, alone)) = lengths.filter(|(captured, alone)| alone < captured) else {
+            return self;
+        };
+        let part = i128::from(self.whole_ns()) * i128::from(captured - alone) / i128::from(captured);
+        let idle = i128::from(self.all_idle_ns());
+        let kept = idle - part.clamp(0, idle.max(0));
         let scaled = |ns: i64| i64::try_from(i128::from(ns) * kept / idle.max(1)).unwrap_or(ns);
         self.idle_after_waits_ns = scaled(self.idle_after_waits_ns);
         self.idle_otherwise_ns = scaled(self.idle_otherwise_ns);

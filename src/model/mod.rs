@@ -85,28 +85,25 @@ impl Report {
         self.sites.iter().find(|site| site.is_named(name))
     }
 
-    /// Where the time of its GPUs goes: of the loop, less what the profiler takes of an iteration, as its savings are; else of the whole
-    /// capture.
+    /// Where the time of its GPUs goes, less what the profiler takes, as its savings are: of the loop, else of the whole capture.
     pub fn gpu_time(&self) -> GpuTime {
         let of_loop = self.iterations.as_ref().map(|iterations| &iterations.gpu_time);
-        if let Some(time) = of_loop.filter(|time| time.whole_ns() > 0) {
-            return time.clone().without(self.profiler_ns(time.whole_ns()));
+        match of_loop.filter(|time| time.whole_ns() > 0) {
+            Some(time) => {
+                let lengths = self.totals.iteration.map(|one| (one.captured_ns, one.ns));
+                time.clone().without_profiler(lengths)
+            }
+            None => self.gpu_time_of_run(),
         }
-        self.gpu_time_of_run()
     }
 
-    /// Where the time of its GPUs goes, of the whole capture.
+    /// The same of the whole capture.
     pub fn gpu_time_of_run(&self) -> GpuTime {
         let mut sum = GpuTime::default();
         self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
-        sum
-    }
-
-    /// The profiler's part of `whole_ns` of the loop, by its part of an iteration.
-    fn profiler_ns(&self, whole_ns: i64) -> i64 {
-        let Some(one) = self.totals.iteration.filter(|one| one.ns < one.captured_ns) else { return 0 };
-        let part = i128::from(whole_ns) * i128::from(one.captured_ns - one.ns) / i128::from(one.captured_ns);
-        i64::try_from(part).unwrap_or_default()
+        // Of several exports each has a profiler's time of its own.
+        let [only] = &self.profiles[..] else { return sum };
+        sum.without_profiler(self.totals.without_profiler.map(|run| (only.span_ns, run.run_ns)))
     }
 
     /// The file that stands for what has none: the script that was profiled, else the capture.

@@ -1,11 +1,11 @@
-//! When threads that call CUDA were blocked by something else.
+//! Stretches in which threads that call CUDA were blocked by something else.
 //!
 //! ```text
 //!  main      [cudaStreamSynchronize]   [read-----------]  [cudaLaunchKernel]
 //!  OSRT         [poll----]             [read-----------]
 //!  blocked                             |---------------|     the poll belongs to the synchronisation
 //! ```
-//! Operating-system calls tell when and by what. Without any, the scheduler's events tell when a thread was off its CPU. A thread
+//! Operating-system calls give the time and the function. Without any, the scheduler's events give the time off the CPU. A thread
 //! that is off its CPU calls nothing, so a call holds such a stretch whole or not at all.
 //! The cost is a short search for each stretch.
 
@@ -42,10 +42,10 @@ impl Blocked {
     /// [`InputError`]: the scheduler's events cannot be read.
     pub fn read(db: &Database, calls: &Calls, os_calls: &OsCalls) -> Result<Option<Self>, InputError> {
         let mut all = if os_calls.is_empty() {
-            if !db.has_table(SCHEDULER) {
-                return Ok(None);
+            match off_cpu(db, calls)? {
+                Some(all) => all,
+                None => return Ok(None),
             }
-            off_cpu(db, calls)?
         } else {
             calls.threads.iter().map(|&tid| in_os_calls(os_calls, tid)).collect()
         };
@@ -67,7 +67,7 @@ impl Blocked {
     }
 }
 
-/// A call inside another is part of it.
+/// Stretches in these calls; a call inside another is part of it.
 fn in_os_calls(os_calls: &OsCalls, tid: GlobalTid) -> Vec<Stretch> {
     let mut own = [os_calls.of(Kind::Write, tid), os_calls.of(Kind::Wait, tid)].concat();
     own.sort_unstable_by_key(|call| (call.start, Reverse(call.end)));
@@ -80,8 +80,8 @@ fn in_os_calls(os_calls: &OsCalls, tid: GlobalTid) -> Vec<Stretch> {
     own.iter().filter_map(stretch).collect()
 }
 
-/// From each time that a thread left its CPU to the next that it came to one.
-fn off_cpu(db: &Database, calls: &Calls) -> Result<TiVec<ThreadIx, Vec<Stretch>>, InputError> {
+/// The stretches from each time that a thread left its CPU to the next that it came to one; `None` without events of these threads.
+fn off_cpu(db: &Database, calls: &Calls) -> Result<Option<TiVec<ThreadIx, Vec<Stretch>>>, InputError> {
     let event = |row: &Cells| {
         let thread = calls.threads.binary_search(&row.global_tid(0)?).ok()?;
         Some((thread, row.time(1).ok()??, row.int(2)? != 0))
@@ -96,7 +96,7 @@ fn off_cpu(db: &Database, calls: &Calls) -> Result<TiVec<ThreadIx, Vec<Stretch>>
             all[thread].push(Stretch { start, end, call: None });
         }
     }
-    Ok(all)
+    Ok((!events.is_empty()).then_some(all))
 }
 
 /// Leaves out stretches inside one of these calls, which ascend by start.

@@ -70,7 +70,7 @@ pub struct Profile {
     pub calls: Arc<Calls>,
     /// Operating-system calls of the threads that make them.
     pub os_calls: OsCalls,
-    /// When these threads were blocked outside CUDA; `None` where the export does not tell.
+    /// Stretches in which these threads were blocked outside CUDA; `None` where the export does not tell.
     pub blocked: Option<Blocked>,
     /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,

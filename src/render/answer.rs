@@ -19,7 +19,7 @@ pub fn finding(report: &Report) -> Option<Finding> {
     Some(Finding { late: Some(late), ..saved.unwrap_or_default() })
 }
 
-/// Where waits are not to be told of: what limits the program all the same.
+/// The limit of a program of whose waits nothing is to be told.
 pub fn without_waits(report: &Report) -> Finding {
     Finding { limit: is_blocked(&report.gpu_time()).then(|| BLOCKED.to_owned()), ..Finding::default() }
 }

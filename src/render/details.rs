@@ -28,20 +28,35 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
         .then("  ")
         .then(Words::toned(Tone::of(view.class), verdict))
         .then(format!("  {}", view.place.both()));
-    Some(vec![
+    let mut blocks = vec![
         Block::Heading(heading),
         Block::Paragraph(Words::toned(Tone::Faint, format!("{}; {}", view.call, api(site)))),
         evidence(site),
         Block::section("stack, most recent call last; > is your code", [stack(site)]),
         called_from(site, &views),
         Block::section("native chain, most recent call last", [native(site)]),
-        Block::section("context", [Block::values(context(report, site))]),
-        Block::section("cost", [Block::values(costs(report, site))]),
-        Block::section("what it waited for", [Block::values(awaited::labelled(site))]),
+    ];
+    blocks.extend(about(report, site));
+    blocks.extend([
         Block::section("blocked time of a wait", [histogram(site)]),
         Block::section("examples, at the times of the nsys GUI", [Block::Table(examples(&site.examples))]),
         Block::section("what to do", site.fix.iter().flat_map(fix)),
-    ])
+    ]);
+    Some(blocks)
+}
+
+/// Why it has its verdict, and who calls it.
+pub(super) fn reasons(site: &Site, views: &Views) -> [Block; 2] {
+    [evidence(site), called_from(site, views)]
+}
+
+/// What it costs, what it waited for, where else it can be placed.
+pub(super) fn about(report: &Report, site: &Site) -> [Block; 3] {
+    [
+        Block::section("cost", [Block::values(costs(report, site))]),
+        Block::section("what it waited for", [Block::values(awaited::labelled(site))]),
+        Block::section("context", [Block::values(context(report, site))]),
+    ]
 }
 
 /// The parts that a reviewer reads, shorter.
@@ -205,7 +220,7 @@ pub(super) fn api(site: &Site) -> String {
 }
 
 /// What the reasons of a verdict are reasons for.
-pub(super) const fn evidence_title(class: Class) -> &'static str {
+const fn evidence_title(class: Class) -> &'static str {
     match class {
         Class::False => "why it is avoidable",
         Class::True => "why it is needed",
@@ -214,7 +229,7 @@ pub(super) const fn evidence_title(class: Class) -> &'static str {
 }
 
 /// Where else the waits can be placed: thread, process, device, NVTX.
-pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
+fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     let exact = site.attribution == Attribution::PythonBacktrace;
     let note = match &*escape_terminal(&site.attribution_note) {
         "" => site.attribution.to_string(),
@@ -240,7 +255,7 @@ pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String
 }
 
 /// What the waits cost.
-pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
+fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     let mut waits = text::count(site.waits);
     waits.extend(site.per_iteration.map(|rate| format!(", {} per iteration", text::rate(rate))));
     waits.extend(site.start_up.map(|_| format!(", {}", phrase::START_UP)));

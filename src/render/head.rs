@@ -40,8 +40,13 @@ pub(crate) fn title(report: &Report) -> String {
 /// How many iterations there are, and how long one is; without a loop the length of the capture.
 fn length(report: &Report) -> Option<String> {
     let Some(iterations) = &report.iterations else {
-        let longest = report.profiles.iter().map(|profile| profile.span_ns).max()?;
-        return Some(format!("{} captured", text::duration(longest)));
+        let longest = text::duration(report.profiles.iter().map(|profile| profile.span_ns).max()?);
+        let alone = report.totals.without_profiler.filter(|_| report.profiles.len() == 1);
+        let alone = alone.map(|run| text::duration(run.run_ns)).filter(|alone| *alone != longest);
+        return Some(match alone {
+            Some(alone) => format!("about {alone} ({longest} under the profiler)"),
+            None => format!("{longest} captured"),
+        });
     };
     let count = text::counted(iterations.count, "iteration");
     Some(match report.totals.iteration {

@@ -56,11 +56,12 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
     let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
     let ([times, of], collective) = ([late.times, late.of].map(text::count), escaped(&late.collective));
     let of_what = if late.per_iteration_ns.is_some() { "an iteration" } else { "the run" };
-    let share = Some(ranks.length_ns()).filter(|&whole| delay <= whole);
-    let share = share.map(|whole| format!(", {} of it", text::share(delay, whole))).unwrap_or_default();
+    let whole = Some(ranks.length_ns()).filter(|&whole| delay <= whole);
+    let long = whole.map(|whole| format!(" of {}", text::duration(whole))).unwrap_or_default();
+    let share = whole.map(|whole| format!(", {}", text::share(delay, whole))).unwrap_or_default();
     let (rank, group) = (late.rank, group.unwrap_or_default());
     let first = format!(
-        "Rank {rank} comes last to {times} of {of} {collective}{group} and delays {of_what} by {}{share}.",
+        "Rank {rank} comes last to {times} of {of} {collective}{group} and delays {of_what}{long} by {}{share}.",
         text::duration(delay)
     );
     let from = if let Some(wait) = &late.wait {

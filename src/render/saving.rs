@@ -169,14 +169,16 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     };
     let rewriting = (of.rewritable_ns > 0).then(|| {
         let adds = adds(of.rewritable_ns, sites.is_none());
+        let another = if sites.is_some() { "another " } else { "" };
         match totals.rewritable_sites {
-            1 => format!("1 needed line can be rewritten without waiting: another {adds}"),
-            all => format!("{all} needed lines can be rewritten without waiting: another {adds}"),
+            1 => format!("1 needed line can be rewritten without waiting: {another}{adds}"),
+            all => format!("{all} needed lines can be rewritten without waiting: {another}{adds}"),
         }
     });
     let undecided = (of.undecided_ns > 0).then(|| {
         let adds = adds(of.undecided_ns, sites.is_none() && rewriting.is_none());
-        format!("Undecided lines may together cost another {adds}{}", unread(totals.unread_sites))
+        let another = if sites.is_some() || rewriting.is_some() { "another " } else { "" };
+        format!("Undecided lines may together cost {another}{adds}{}", unread(totals.unread_sites))
     });
     let (lead, rest) = match sites {
         None if totals.by_class.false_.sites > totals.once.sites => {

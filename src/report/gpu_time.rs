@@ -5,11 +5,19 @@ use crate::analysis::CaptureAnalysis;
 use crate::cost::gpu_time;
 use crate::iterations::Iterations;
 use crate::model::gpu_time::GpuTime;
+use crate::profile::ISSUE_UNKNOWN;
 use crate::waits::device::{Device, DeviceIx};
 use typed_index_collections::TiVec;
 
 impl Sites<'_> {
-    /// Time of the GPUs that work in the loop, from the start of its first iteration to the end of its last.
+    /// Time of the GPUs that work in the loop. A loop that runs ahead of its GPU has its work later: the window begins where
+    /// work from before the loop ends, and ends where its own does.
+    ///
+    /// ```text
+    ///  host   [load][0][1][2][3]·············[synchronize]
+    ///  GPU        [load-----][0-----][1-----][2-----][3-----]
+    ///  window                [------------------------------]
+    /// ```
     pub(super) fn gpu_time_of_loop(&self, found: &Iterations) -> GpuTime {
         let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
             return GpuTime::default();
@@ -18,10 +26,36 @@ impl Sites<'_> {
             let (from, to) = device.timeline.span().unwrap_or((0, 0));
             if first.0 < to && from < last.1 { (first.0, last.1) } else { (0, 0) }
         };
-        let windows = self.found.devices.list.iter().map(window).collect();
+        let mut windows: TiVec<DeviceIx, (i64, i64)> = self.found.devices.list.iter().map(window).collect();
+        self.follow_work(&mut windows);
         let mut sum = GpuTime::default();
         self.gpu_time(&windows).iter().for_each(|time| sum.add(time));
         sum
+    }
+
+    /// Moves windows to the work that is issued in them. Costs a pass over the ops.
+    fn follow_work(&self, windows: &mut TiVec<DeviceIx, (i64, i64)>) {
+        let CaptureAnalysis { profile, devices, .. } = self.found;
+        let (ops, issued_in) = (&profile.ops, windows.clone());
+        let mut begun: TiVec<DeviceIx, bool> = windows.iter().map(|_| false).collect();
+        for op in ops.ids() {
+            let device = devices.of_op(ops, op);
+            let ((from, to), end) = (issued_in[device], ops.end(op));
+            if end <= from || (begun[device] && end <= to) {
+                continue;
+            }
+            let issued = profile.issued(op);
+            if issued == ISSUE_UNKNOWN {
+                continue;
+            }
+            if issued < from && !begun[device] {
+                windows[device].0 = windows[device].0.max(end);
+            }
+            begun[device] |= issued >= from;
+            if (from..to).contains(&issued) {
+                windows[device].1 = windows[device].1.max(end);
+            }
+        }
     }
 
     /// Time of each GPU within its window.

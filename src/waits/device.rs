@@ -200,8 +200,8 @@ impl Timeline {
         (ends && next < self.busy.len()).then(|| self.busy.start(next))
     }
 
-    /// When the device was idle within `from..to`, before its first op and after its last too. Costs a short search, and a step for
-    /// each op inside.
+    /// Idle stretches within `from..to`, before the first op and after the last too. They cost a short search, and a step for each
+    /// op inside.
     pub fn idle_within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, i64)> {
         let ended = |i: usize| i.checked_sub(1).map_or(i64::MIN, |before| self.busy.end(before));
         let starts = |i: usize| if i < self.busy.len() { self.busy.start(i) } else { i64::MAX };

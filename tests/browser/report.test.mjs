@@ -118,6 +118,25 @@ on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S2" }, a
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "CANVAS");
 });
 
+on("train_mlp.html", "tells time by the clock of the export", { hash: "#open=S2" }, async (page) => {
+  await page.click("#detail-S2 button.jump");
+  const example = await text(page, "#detail-S2 button.jump");
+  const box = await inView(page);
+  for (let y = box.height - 10; y > 60; y -= 4) {
+    await page.mouse.move(box.x + 148 + (box.width - 148) / 2, box.y + y);
+    if (await page.$eval(".tip", (tip) => !tip.hidden && tip.textContent.startsWith("S2"))) break;
+  }
+  assert.ok((await text(page, ".tip")).includes(`from ${example}`), await text(page, ".tip"));
+  const [, from] = /shown, from ([\d.]+) s/.exec(await text(page, ".status"));
+  assert.ok(parseFloat(from) < parseFloat(example) && parseFloat(example) < parseFloat(from) + 1);
+});
+
+on("ranks.html", "says of which zero a time is where captures share an axis", { hash: "#open=S1" }, async (page) => {
+  const example = await text(page, "#detail-S1 button.jump");
+  await page.click("#detail-S1 button.jump");
+  assert.match(await text(page, ".unseen[role=status]:not(.count)"), new RegExp(`from [\\d.]+ .s after the start \\(${example} in the export\\)`));
+});
+
 on("train_mlp.html", "zooms with the wheel once it is chosen, and not before", {}, async (page) => {
   const whole = await view(page);
   // The page is at its top: it has nowhere to scroll to.
@@ -312,8 +331,12 @@ on("ranks.html", "folds lanes, and unfolds them for what is chosen", { hash: "#o
   assert.equal(await page.evaluate(() => document.activeElement.className), "fold", "focus stays");
   await drawn(page);
   assert.ok((await colours(page)).some(([colour]) => colour === 0xe2571e), "its waits show");
+  await page.fill('input[aria-label^="Find a kernel"]', "S1");
+  await page.keyboard.press("Enter");
+  assert.equal(await height(), all, "a match unfolds");
+  await page.click(".fold");
   await page.click("#detail-S1 button.jump");
-  assert.equal(await height(), all);
+  assert.equal(await height(), all, "a wait unfolds");
   assert.deepEqual(await buttons(), unfolded);
 });
 

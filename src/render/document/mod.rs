@@ -15,8 +15,9 @@ mod tests;
 
 pub(crate) use table::{Cell, Column, Place, Table};
 
-use super::style::Tone;
+use super::style::{Style, Tone};
 use crate::text::escape_terminal;
+use serde::{Serialize, Serializer};
 
 /// A piece of text that is printed in one way.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +50,11 @@ impl Words {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|span| span.text.is_empty())
+    }
+
+    /// Without tones.
+    fn plain(&self) -> String {
+        self.0.iter().map(|span| escape_terminal(&span.text)).collect()
     }
 
     /// For a terminal, with the marks of its tones.
@@ -135,6 +141,23 @@ impl Block {
             }
             Self::Facts(facts) | Self::Values(facts) => facts.is_empty(),
             Self::Table(table) => table.rows() == 0,
+        }
+    }
+}
+
+/// For a page, which draws sections of labels and texts; other blocks are text.
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Section(title, parts) => (escape_terminal(title), parts).serialize(serializer),
+            Self::Facts(facts) | Self::Values(facts) => {
+                let pair = |(label, words): &Fact| {
+                    let label = label.as_deref().map(escape_terminal).unwrap_or_default().into_owned();
+                    (label, words.plain())
+                };
+                facts.iter().map(pair).collect::<Vec<_>>().serialize(serializer)
+            }
+            block => terminal::text(std::slice::from_ref(block), &Style::default()).serialize(serializer),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A site as the page shows it: a row, and what a click opens.
 
 use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
+use crate::render::details;
+use crate::render::document::Block;
 use crate::render::view::{self, FrameView, SiteView, Views, escaped};
-use crate::render::{awaited, details, phrase};
 use crate::text::{self, escape_terminal, shorten_symbol};
-use crate::vocabulary::{ProfileIx, RuleId, Strategy};
+use crate::vocabulary::{ProfileIx, Strategy};
 use serde::Serialize;
 
 /// Frames shown: a recursive program has thousands.
@@ -19,23 +20,18 @@ pub(super) struct PageSite {
     pub sort: SortBy,
     /// What follows is read when the site is opened.
     pub api: String,
-    pub evidence_title: &'static str,
-    pub evidence: Vec<(RuleId, String)>,
+    /// Why it has its verdict, and who calls it.
+    pub reasons: Vec<Block>,
     /// Outermost first.
     pub stack: Vec<FrameView>,
     /// Frames left out of the stack's middle.
     pub frames_left_out: usize,
-    /// Ways to the line, where there are several, with what each costs.
-    pub paths: Vec<(String, String)>,
-    /// Ways left out.
-    pub paths_left_out: usize,
     pub snippet: Option<Snippet>,
     /// The number of the user's line.
     pub line: u32,
     pub native: Vec<String>,
-    pub costs: Vec<(&'static str, String)>,
-    pub context: Vec<(&'static str, String)>,
-    pub awaited: Vec<(String, String)>,
+    /// What it costs, what it waited for, where else it can be placed.
+    pub about: Vec<Block>,
     /// Upper bound in ns, waits.
     pub histogram: Vec<(i64, u64)>,
     pub fix: Option<FixView>,
@@ -82,7 +78,7 @@ pub(super) struct ExampleView {
 
 pub(super) fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite {
     let (stack, frames_left_out) = stack(site);
-    let (paths, paths_left_out) = phrase::call_paths(site, &views.files);
+    let there = |block: &Block| !block.is_empty();
     PageSite {
         row: views.site(site),
         sort: SortBy {
@@ -94,21 +90,16 @@ pub(super) fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite
             drain_ns: site.drain_ns,
         },
         api: details::api(site),
-        evidence_title: details::evidence_title(site.class),
-        evidence: site.evidence.iter().map(|e| (e.rule, escaped(&e.text))).collect(),
+        reasons: details::reasons(site, views).into_iter().filter(there).collect(),
         stack,
         frames_left_out,
-        paths,
-        paths_left_out,
         snippet: site.snippet.as_ref().map(|s| Snippet {
             first_line: s.first_line,
             lines: s.lines.iter().map(|line| code(line)).collect(),
         }),
         line: site.user_frame.as_ref().map_or(0, |f| f.line),
         native: site.native.iter().rev().map(|f| symbol(f)).collect(),
-        costs: details::costs(report, site),
-        context: details::context(report, site),
-        awaited: awaited::labelled(site),
+        about: details::about(report, site).into_iter().filter(there).collect(),
         histogram: site.histogram.clone(),
         fix: site.fix.as_ref().map(fix),
         examples: site.examples.iter().map(example).collect(),

@@ -72,6 +72,7 @@ fn call(name: &str, ns: i64) -> BlockedTime {
 fn without_calls_that_wait_nothing_is_known() {
     let (mut e, t) = two_kernels();
     assert_eq!(blocked(&e), (160_000, None, vec![]));
+    assert_eq!(blocked(e.clone().all_tables()), (160_000, None, vec![]), "without rows");
     e.osrt(t, "munmap", 30_000..90_000, &[]);
     assert_eq!(blocked(&e), (160_000, None, vec![]));
     e.osrt(t, "read", 2_000..3_000, &[]);

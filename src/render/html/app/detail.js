@@ -19,11 +19,9 @@ function codeLines(lines, first, marked) {
 
 const codeBlock = (text, kind = "") => el("pre", { class: `code ${kind}` }, el("code", {}, text));
 
-function evidence(site) {
-  if (!site.evidence.length) return null;
-  const item = ([rule, text]) => el("li", {}, el("span", { class: "rule" }, rule), el("span", {}, text));
-  return block(sentence(site.evidence_title), el("ul", { class: "evidence" }, site.evidence.map(item)));
-}
+/** A section of labels and texts, as the other formats have it. */
+const section = ([title, parts]) =>
+  block(sentence(title), ...parts.map((part) => typeof part === "string" ? el("p", {}, part) : pairs(part)));
 
 function stack(site) {
   if (!site.stack.length && !site.native.length) return null;
@@ -40,14 +38,6 @@ function stack(site) {
       el("ol", { class: "stack native" }, site.native.map((name) => el("li", {}, name))))
     : null;
   return block("Stack, most recent call last", el("ol", { class: "stack" }, frames), native);
-}
-
-function paths(site) {
-  if (!site.paths.length) return null;
-  const path = ([place, cost]) => el("li", {}, el("span", { class: "file" }, place), `: ${cost}`);
-  const left = site.paths_left_out;
-  return block("Called from", el("ul", { class: "paths" }, site.paths.map(path),
-    left ? el("li", { class: "gap" }, `${counted(left, "path")} left out`) : null));
 }
 
 function source(site) {
@@ -101,11 +91,9 @@ function detail(site, timeline) {
     drawn ? sparkline(drawn.series) : null);
   return el("div", { class: "detail" },
     el("div", { class: "columns" },
-      el("div", {}, source(site), evidence(site), stack(site), paths(site)),
+      el("div", {}, source(site), ...site.reasons.map(section), stack(site)),
       el("div", {}, fix(site), examples(site, timeline))),
     el("div", { class: "columns" },
-      el("div", {}, block("Cost", pairs(site.costs)),
-        site.awaited.length ? block("What it waited for", pairs(site.awaited)) : null,
-        block("Context", pairs(site.context))),
+      el("div", {}, site.about.map(section)),
       el("div", {}, charts)));
 }

@@ -17,9 +17,9 @@ const svg = (tag, attributes = {}, ...children) =>
 
 const byId = (id) => document.getElementById(id);
 
-/** Label and text, side by side. */
+/** Labels and texts, side by side. */
 const pairs = (list, attributes = { class: "pairs" }) =>
-  el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, text))));
+  el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, held(text)))));
 
 /** A small table; `caption` as `el` takes it, `isNumber` of the index of a column. */
 const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
@@ -27,7 +27,7 @@ const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
     el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: isNumber(i) ? "num" : "" }, text)))),
     el("tbody", {}, rows)));
 
-/** Says the roles of a table's parts: rows that a narrow screen lays out as cards are no table to some browsers. */
+/** Gives a table's parts their roles: some browsers see no table where a narrow screen lays rows out as cards. */
 function sayRoles(host) {
   const roles = { table: "table", "thead, tbody": "rowgroup", tr: "row", td: "cell", "th[scope=row]": "rowheader", "th[scope=col]": "columnheader" };
   for (const [parts, role] of Object.entries(roles)) host.querySelectorAll(parts).forEach((part) => part.setAttribute("role", role));

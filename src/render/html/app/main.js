@@ -11,7 +11,7 @@ function showHead() {
   byId("headline").textContent = held(page.headline);
   byId("lines").append(...page.lines.filter(([, text]) => text.trim()).map(([label, text]) =>
     el("li", {}, label ? el("span", { class: "label" }, label) : null, held(text.trim()))));
-  byId("facts").replaceWith(pairs(page.facts.map(([label, text]) => [label, held(text)]), { class: "pairs", id: "facts" }));
+  byId("facts").replaceWith(pairs(page.facts, { class: "pairs", id: "facts" }));
   if (isDiff) return byId("classes").append(runTable(page));
   if (page.gpu_time.length) byId("gpu-time").append(gpuTime(page.gpu_time));
   if (page.sites.length) byId("classes").append(classTable());

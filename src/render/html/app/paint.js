@@ -26,7 +26,7 @@ function nameColours(names, colours) {
   });
 }
 
-/** Of two colours, the one in which text on a ground is read better; all as "#rrggbb". */
+/** Picks the colour in which text on `ground` is read best. Colours are "#rrggbb". */
 function readable(ground, colours) {
   const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => sum + part * (parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16) / 255) ** 2.2, 0.05);
   const contrast = (colour) => Math.abs(Math.log(light(colour) / light(ground)));

@@ -116,7 +116,7 @@ class Picture {
     ctx.globalAlpha = 1;
   }
 
-  /** What is folded away, over one another: waits of threads, how busy streams were. */
+  /** Draws folded lanes over one another: waits of threads, and how busy streams were. */
   paintFolded(row, lane, scale) {
     const { span } = row.track.model;
     const [y, height] = [row.y + 5, row.height - 8];
@@ -304,7 +304,7 @@ class Picture {
       const head = row.type === "group" || row.type === "title";
       ctx.font = `${row.type === "title" ? "700 13px" : head ? "600 12px" : "12px"} ${colours.font}`;
       ctx.fillStyle = head ? colours.ink : colours.muted;
-      // Headings have the row for themselves, unless it shows what is folded away.
+      // Headings have the row for themselves, unless folded lanes are drawn in it.
       const room = (head && !row.inside?.length ? this.width : gutter) - LABEL - 8;
       const y = head ? row.y + row.height - 9 : row.y + row.height / 2;
       const text = fitText(ctx, row.label, room);

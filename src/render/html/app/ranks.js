@@ -1,4 +1,4 @@
-// Ranks: who comes late, and the sites of all ranks with a map of blocked time, a column a rank.
+// Ranks: who comes late, and the sites of all ranks. A map shows blocked time, one column per rank.
 
 function heatRow(row, columns) {
   const cells = row.heat.map((share, i) => svg("rect", { class: `heat ${row.class}`, x: i, y: 0, width: 1, height: 1, "fill-opacity": share.toFixed(3) },
@@ -22,7 +22,7 @@ function showRanks(reveal) {
     el("td", { class: "num" }, held(row.over[0]), row.over.slice(1).map((text) => sub(held(text)))),
     el("td", { class: "map" }, heatRow(row, ranks.columns)));
   const [first, last] = [ranks.columns[0], ranks.columns[ranks.columns.length - 1]];
-  const table = plainTable("ranks", [{}, `A site of all ranks a row. The map shows blocked time from ${first} to ${last}: the stronger the colour, the longer.`],
+  const table = plainTable("ranks", [{}, `Each row is a site of all ranks. The map shows blocked time from ${first} to ${last}: a stronger colour is a longer time.`],
     ["site", "verdict", "where", "blocked", "map"], ranks.rows.map(line), (i) => i === 3);
   sayRoles(table);
   byId("ranks-body").append(...ranks.late.map((words) => el("p", { class: "late" }, held(words))), table);

@@ -41,17 +41,17 @@ class Search {
     timeline.request();
   }
 
-  /** Start and end on the axis of all matches, in order of time. */
+  /** All matches in order of time: start and end on the axis, capture, index of the lane. */
   all() {
     const { timeline } = this;
     const list = [];
     for (const [track, found] of timeline.matches ?? []) {
       const { lanes, waits } = track.model;
-      const add = (start, end) => list.push([start - track.offset, end - track.offset]);
-      for (const lane of lanes) {
-        for (let i = 0; i < lane.start.length; i++) if (found.names[lane.name[i]]) add(lane.start[i], lane.end[i]);
-      }
-      for (let i = 0; i < waits.length; i++) if (found.sites[waits.site[i]]) add(waits.start[i], waits.end[i]);
+      const add = (start, end, lane) => list.push([start - track.offset, end - track.offset, track, lane]);
+      lanes.forEach((lane, index) => {
+        for (let i = 0; i < lane.start.length; i++) if (found.names[lane.name[i]]) add(lane.start[i], lane.end[i], index);
+      });
+      for (let i = 0; i < waits.length; i++) if (found.sites[waits.site[i]]) add(waits.start[i], waits.end[i], waits.lane[i]);
     }
     return list.sort((a, b) => a[0] - b[0]);
   }
@@ -67,6 +67,7 @@ class Search {
       ? (all.find(([start]) => start > centre) ?? all[0])
       : (all.findLast(([start]) => start < centre) ?? all[all.length - 1]);
     this.last = next[0];
+    timeline.unfold(next[2], [next[3]]);
     // Near enough to see it, no nearer than the reader was.
     const half = Math.min((to - from) / 2, Math.max((next[1] - next[0]) * 20, 50000));
     const middle = (next[0] + next[1]) / 2;

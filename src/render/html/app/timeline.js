@@ -9,7 +9,7 @@ const SHORTEST = 200;
 /** Spans and waits of a row that are drawn one by one; more are drawn as bins. */
 const MANY_SPANS = 6000;
 const MANY_WAITS = 2000;
-/** Of more captures all but the first are folded at first. */
+/** With more captures, all but the first start folded. */
 const MANY_TRACKS = 4;
 
 class Timeline {
@@ -59,7 +59,7 @@ class Timeline {
     this.tip = el("div", { class: "tip", hidden: true });
     this.status = el("p", { class: "status" });
     this.spoken = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
-    /** Of headings whose lanes are out of sight, what their rows have as `fold`. */
+    /** The `fold` of each heading whose lanes are out of sight. */
     this.folded = new Set();
     this.folds = new Map(this.layOut().filter(({ fold }) => fold).map((row) => [row.fold, this.foldButton(row)]));
     if (this.tracks.length > MANY_TRACKS) this.tracks.slice(1).forEach((track) => this.folded.add(track));
@@ -92,7 +92,7 @@ class Timeline {
   resize() {
     const frame = this.canvas.parentElement;
     const { paddingLeft, paddingRight } = getComputedStyle(frame);
-    // A wider drawing would be squeezed into its frame, and the pointer be beside what it points at.
+    // A wider canvas is squeezed into the frame: the pointer then hits something else.
     const width = Math.max(200, Math.floor(frame.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
     this.gutter = width < 600 ? 120 : 148;
     this.rows = this.layOut();
@@ -141,7 +141,7 @@ class Timeline {
     return rows;
   }
 
-  /** Lies over a heading, which the canvas draws, and folds its lanes and unfolds them. */
+  /** A button over a heading that the canvas draws. The button folds the lanes below and unfolds them. */
   foldButton({ type, track, fold, label }) {
     const name = type === "group" && this.tracks.length > 1 ? `${track.model.label}, ${label}` : label;
     return el("button", { type: "button", class: "fold", "aria-label": name, onclick: () => this.fold(fold, !this.folded.has(fold)) });
@@ -287,7 +287,7 @@ class Timeline {
     if (start < left || end > right) this.show(start - (right - left) / 2, start + (right - left) / 2, true);
   }
 
-  /** What the axis calls 0, on the export's clock; `null` where captures are laid above each other by a zero of their own. */
+  /** The export's time at the zero of the axis; `null` where several captures share an axis. */
   get origin() {
     const [{ model, offset }] = this.tracks;
     return this.tracks.length > 1 ? null : model.clock + offset;
@@ -300,9 +300,9 @@ class Timeline {
     return `${tick(Math.abs(time), 1, Math.abs(time))} ${time < 0 ? "before" : "after"} ${this.zero}`;
   }
 
-  /** A time of a capture as the axis has it, and on its export's clock where that is another. */
+  /** A time of a capture in words: as on the axis, and on the export's clock where that differs. */
   at(track, time) {
-    const own = this.origin === null ? ` (${timestamp(track.model.clock + time)} in its export)` : "";
+    const own = this.origin === null ? ` (${timestamp(track.model.clock + time)} in the export)` : "";
     return this.since(time - track.offset) + own;
   }
 
