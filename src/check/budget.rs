@@ -71,13 +71,13 @@ pub struct Limits {
     #[serde(default, deserialize_with = "count")]
     pub waits: Option<f64>,
     /// Number of waits of class false.
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, alias = "avoidable-waits", deserialize_with = "count")]
     pub false_waits: Option<f64>,
     /// Host time inside waits, in ns.
     #[serde(default, deserialize_with = "time")]
     pub blocked: Option<f64>,
     /// GPU idle after waits, in ns.
-    #[serde(default, deserialize_with = "time")]
+    #[serde(default, alias = "idle-after", deserialize_with = "time")]
     pub drain: Option<f64>,
 }
 
@@ -242,7 +242,7 @@ impl Limits {
         if self.place().is_none() {
             return Some("names no path, function or nvtx; for the whole program write [limits]");
         }
-        self.is_empty().then_some("limits nothing; give it waits, false-waits, blocked or drain")
+        self.is_empty().then_some("limits nothing; give it waits, avoidable-waits, blocked or idle-after")
     }
 
     /// Whether a site is of this part; the NVTX range is looked at elsewhere.

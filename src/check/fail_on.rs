@@ -21,17 +21,21 @@ impl FromStr for FailOn {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || {
-            let words = Measure::ALL.iter().map(|m| m.as_str()).collect::<Vec<_>>().join(", ");
+            let words = "waits, avoidable-waits, blocked, idle-after";
             format!(
-                "`{text}` is no condition; there are new-false, any-false, and MEASURE>LIMIT with {words} (drain>5%, blocked>200us, false-waits>0)"
+                "`{text}` is no condition; there are new-avoidable, any-avoidable, and MEASURE>LIMIT with {words} (idle-after>5%, blocked>200us, avoidable-waits>0)"
             )
         };
         let (word, limit) = match text.trim() {
-            "new-false" => return Ok(Self::NewFalse),
-            "any-false" => return Ok(Self::AnyFalse),
+            "new-false" | "new-avoidable" => return Ok(Self::NewFalse),
+            "any-false" | "any-avoidable" => return Ok(Self::AnyFalse),
             text => text.split_once('>').ok_or_else(bad)?,
         };
-        let measure = Measure::parse(word.trim()).ok_or_else(bad)?;
+        let measure = match word.trim() {
+            "avoidable-waits" => Measure::FalseWaits,
+            "idle-after" => Measure::Drain,
+            word => Measure::parse(word).ok_or_else(bad)?,
+        };
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         Ok(match (measure, limit.trim().strip_suffix('%')) {
             (Measure::Waits | Measure::FalseWaits, _) => Self::Over(measure, number(limit).ok_or_else(bad)?),
@@ -50,6 +54,9 @@ mod tests {
         for (text, parsed) in [
             ("new-false", FailOn::NewFalse),
             ("any-false", FailOn::AnyFalse),
+            ("any-avoidable", FailOn::AnyFalse),
+            ("idle-after>5%", FailOn::Share(Measure::Drain, 5.0)),
+            ("avoidable-waits>0", FailOn::Over(Measure::FalseWaits, 0.0)),
             ("drain>5%", FailOn::Share(Measure::Drain, 5.0)),
             ("blocked > 200us", FailOn::Over(Measure::Blocked, 200_000.0)),
             ("false-waits>0", FailOn::Over(Measure::FalseWaits, 0.0)),

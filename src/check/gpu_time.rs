@@ -16,7 +16,7 @@ pub struct Shares {
     #[serde(default, deserialize_with = "percent")]
     pub copies: Option<f64>,
     /// At most so much idle after waits.
-    #[serde(default, deserialize_with = "percent")]
+    #[serde(default, alias = "idle-after", deserialize_with = "percent")]
     pub drain: Option<f64>,
     /// At most so much idle in all.
     #[serde(default, deserialize_with = "percent")]
@@ -61,7 +61,7 @@ pub const PARTS: [Part; 5] = [
         ns: |time| Some(time.copies_ns()),
     },
     Part {
-        key: "drain",
+        key: "idle-after",
         what: "idle after waits",
         least: false,
         made_by: Some(Measure::Drain),

@@ -20,7 +20,7 @@ pub fn write(report: &Report) -> String {
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
          # Limits are per {per}, of the rank that waits most. Times and shares have {room:.0} % of room beside the profile's.\n\
-         per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
+         per = \"{per}\"\n\n[limits]\navoidable-waits = {}\nblocked = \"{}\"\nidle-after = \"{}\"\n",
         round_up(worst(Measure::FalseWaits)),
         time(Measure::Blocked),
         time(Measure::Drain),
@@ -29,7 +29,7 @@ pub fn write(report: &Report) -> String {
     );
     out += &shares(report, per);
     out += "\n# A part of the program has limits of its own: all of path, function and nvtx that are given must fit.\n\
-            # [[limit]]\n# path = \"src/model/**\"\n# function = \"forward\"\n# nvtx = \"step\"\n# false-waits = 0\n";
+            # [[limit]]\n# path = \"src/model/**\"\n# function = \"forward\"\n# nvtx = \"step\"\n# avoidable-waits = 0\n";
     out += "\n# What may wait nevertheless counts nowhere, until the day it expires.\n";
     // In a comment, but still no line break may leave it.
     let quote = |name: &str| toml::Value::String(text::escape_terminal(name).into_owned()).to_string();

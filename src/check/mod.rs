@@ -12,7 +12,7 @@ use crate::diff::{self, Snapshot};
 use crate::frame::sites::{self, Largest};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
-use crate::model::{Code, Gpu, Report, Site, Warning};
+use crate::model::{Code, Report, Site, Warning};
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per, ProfileIx};
 use budget::{Budget, Limits};
@@ -30,7 +30,7 @@ pub enum CheckError {
     /// The budget counts per iteration, and no iterations were found.
     NoIterations,
     #[error(
-        "`{0}` is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write a limit in percent (drain>5%)"
+        "`{0}` is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write a limit in percent (idle-after>5%)"
     )]
     /// A condition of `--fail-on` counts per iteration, and no iterations were found.
     NoIterationsFor(String),
@@ -43,7 +43,7 @@ pub enum CheckError {
     #[error("the budget limits `{0}`, and this capture does not tell it; {1}")]
     NoShare(&'static str, &'static str),
     /// `--fail-on new-false` without a report to compare with.
-    #[error("--fail-on new-false needs --baseline: what is new shows only beside an earlier report")]
+    #[error("--fail-on new-avoidable needs --baseline: what is new shows only beside an earlier report")]
     NoBaseline,
 }
 
@@ -350,7 +350,9 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
 
 /// Drain of the sites that count, in percent of the time of all GPUs.
 fn drain_percent(report: &Report, own: &[&Site]) -> f64 {
-    let drain = sites::sum(own.iter().copied(), Measure::Drain, Per::Run);
-    let span = Gpu::together(report.profiles.iter().flat_map(|p| &p.gpus)).span_ns;
-    if span > 0 { drain / span as f64 * 100.0 } else { 0.0 }
+    let of = |sites: &mut dyn Iterator<Item = &Site>| sites::sum(sites, Measure::Drain, Per::Run);
+    let (own, all) = (of(&mut own.iter().copied()), of(&mut report.sites.iter()));
+    let time = report.gpu_time_of_run();
+    // Of the time without the profiler, as the report's first lines.
+    if all > 0.0 { own / all * time.share(time.idle_after_waits_ns) * 100.0 } else { 0.0 }
 }

@@ -338,11 +338,11 @@ pub struct CheckArgs {
     /// Limits of waits and of parts of GPU time, and allowances; `sync-budget.toml` if there is one here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub budget: Option<PathBuf>,
-    /// An earlier capture, or its report kept with `--format json`; implies `--fail-on new-false` where no other
+    /// An earlier capture, or its report kept with `--format json`; implies `--fail-on new-avoidable` where no other
     /// condition is given
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub baseline: Option<PathBuf>,
-    /// What breaks the gate besides the budget: new-false, any-false, drain>5%, blocked>200us, false-waits>0
+    /// What breaks the gate besides the budget: new-avoidable, any-avoidable, idle-after>5%, blocked>200us, avoidable-waits>0
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// Write a budget that this profile just keeps, to `--budget` or sync-budget.toml, and check nothing

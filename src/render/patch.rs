@@ -34,21 +34,17 @@ pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
     let (edits, sites) = (counted(edits as u64, "edit"), counted(made.len() as u64, "site"));
     let without = left.len() + patch.placeless.len();
     let mut lines = vec![format!("{edits} {verb} in {files} for {sites}; {without} without")];
-    // In a file that changed since, lines are not those of the sites: nothing else is said of them.
-    let changed: Vec<&str> = left
-        .iter()
-        .filter(|answer| answer.reason == Some(Refusal::Stale))
-        .map(|answer| &*answer.file)
-        .collect();
-    let is_stale = |answer: &&Answer| changed.contains(&&*answer.file);
-    let (stale, told): (Vec<&Answer>, Vec<&Answer>) = left.iter().copied().partition(is_stale);
-    lines.extend(told.into_iter().map(sentence));
-    let mut by_file: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    stale.iter().for_each(|answer| by_file.entry(&answer.file).or_default().push(&answer.site));
-    lines.extend(by_file.into_iter().map(|(file, sites)| {
+    let is_stale = |answer: &&Answer| answer.reason == Some(Refusal::Stale);
+    let (stale, told): (Vec<&Answer>, Vec<&Answer>) = left.into_iter().partition(is_stale);
+    let mut changed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    stale.iter().for_each(|answer| changed.entry(&answer.file).or_default().push(&answer.site));
+    lines.extend(changed.into_iter().map(|(file, sites)| {
         let (file, stale, sites) = (path_end(file, 1), Refusal::Stale.help(), sites.join(", "));
-        format!("{file}: {stale} ({sites}): it was edited since, perhaps by an earlier `fix`; capture again")
+        format!(
+            "{file}: {stale} at {sites}: it was edited since, perhaps by an earlier `fix`; capture again. Reasons for its other sites may be of other lines"
+        )
     }));
+    lines.extend(told.into_iter().map(sentence));
     let placeless = patch.placeless.join(", ");
     lines.extend((!placeless.is_empty()).then(|| format!("{placeless}: no line of yours is known")));
     lines

@@ -33,7 +33,11 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
 fn race(race: &Race) -> Warning {
     let Race { file, line, copies, up, used } = race;
     let (place, name) = (format!("{}:{line}", text::path_end(file, 1)), &used.name);
-    let many = text::counted(*copies, if *up { "H2D copy" } else { "time" });
+    let many = match (*copies, *up) {
+        (1, true) => "1 H2D copy".to_owned(),
+        (n, true) => format!("{} H2D copies", text::count(n)),
+        (n, false) => text::counted(n, "time"),
+    };
     let (code, message) = if *up {
         let message = format!(
             "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait before that for an event behind the copy: with two buffers in turn, each with an event, seldom for long",

@@ -316,7 +316,7 @@ pub enum Target {
 /// One way to run the stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
-    /// `as recorded`, `S3 fixed`, `all false sites fixed`.
+    /// `as recorded`, `S3 fixed`, `all avoidable lines fixed`.
     pub name: String,
     /// Indices of the sites that are fixed in it.
     pub fixed: Vec<PlannedSiteIx>,

@@ -30,10 +30,11 @@ pub(crate) fn document(report: &DiffReport, unchanged: Unchanged) -> Vec<Block> 
     let is_same = |change: &&SiteChange| change.status == Status::Unchanged;
     let listed = unchanged == Unchanged::Listed;
     let shown: Vec<&SiteChange> = report.sites.iter().filter(|s| listed || !is_same(s)).collect();
+    let [sites_said, time] = words::answer(report);
     let captures = [("before", &report.before), ("after", &report.after)];
     let mut blocks = vec![
-        Block::Heading(words::headline(report).into()),
-        Block::lines(words::fates(report)),
+        Block::Heading(sites_said.into()),
+        Block::lines(std::iter::once(time).chain(words::fates(report))),
         Block::facts(captures.map(|(side, info)| (side, words::capture(info)))),
         Block::Table(run(report)),
         Block::Table(sites(report, &shown, &files)),

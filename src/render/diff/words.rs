@@ -71,17 +71,13 @@ fn numbered(all: &[(usize, &str)]) -> String {
     there.collect::<Vec<_>>().join(", ")
 }
 
-/// The answer in one sentence.
-pub fn headline(report: &DiffReport) -> String {
-    answer(report).join("; ")
-}
-
 /// The answer: what became of the sites, and of the time.
 pub fn answer(report: &DiffReport) -> [String; 2] {
     let c = &report.counts;
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
-    let span = format!("{}, as captured, {span}", run.per);
+    let per = if run.per == Per::Iteration { "Iteration" } else { "Run" };
+    let span = format!("{per} as captured: {span}");
     let change = text::relative(run.before.span_ns, run.after.span_ns);
     let change = match (run.span_noise_ns, run.span_changed) {
         _ if run.before.span_ns == run.after.span_ns => String::new(),

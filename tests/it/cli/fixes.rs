@@ -74,7 +74,7 @@ fn what_is_written_parses_and_is_not_changed_again() {
     assert_eq!((again.code, fs::read_to_string(&file).expect("the file")), (0, after));
     let third = fix(&sample(TRAIN), folder.path(), &["--unsafe-fixes"]);
     assert_eq!(third.stdout, "");
-    let why = "train_mlp.py: the file at hand is not what ran at S5 (edited since, perhaps by an earlier `fix`): capture again";
+    let why = "train_mlp.py: the file at hand is not what ran at S5: it was edited since, perhaps by an earlier `fix`; capture again.";
     assert!(third.stderr.contains(why), "{}", third.stderr);
     assert_eq!(names(folder.path()), ["train_mlp.py"]);
 }

@@ -138,7 +138,7 @@ fn what_is_paid_once_is_apart() {
     let said = crate::look::table(&report, None);
     assert!(
         said.contains("1 avoidable line costs")
-            && said.contains("once      1 site at start or end, 9.00 ms of waiting; ")
+            && said.contains("1 site at start or end, 9.00 ms of waiting; ")
             && said.contains("; 1 site after the loop, 50.0 µs of waiting: not counted above"),
         "{said}"
     );

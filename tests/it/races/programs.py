@@ -8,7 +8,7 @@ buffer = torch.empty(1024).pin_memory()
 def run(batches):
     for x in batches:
         buffer.copy_(x)
-        y = buffer.to("cuda", non_blocking=True)  #! up: buffer-race; says train.py:6: 5 uploads of the pinned `buffer` had not ended when this line ran again, and line 5 writes to it | up; lag 900 | up; lag 1015 | up; pageable
+        y = buffer.to("cuda", non_blocking=True)  #! up: buffer-race; says train.py:6: 5 H2D copies of the pinned `buffer` had not ended when this line ran again, and line 5 writes to it | up; lag 900 | up; lag 1015 | up; pageable
 run(load())
 
 # --- of an object

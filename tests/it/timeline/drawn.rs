@@ -103,7 +103,7 @@ fn a_delayed_read_waits_at_the_end() {
         ]
     );
     assert_eq!(plan.events, 1);
-    assert_eq!(plan.variants.last().map(|v| v.name.as_str()), Some("all false sites fixed"));
+    assert_eq!(plan.variants.last().map(|v| v.name.as_str()), Some("all avoidable lines fixed"));
 }
 
 /// Without iterations the value is read when the next one is: the event is the last stretch's.
@@ -296,7 +296,7 @@ fn a_change_can_be_asked_for() {
     let plan = plan(&e, &ReplayRequest { fixes, ..ReplayRequest::default() });
     let fix = |id: &str| plan.sites.iter().find(|s| s.id == id).map(|s| s.fix.as_str());
     assert_eq!((fix(&read), fix(&upload)), (Some("drop"), Some("delete")));
-    let all = order(&plan, "all false sites fixed");
+    let all = order(&plan, "all avoidable lines fixed");
     assert_eq!(all, [&format!("copy host-to-device 4096 pageable {upload}"), "gemm 0", "spin 4000"]);
     let request = ReplayRequest { fixes: vec![("S9".to_owned(), Change::Drop)], ..ReplayRequest::default() };
     assert!(try_plan(&e, &request).expect_err("no such site").contains("no site S9"));
