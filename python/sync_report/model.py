@@ -574,6 +574,8 @@ class Iterations:
     """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
     gpu_time: GpuTime
     """Time of the GPUs from the start of the first iteration to the end of the last."""
+    busiest_stream_ns: int
+    """Kernels of the stream that has most of them, of one: no iteration can be shorter, whatever is fixed."""
     waits_per_iteration: float
     """Waits inside iterations divided by iterations, of all processes that share the loop."""
 

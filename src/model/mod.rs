@@ -337,6 +337,9 @@ pub struct Iterations {
     /// Time of the GPUs from the start of the first iteration to the end of the last.
     #[serde(default)]
     pub gpu_time: GpuTime,
+    /// Kernels of the stream that has most of them, of one: no iteration can be shorter, whatever is fixed.
+    #[serde(default)]
+    pub busiest_stream_ns: i64,
     /// Waits inside iterations divided by iterations, of all processes that share the loop.
     #[serde(serialize_with = "finite")]
     pub waits_per_iteration: f64,

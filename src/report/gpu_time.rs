@@ -6,6 +6,7 @@ use crate::cost::gpu_time;
 use crate::iterations::Iterations;
 use crate::model::gpu_time::GpuTime;
 use crate::profile::ISSUE_UNKNOWN;
+use crate::profile::ids::StreamIx;
 use crate::waits::device::{Device, DeviceIx};
 use typed_index_collections::TiVec;
 
@@ -18,29 +19,36 @@ impl Sites<'_> {
     ///  GPU        [load-----][0-----][1-----][2-----][3-----]
     ///  window                [------------------------------]
     /// ```
-    pub(super) fn gpu_time_of_loop(&self, found: &Iterations) -> GpuTime {
+    ///
+    /// Beside it the kernels of the stream that has most of them, in ns: the loop cannot be shorter.
+    pub(super) fn gpu_time_of_loop(&self, found: &Iterations) -> (GpuTime, i64) {
         let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
-            return GpuTime::default();
+            return Default::default();
         };
         let window = |device: &Device| {
             let (from, to) = device.timeline.span().unwrap_or((0, 0));
             if first.0 < to && from < last.1 { (first.0, last.1) } else { (0, 0) }
         };
         let mut windows: TiVec<DeviceIx, (i64, i64)> = self.found.devices.list.iter().map(window).collect();
-        self.follow_work(&mut windows);
+        let busiest = self.follow_work(&mut windows);
         let mut sum = GpuTime::default();
         self.gpu_time(&windows).iter().for_each(|time| sum.add(time));
-        sum
+        (sum, busiest)
     }
 
-    /// Moves windows to the work that is issued in them. Costs a pass over the ops.
-    fn follow_work(&self, windows: &mut TiVec<DeviceIx, (i64, i64)>) {
+    /// Moves windows to the work that is issued in them, and gives the most that kernels of one stream take in the windows as they
+    /// were. Costs a pass over the ops.
+    fn follow_work(&self, windows: &mut TiVec<DeviceIx, (i64, i64)>) -> i64 {
         let CaptureAnalysis { profile, devices, .. } = self.found;
         let (ops, issued_in) = (&profile.ops, windows.clone());
         let mut begun: TiVec<DeviceIx, bool> = windows.iter().map(|_| false).collect();
+        let mut kernels: TiVec<StreamIx, i64> = ops.streams.iter().map(|_| 0).collect();
         for op in ops.ids() {
             let device = devices.of_op(ops, op);
             let ((from, to), end) = (issued_in[device], ops.end(op));
+            if ops.is_kernel(op) && from <= ops.start(op) && end <= to {
+                kernels[ops.stream(op)] += ops.length(op);
+            }
             if end <= from || (begun[device] && end <= to) {
                 continue;
             }
@@ -56,6 +64,7 @@ impl Sites<'_> {
                 windows[device].1 = windows[device].1.max(end);
             }
         }
+        kernels.into_iter().max().unwrap_or_default()
     }
 
     /// Time of each GPU within its window.

@@ -303,6 +303,7 @@ impl<'a> Sites<'a> {
             let spans = found.spans[first..].iter().take_while(move |s| s.0 < to);
             spans.map(|s| device.timeline.busy_within(s.0, s.1))
         }));
+        let (gpu_time, busiest) = self.gpu_time_of_loop(found);
         Some(Iterations {
             profile: self.number,
             source: found.source(),
@@ -314,7 +315,8 @@ impl<'a> Sites<'a> {
             start_to_start_ns: found.start_to_start_ns(),
             quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
-            gpu_time: self.gpu_time_of_loop(found),
+            gpu_time,
+            busiest_stream_ns: busiest / count.max(1) as i64,
             waits_per_iteration: self.waits.inside() as f64 / (count * found.of_processes().count()) as f64,
         })
     }

@@ -163,3 +163,46 @@ fn without_system_calls_the_scheduler_tells() {
     e.osrt(t, "read", 100_000..110_000, &[]);
     assert_eq!(blocked(&e), (160_000, Some(10_000), vec![call("read", 10_000)]));
 }
+
+/// A loop that runs ahead of its GPU: its work begins where that from before it ends, and lasts longer than its launches.
+///
+/// ```text
+///  host  [load]  [step 0][step 1] … [step 9]          [sync===========================]
+///  GPU     [load 1-201 µs-----------------][k0 100 µs][k1]…                       [k9]
+/// ```
+#[test]
+fn a_loop_that_runs_ahead_has_the_time_of_its_work() {
+    let (mut e, t) = empty();
+    e.launch(t, 0..1_000, GPU0, 1_000..201_000, "load");
+    for i in 0..10 {
+        let (at, from) = (10_000 + i * 10_000, 201_000 + i * 100_000);
+        e.nvtx(t, at..at + 9_000, &format!("step {i}"));
+        e.launch(t, at + 1_000..at + 3_000, GPU0, from..from + 100_000, "k");
+    }
+    e.sync(t, "cudaDeviceSynchronize", 120_000..1_205_000, GPU0);
+    let report = look::report(&e);
+    let time = &report.iterations.as_ref().expect("a loop").gpu_time;
+    assert_eq!((time.kernels_ns, time.whole_ns()), (1_000_000, 1_000_000));
+}
+
+/// Kernels of one stream run one after the other: the most that fixes may save leaves their time.
+///
+/// ```text
+///  host  [step 0 [launch k][sync=======] idle 20 µs][step 1 …
+///  GPU            [k 80 µs-----------]
+/// ```
+#[test]
+fn no_fix_saves_what_kernels_of_a_stream_take() {
+    let (mut e, t) = empty();
+    for i in 0..20 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 99_000, &format!("step {i}"));
+        e.launch(t, at + 1_000..at + 3_000, GPU0, at + 4_000..at + 84_000, "k");
+        e.sync(t, "cudaDeviceSynchronize", at + 4_000..at + 86_000, GPU0);
+    }
+    let report = look::report(&e);
+    let least = report.iterations.as_ref().expect("a loop").busiest_stream_ns;
+    let one = report.totals.iteration.expect("priced");
+    assert_eq!(least, 80_000);
+    assert!(one.saved_ns <= one.high_ns && one.high_ns <= one.ns - least, "{one:?}");
+}
