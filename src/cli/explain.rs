@@ -13,7 +13,15 @@ use sync_report::{catalogue, rules};
 
 /// Prints the entries asked for.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    output::print(args.format, &entries(args)?, Setting::default(), Path::new("-"), &args.shared)
+    let entries = entries(args)?;
+    // Ids of rules have two digits or more: "S2" is rather typed from a report.
+    let site = args.query.as_deref().filter(|query| query.len() == 2 && query.starts_with(['S', 's']));
+    if let Some(site) = site.filter(|_| !entries.rules.is_empty() && !args.shared.quiet) {
+        output::say(&format!(
+            "this is a rule of evidence; a report shows its site {site} with --details {site}"
+        ));
+    }
+    output::print(args.format, &entries, Setting::default(), Path::new("-"), &args.shared)
 }
 
 fn entries(args: &ExplainArgs) -> Result<Entries> {

@@ -15,8 +15,9 @@ pub fn finding(report: &Report) -> Option<Finding> {
     let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else {
         return saved.map(|found| Finding { limit: limit(report), ..found });
     };
-    // The rank that comes late limits a program of many ranks.
-    Some(Finding { late: Some(late), ..saved.unwrap_or_default() })
+    // The rank that comes late limits a program of many ranks: what its lines may bring besides is for later.
+    let saved = saved.unwrap_or_default();
+    Some(Finding { late: Some(late), rewriting: None, undecided: None, ..saved })
 }
 
 /// The limit of a program of whose waits nothing is to be told.

@@ -54,7 +54,7 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
     // The group is said where it is not all ranks.
     let communicator = late.communicator.as_deref().filter(|_| late.among < ranks.list.len() as u64);
     let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
-    let ([times, of], collective) = ([late.times, late.of].map(text::count), escaped(&late.collective));
+    let ([times, of], collective) = ([late.times, late.of].map(text::count), short(&late.collective));
     let of_what = if late.per_iteration_ns.is_some() { "an iteration" } else { "the run" };
     let whole = Some(ranks.length_ns()).filter(|&whole| delay <= whole);
     let long = whole.map(|whole| format!(" of {}", text::duration(whole))).unwrap_or_default();
@@ -66,16 +66,12 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
     );
     let from = if let Some(wait) = &late.wait {
         let id = wait.id.as_deref().map(|id| format!("{} ", escaped(id))).unwrap_or_default();
-        let how =
-            if wait.times == late.times { "each time".to_owned() } else { format!("{} times", wait.times) };
+        let how = if wait.times == late.times { String::new() } else { format!(", {} times", wait.times) };
         let (waiting, place) = (text::duration(waiting), escaped(&wait.place));
         let saves = wait.id.as_ref().and_then(|id| ranks.sites.iter().find(|site| site.id == *id));
         let saves =
-            saves.map(|site| format!("; without that wait it gains {}", text::duration(site.saves_ns.max)));
-        format!(
-            "{waiting} of the delay pass in its own wait {id}{place}, {how}{}.",
-            saves.unwrap_or_default()
-        )
+            saves.map(|site| format!("; without the wait it gains {}", text::duration(site.saves_ns.max)));
+        format!("{waiting} of that pass in its own wait {id}{place}{how}{}.", saves.unwrap_or_default())
     } else {
         let (why, spent) = match late.launched_in_time() {
             true => ("It had launched in time: its GPU had more to do", late.spent.gpu_ns),
@@ -84,6 +80,12 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
         format!("{why}, {} of the delay.", text::share(spent, late.late_ns))
     };
     [first, from]
+}
+
+/// "AllReduce" of "ncclDevKernel_AllReduce_Sum_f32_RING_LL": the collective, without its algorithm.
+fn short(collective: &str) -> String {
+    let own = ["ncclDevKernel_", "ncclKernel_"].iter().find_map(|lead| collective.strip_prefix(lead));
+    escaped(own.and_then(|rest| rest.split('_').next()).unwrap_or(collective))
 }
 
 /// Ranks on which a site stands out: "rank 17: 3.10 ms, median 400 µs".

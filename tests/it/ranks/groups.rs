@@ -89,7 +89,7 @@ fn groups_are_told_apart_by_their_communicators() {
         let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             said.contains(
-                "RING_LL among 2 ranks (communicator 0x23) and delays an iteration of 3.66 ms by 3.00 ms"
+                "AllReduce among 2 ranks (communicator 0x23) and delays an iteration of 3.66 ms by 3.00 ms"
             ),
             "{said}"
         );
