@@ -69,9 +69,8 @@ fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
         let how = if wait.times == late.times { String::new() } else { format!(", {} times", wait.times) };
         let (waiting, place) = (text::duration(waiting), escaped(&wait.place));
         let saves = wait.id.as_ref().and_then(|id| ranks.sites.iter().find(|site| site.id == *id));
-        let saves =
-            saves.map(|site| format!("; without the wait it gains {}", text::duration(site.saves_ns.max)));
-        format!("{waiting} of that pass in its own wait {id}{place}{how}{}.", saves.unwrap_or_default())
+        let saves = saves.map(|site| format!("; removing it gains {}", text::duration(site.saves_ns.max)));
+        format!("{waiting} of that in its own wait {id}{place}{how}{}.", saves.unwrap_or_default())
     } else {
         let (why, spent) = match late.launched_in_time() {
             true => ("It had launched in time: its GPU had more to do", late.spent.gpu_ns),

@@ -115,7 +115,7 @@ fn the_late_rank_and_its_wait_are_named() {
         "{head}"
     );
     assert!(
-        head.contains("2.89 ms of that pass in its own wait S5 train.py:41 step; without the wait it gains "),
+        head.contains("2.89 ms of that in its own wait S5 train.py:41 step; removing it gains "),
         "{head}"
     );
     assert!(!rest.contains("comes last"), "{rest}");
