@@ -969,7 +969,7 @@ class Site:
     """All waits that share API, Python stack (or the best substitute) and process role."""
 
     id: str
-    """Rank in this report: "S1" is the first."""
+    """Number by the first wait among all sites of the capture: "S1" waits first."""
     key: str
     """What it is known by across runs, unlike that of any other site of its process: file, function, line, API,
     kind and a hash of the user's and the library's line and the pattern. Ranks of one program share it.

@@ -17,7 +17,7 @@ pub struct Site {
     /// What it is known by in this run; not of a report that was read back.
     #[serde(skip)]
     pub ix: SiteId,
-    /// Rank in this report: "S1" is the first.
+    /// Number by the first wait among all sites of the capture: "S1" waits first.
     pub id: String,
     /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and
     /// a hash of the user's and the library's line and the pattern. Ranks of one program share it.

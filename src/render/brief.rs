@@ -53,7 +53,7 @@ pub struct Brief {
 /// A site in few words. `sync-report PROFILE --details ID` has the rest.
 #[derive(Serialize, JsonSchema)]
 pub struct BriefSite {
-    /// Rank in this report: "S1" is the first.
+    /// Number by the first wait among all sites of the capture: "S1" waits first.
     pub id: String,
     /// What it is known by across runs; `null` where that is too long.
     pub key: Option<String>,
