@@ -21,6 +21,9 @@ use fail_on::FailOn;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
+/// Rates are quotients: a value that equals its limit on paper may differ from it in the last bit.
+const LAST_BIT: f64 = 1e-9;
+
 /// Why a gate cannot be judged: wrong use, not a breach.
 #[derive(Debug, Error)]
 pub enum CheckError {
@@ -182,28 +185,14 @@ impl Gate<'_> {
                 return Err(CheckError::NoShare(part.key, help));
             };
             let what = format!("GPU time {}{per}", part.what);
-            let said = Unit::Percent.print(limit);
-            let (rule, limit_said, broken) = match part.least {
-                true => (format!("{what} ≥ {said}"), format!("at least {said}"), actual < limit - 1e-9),
-                false => (format!("{what} ≤ {said}"), said, actual > limit + 1e-9),
-            };
-            self.out.rules.push(rule.clone());
-            if broken {
-                let own: Vec<&Site> = self.report.sites.iter().collect();
-                let most = part.made_by.and_then(|of| sites::most(&own, of, Per::Iteration, (actual, None)));
-                self.breach(Breach {
-                    rule: Rule::Limit,
-                    breaks: Some(rule),
-                    what,
-                    limit: limit_said,
-                    actual: Unit::Percent.print(actual),
-                    unit: Unit::Percent,
-                    limit_value: Some(limit),
-                    actual_value: Some(actual),
-                    rank: None,
-                    site: most.map(BreachSite::of),
-                });
+            if part.least {
+                self.hold_least(what, limit, actual);
+                continue;
             }
+            let own: Vec<&Site> = self.report.sites.iter().collect();
+            let actual = (actual, None);
+            let most = part.made_by.and_then(|of| sites::most(&own, of, Per::Iteration, actual));
+            self.hold(Rule::Limit, what, Unit::Percent, limit, actual, most);
         }
         Ok(())
     }
@@ -276,9 +265,29 @@ impl Gate<'_> {
         most: Option<&Site>,
     ) {
         self.out.rules.push(format!("{what} ≤ {}", unit.print(limit)));
-        // Rates are quotients: what equals the limit on paper may exceed it in the last bit.
-        if actual.0 > limit + 1e-9 {
+        if actual.0 > limit + LAST_BIT {
             self.exceeded(rule, what, unit, limit, actual, most);
+        }
+    }
+
+    /// Holds a share against the least that it may be.
+    fn hold_least(&mut self, what: String, limit: f64, actual: f64) {
+        let (unit, said) = (Unit::Percent, Unit::Percent.print(limit));
+        let rule = format!("{what} ≥ {said}");
+        self.out.rules.push(rule.clone());
+        if actual < limit - LAST_BIT {
+            self.breach(Breach {
+                rule: Rule::Limit,
+                breaks: Some(rule),
+                what,
+                limit: format!("at least {said}"),
+                actual: unit.print(actual),
+                unit,
+                limit_value: Some(limit),
+                actual_value: Some(actual),
+                rank: None,
+                site: None,
+            });
         }
     }
 
@@ -328,9 +337,8 @@ fn words(measure: Measure) -> (&'static str, Unit) {
     match measure {
         Measure::Waits => ("waits", Unit::Count),
         Measure::FalseWaits => ("avoidable waits", Unit::Count),
-        Measure::Blocked | Measure::Drain => {
-            (if measure == Measure::Drain { "idle after" } else { measure.as_str() }, Unit::Ns)
-        }
+        Measure::Blocked => ("blocked", Unit::Ns),
+        Measure::Drain => ("idle after", Unit::Ns),
     }
 }
 
@@ -348,11 +356,10 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
     more.then(|| (format!("more avoidable waits ({})", after.kind.in_words()), before.waits))
 }
 
-/// Drain of the sites that count, in percent of the time of all GPUs.
+/// GPU idle time after the sites that count, in percent of the time of all GPUs without the profiler, as in the report's head.
 fn drain_percent(report: &Report, own: &[&Site]) -> f64 {
-    let of = |sites: &mut dyn Iterator<Item = &Site>| sites::sum(sites, Measure::Drain, Per::Run);
-    let (own, all) = (of(&mut own.iter().copied()), of(&mut report.sites.iter()));
+    let own = sites::sum(own.iter().copied(), Measure::Drain, Per::Run);
+    let all = sites::sum(&report.sites, Measure::Drain, Per::Run);
     let time = report.gpu_time_of_run();
-    // Of the time without the profiler, as the report's first lines.
     if all > 0.0 { own / all * time.share(time.idle_after_waits_ns) * 100.0 } else { 0.0 }
 }

@@ -342,7 +342,7 @@ pub struct CheckArgs {
     /// condition is given
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub baseline: Option<PathBuf>,
-    /// What breaks the gate besides the budget: new-avoidable, any-avoidable, idle-after>5%, blocked>200us, avoidable-waits>0
+    /// Conditions that break the gate besides the budget: new-avoidable, any-avoidable, idle-after>5%, blocked>200us, avoidable-waits>0
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// Write a budget that this profile just keeps, to `--budget` or sync-budget.toml, and check nothing

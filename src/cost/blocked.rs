@@ -28,7 +28,7 @@ pub struct Idle {
 
 /// All such stretches of a capture.
 pub struct IdleBlocked {
-    /// Of each GPU: disjoint, ascending.
+    /// The stretches of each GPU, disjoint and ascending.
     pub of_device: TiVec<DeviceIx, Vec<Idle>>,
     /// The Python line or NVTX range in which the function blocks that takes most time, where one is known.
     pub at: Option<(Option<i64>, String)>,

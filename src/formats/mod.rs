@@ -42,8 +42,7 @@ pub const PAGE_TOP: usize = 200;
 /// The formats of a report.
 pub const REPORT: &[Format<Found>] = &[
     Format::new("table", |found: &Found, with, out| {
-        let form = if with.wide { Form::Wide } else { Form::Screen };
-        screen(&report::document(&found.report, form, with.capture.as_deref()), with, out)
+        screen(&report::document(&found.report, with.form(), with.capture.as_deref()), with, out)
     }),
     Format::new("json", |found: &Found, _, out| json::write(&found.report, out))
         .spread()
@@ -58,13 +57,13 @@ pub const REPORT: &[Format<Found>] = &[
     Format::new("markdown", |found: &Found, _, out| comment(&review(&found.report), out))
         .help("For a pull request: summary, table, collapsed details, in the size of a comment"),
     Format::new("github", |found: &Found, with, out| {
-        let left = github::render(&found.report, &|file| with.repository.path(file), out)?;
+        let left = github::render(&found.report, &with.paths(), out)?;
         summary::append(with, &review(&found.report), left, out)
     })
     .help("GitHub annotations, ten warnings and ten notices; all sites go into the step's summary")
     .top(0),
     Format::new("sarif", |found: &Found, with, out| {
-        sarif::render(&found.report, &|file| with.repository.path(file), &described, out)
+        sarif::render(&found.report, &with.paths(), &described, out)
     })
     .help("SARIF 2.1.0 for code scanning: avoidable and open waits")
     .top(0),
@@ -94,8 +93,7 @@ pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with
 /// The formats of ranks that were merged.
 pub const MERGED: &[Format<Merged>] = &[
     Format::new("table", |merged: &Merged, with, out| {
-        let form = if with.wide { Form::Wide } else { Form::Screen };
-        screen(&report::document(&merged.report, form, None), with, out)
+        screen(&report::document(&merged.report, with.form(), None), with, out)
     }),
     Format::new("json", |merged: &Merged, _, out| json::write(&merged.report, out)).top(0),
     Format::new("markdown", |merged: &Merged, _, out| comment(&review(&merged.report), out)),
@@ -132,15 +130,13 @@ pub const CHECK: &[Format<CheckReport>] = &[
     Format::new("markdown", |outcome, _, out| comment(&check::document(outcome), out)),
     Format::new("json", |outcome, _, out| json::write(outcome, out)),
     Format::new("github", |outcome: &CheckReport, with, out| {
-        let left = check::github(outcome, &|file| with.repository.path(file), out)?;
+        let left = check::github(outcome, &with.paths(), out)?;
         summary::append(with, &check::document(outcome), left, out)
     })
     .help("GitHub annotations; what is more than a step may have goes into its summary"),
-    Format::new("sarif", |outcome, with, out| check::sarif(outcome, &|file| with.repository.path(file), out)),
-    Format::new("junit", |outcome, with, out| {
-        check::junit::write(outcome, &|file| with.repository.path(file), out)
-    })
-    .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
+    Format::new("sarif", |outcome, with, out| check::sarif(outcome, &with.paths(), out)),
+    Format::new("junit", |outcome, with, out| check::junit::write(outcome, &with.paths(), out))
+        .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
 ];
 
 /// The formats of what a replay measured.
@@ -206,7 +202,7 @@ pub struct Found {
 
 /// Ranks from folders of tables.
 pub struct Merged {
-    /// What is said over them; it lists no rank's own sites.
+    /// The report over them; it lists no rank's own sites.
     pub report: Report,
     /// The tables themselves.
     pub tables: Tables,
@@ -220,7 +216,7 @@ pub struct Compared {
     pub drawings: [Vec<Timeline>; 2],
 }
 
-/// What the command line says of how to print.
+/// The wishes of the command line about printing.
 pub struct Setting {
     /// Width and colours.
     pub style: Style,
@@ -238,6 +234,18 @@ pub struct Setting {
     pub all: bool,
     /// Takes a sentence for whoever runs the program, which is no part of the result.
     pub say: fn(&str),
+}
+
+impl Setting {
+    /// Finds files that a capture names in the repository.
+    fn paths(&self) -> impl Fn(&str) -> Option<String> + '_ {
+        |file| self.repository.path(file)
+    }
+
+    /// How much of a report a terminal gets.
+    fn form(&self) -> Form {
+        if self.wide { Form::Wide } else { Form::Screen }
+    }
 }
 
 impl Default for Setting {
@@ -259,7 +267,7 @@ type Render<T> = fn(&T, &Setting, &mut dyn Write) -> io::Result<()>;
 
 /// A format of a result tree.
 pub struct Format<T> {
-    /// What is typed.
+    /// The word that is typed.
     pub name: &'static str,
     /// What `--help` says of it; empty where the name says all.
     pub help: &'static str,
@@ -275,7 +283,7 @@ pub struct Format<T> {
     pub timelines: bool,
     /// Whether it needs the analysed exports, which then stay in memory.
     pub captures: bool,
-    /// What writes it, where it is files in a folder.
+    /// The function that writes it, where it is files in a folder.
     pub folder: Option<fn(&T, &Path) -> anyhow::Result<()>>,
     render: Render<T>,
 }
@@ -326,7 +334,7 @@ impl<T> Format<T> {
     /// Prints the tree.
     ///
     /// # Errors
-    /// Those of `out`, and of the file that a step's summary goes to.
+    /// [`io::Error`] of `out`, or of the file that a step's summary goes to.
     pub fn render(&self, tree: &T, with: &Setting, out: &mut dyn Write) -> io::Result<()> {
         (self.render)(tree, with, out)
     }

@@ -87,21 +87,15 @@ impl Report {
 
     /// Where the time of its GPUs goes, less what the profiler takes, as its savings are: of the loop, else of the whole capture.
     pub fn gpu_time(&self) -> GpuTime {
-        let of_loop = self.iterations.as_ref().map(|iterations| &iterations.gpu_time);
-        match of_loop.filter(|time| time.whole_ns() > 0) {
-            Some(time) => {
-                let lengths = self.totals.iteration.map(|one| (one.captured_ns, one.ns));
-                time.clone().without_profiler(lengths)
-            }
-            None => self.gpu_time_of_run(),
-        }
+        let known = &self.totals.gpu_time;
+        if known.whole_ns() > 0 { known.clone() } else { self.gpu_time_of_run() }
     }
 
     /// The same of the whole capture.
     pub fn gpu_time_of_run(&self) -> GpuTime {
         let mut sum = GpuTime::default();
         self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
-        // Of several exports each has a profiler's time of its own.
+        // Each of several exports has a profiler's time of its own.
         let [only] = &self.profiles[..] else { return sum };
         sum.without_profiler(self.totals.without_profiler.map(|run| (only.span_ns, run.run_ns)))
     }

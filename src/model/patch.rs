@@ -3,7 +3,7 @@
 use super::edit::{EditKind, Refusal};
 use std::path::PathBuf;
 
-/// What is to be changed, and what is not.
+/// The files to change, and the sites that get no edit.
 #[derive(Debug, Default)]
 pub struct Patch {
     /// Files to change, by path.
@@ -29,7 +29,7 @@ pub struct PatchedFile {
     pub edits: usize,
 }
 
-/// What becomes of a site.
+/// The answer to a site.
 #[derive(Debug)]
 pub struct Answer {
     /// Its id.
@@ -38,7 +38,7 @@ pub struct Answer {
     pub file: String,
     /// From 1.
     pub line: u32,
-    /// What the edit does, where one was looked at.
+    /// The kind of the edit, where one was looked at.
     pub kind: Option<EditKind>,
     /// Why there is no edit, or what an unsafe one may change; `None`: a safe edit.
     pub reason: Option<Refusal>,

@@ -61,7 +61,7 @@ impl Blocked {
         Ok(Some(Self(all)))
     }
 
-    /// Those of a thread.
+    /// The stretches of a thread.
     pub fn of(&self, thread: ThreadIx) -> &[Stretch] {
         self.0.get(thread).map_or(&[], Vec::as_slice)
     }

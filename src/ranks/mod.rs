@@ -96,6 +96,7 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     }
     let (ranks, warnings) = over_ranks(tables)?;
     report.totals = totals(&report, &parties, ranks.as_ref().map_or(0, |ranks| ranks.sites.len()));
+    report.totals.gpu_time = report.gpu_time();
     report.warnings = tables.warnings(&parties);
     report.warnings.extend(warnings);
     report.ranks = ranks;

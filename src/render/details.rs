@@ -161,10 +161,8 @@ fn fix(fix: &Fix) -> Vec<Block> {
     let title = format!("{} ({})", fix.title, fix.strategy);
     let mut blocks =
         vec![Block::lines(std::iter::once(title).chain((!fix.why.is_empty()).then(|| fix.why.clone())))];
-    let here = fix.here.as_ref().map(|here| [format!("- {}", here.before), format!("+ {}", here.after)]);
-    blocks.extend(
-        here.map(|lines| Block::section("here", [Block::Code("diff", lines.map(Words::from).into())])),
-    );
+    let here = fix.here.as_ref().map(|here| signed(&here.before, &here.after));
+    blocks.extend(here.map(|lines| Block::section("here", [lines])));
     blocks.push(Block::section("before", [Block::code("python", &fix.before)]));
     blocks.push(Block::section("after", [Block::code("python", &fix.after)]));
     blocks.extend(ways(fix));
@@ -182,15 +180,16 @@ fn ways(fix: &Fix) -> Option<Block> {
 
 /// The line before and after, else the example of the pattern.
 fn difference(fix: &Fix) -> Block {
-    let (before, after) = match &fix.here {
-        Some(here) => (&here.before, &here.after),
-        None => (&fix.before, &fix.after),
-    };
-    let signed = before.lines().map(|line| format!("- {line}"));
-    Block::Code(
-        "diff",
-        signed.chain(after.lines().map(|line| format!("+ {line}"))).map(Words::from).collect(),
-    )
+    match &fix.here {
+        Some(here) => signed(&here.before, &here.after),
+        None => signed(&fix.before, &fix.after),
+    }
+}
+
+/// Lines that go, then those that come.
+fn signed(before: &str, after: &str) -> Block {
+    let gone = before.lines().map(|line| format!("- {line}"));
+    Block::Code("diff", gone.chain(after.lines().map(|line| format!("+ {line}"))).map(Words::from).collect())
 }
 
 /// The edit of the site's file as blocks that a review comment on those lines can apply; `None` where there is none, or its text

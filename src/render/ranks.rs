@@ -1,6 +1,6 @@
 //! What is said over ranks, in the words that all formats for people share.
 
-use super::document::{Cell, Column, Place, Table, Words};
+use super::document::{Cell, Column, Table, Words};
 use super::phrase;
 use super::style::Tone;
 use super::view::escaped;
@@ -186,7 +186,7 @@ pub(crate) fn table(ranks: &Ranks) -> Table {
         };
         Column::numbers(AMOUNTS[at], sites.iter().map(cell))
     };
-    let place = |site: &RankSite| Cell::Place(Place { file: Some(site.place.clone()), ..Place::default() });
+    let place = |site: &RankSite| Cell::place(site.place.clone());
     let columns = [
         Column::words("id", sites.iter().map(|site| site.id.clone())),
         Column::words("verdict", sites.iter().map(verdict)),

@@ -58,7 +58,9 @@ impl<'a> Assembler<'a> {
         self.numbers += found.highest_number();
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &listed, &mut self.keys, &mut self.report);
+        let looped = sites.iterations();
+        let busiest_ns = looped.as_ref().map_or(0, |looped| looped.busiest_stream_ns);
+        savings::of_run(found, &listed, busiest_ns, &mut self.keys, &mut self.report);
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {
@@ -77,10 +79,13 @@ impl<'a> Assembler<'a> {
         let host = host_calls::warnings(&profile);
         self.report.profiles.push(profile);
         let length = |found: &Iterations| found.start_to_start_ns;
-        if let Some(found) = sites.iterations()
-            && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&found))
+        if let Some(looped) = looped
+            && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&looped))
         {
-            self.report.iterations = Some(found);
+            // The lengths are those of the same export.
+            let lengths = savings::iteration(found, busiest_ns).map(|one| (one.captured_ns, one.ns));
+            self.report.totals.gpu_time = looped.gpu_time.clone().without_profiler(lengths);
+            self.report.iterations = Some(looped);
         }
         for warning in limits.into_iter().chain(notes::warnings(found)).chain(host) {
             if !self.report.warnings.contains(&warning) {
@@ -131,13 +136,6 @@ impl<'a> Assembler<'a> {
         savings::leave_out_assumed(&mut self.report, self.scenario);
         self.report.totals = totals(&self.report);
         self.report.totals.gpu_time = self.report.gpu_time();
-        // Kernels of one stream run one after the other: what they take cannot be saved. Where the profiler takes more than a tenth, the
-        // length itself is too unsure to hold a range against.
-        let least = self.report.iterations.as_ref().map_or(0, |found| found.busiest_stream_ns);
-        let sure = |one: &&mut IterationSaving| one.captured_ns.saturating_sub(one.ns) <= one.ns / 10;
-        if let Some(one) = self.report.totals.iteration.as_mut().filter(sure) {
-            one.high_ns = one.high_ns.min(one.ns.saturating_sub(least)).max(one.saved_ns);
-        }
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();

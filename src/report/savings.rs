@@ -67,7 +67,15 @@ impl Keys {
 
 /// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run
 /// side by side: the slowest to gain counts, not a sum.
-pub fn of_run(found: &CaptureAnalysis, sites: &[Site], keys: &mut Keys, report: &mut Report) {
+///
+/// `busiest_ns` is [`crate::model::Iterations::busiest_stream_ns`] of the export.
+pub fn of_run(
+    found: &CaptureAnalysis,
+    sites: &[Site],
+    busiest_ns: i64,
+    keys: &mut Keys,
+    report: &mut Report,
+) {
     let (prices, totals) = (&found.prices, &mut report.totals);
     totals.collectives += found.collectives.count;
     totals.savings_unknown |= !found.profile.can_price();
@@ -109,19 +117,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], keys: &mut Keys, report: 
         totals.without_profiler = Some(WithoutProfiler { run_ns, saved_ns, low_ns, high_ns });
         let captured = &prices.captured;
         totals.captured = Some(CapturedRun { run_ns: captured.length, saved_ns: captured.saved });
-        let of_iterations = prices.iteration.zip(prices.captured_iteration).zip(found.iterations.as_ref());
-        totals.iteration =
-            of_iterations.filter(|_| looped(found)).map(|((alone, captured), found)| IterationSaving {
-                ns: alone.length,
-                saved_ns: alone.saved,
-                low_ns: alone.low,
-                high_ns: alone.high,
-                rewritable_ns: alone.rewritten,
-                undecided_ns: alone.open,
-                // A host that runs ahead of its GPU starts iterations faster than they are done.
-                captured_ns: found.start_to_start_ns().max(alone.length),
-                captured_saved_ns: captured.saved,
-            });
+        totals.iteration = iteration(found, busiest_ns);
         totals.recoverable_percent = Some(percent(saved_ns, run_ns));
         totals.bound_by = prices.bound_by;
     }
@@ -131,6 +127,28 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], keys: &mut Keys, report: 
 fn looped(found: &CaptureAnalysis) -> bool {
     let counted = || found.sites.iter().zip(&found.prices.sites).filter(|(_, price)| price.counted);
     counted().next().is_none() || counted().any(|(site, _)| in_loop(found, site))
+}
+
+/// An iteration of an export; `None` without a loop, or where it was not priced.
+pub fn iteration(found: &CaptureAnalysis, busiest_ns: i64) -> Option<IterationSaving> {
+    let prices = Some(&found.prices).filter(|prices| prices.usable() && looped(found))?;
+    let (alone, captured) = prices.iteration.zip(prices.captured_iteration)?;
+    // A host that runs ahead of its GPU starts iterations faster than they are done.
+    let captured_ns = found.iterations.as_ref()?.start_to_start_ns().max(alone.length);
+    // Kernels of one stream run one after the other: what they take cannot be saved. Where the profiler takes more than a tenth, the
+    // length itself is too unsure to hold a range against.
+    let sure = captured_ns.saturating_sub(alone.length) <= alone.length / 10;
+    let most = alone.length.saturating_sub(busiest_ns).max(alone.saved);
+    Some(IterationSaving {
+        ns: alone.length,
+        saved_ns: alone.saved,
+        low_ns: alone.low,
+        high_ns: if sure { alone.high.min(most) } else { alone.high },
+        rewritable_ns: alone.rewritten,
+        undecided_ns: alone.open,
+        captured_ns,
+        captured_saved_ns: captured.saved,
+    })
 }
 
 /// Whether a site waits between the start of the loop's first iteration and that of the last, whose mean is what an

@@ -38,7 +38,7 @@ pub struct Constants {
     pub async_copy_call_ns: i64,
     /// Reading one value when nothing is pending: a copy to pageable memory and its wait.
     pub value_read_ns: i64,
-    /// What a copy from pinned memory takes besides its bytes.
+    /// Time that a copy from pinned memory takes besides its bytes.
     pub copy_overhead_ns: i64,
     /// Bytes a ns, of large copies from pinned memory.
     pub pinned_upload: f64,

@@ -1,4 +1,4 @@
-//! What a replay is to run, and what replays and benches measured.
+//! Plans of replays, and the results of replays and benches.
 
 pub mod bench;
 pub mod constants;

@@ -5,7 +5,7 @@ pub(crate) mod words;
 #[cfg(test)]
 mod tests;
 
-use super::document::{Block, Cell, Column, Place, Table, Words};
+use super::document::{Block, Cell, Column, Table, Words};
 use super::phrase::FileNames;
 use super::report::warnings;
 use super::style::Tone;
@@ -61,7 +61,7 @@ fn sites(report: &DiffReport, shown: &[&SiteChange], files: &FileNames<'_>) -> T
     let place = |change: &SiteChange| {
         let [place, library] = change.shown().map(|shown| words::places(shown, files)).unwrap_or_default();
         let library = (!library.is_empty()).then(|| Words::from(format!("in {library}")));
-        (Cell::Place(Place { file: Some(place), ..Place::default() }), library)
+        (Cell::place(place), library)
     };
     let places: Vec<_> = shown.iter().map(|s| place(s)).collect();
     let below = shown.iter().zip(&places).map(|(change, (_, library))| {

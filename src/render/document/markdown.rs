@@ -41,18 +41,12 @@ impl Page {
     fn add(&mut self, block: &Block) {
         match block {
             Block::Table(table) => self.table(table, "", "\n"),
-            Block::Fold(words, parts) => {
-                let open = format!("<details><summary>{}</summary>\n\n", html(words));
-                match &parts[..] {
-                    [Block::Table(table)] => self.table(table, &open, "\n</details>\n\n"),
-                    parts => {
-                        let parts: String = parts.iter().map(|part| written(part, 1)).collect();
-                        self.folds += usize::from(!self.text.add(&format!("{open}{parts}</details>\n\n")));
-                    }
-                }
+            Block::Fold(words, parts) if let [Block::Table(table)] = &parts[..] => {
+                self.table(table, &opened(words), "\n</details>\n\n");
             }
             block => {
-                self.text.add(&written(block, 0));
+                let left = !self.text.add(&written(block, 0));
+                self.folds += usize::from(left && matches!(block, Block::Fold(..)));
             }
         }
     }
@@ -93,7 +87,7 @@ fn written(block: &Block, depth: usize) -> String {
         }
         Block::Fold(words, parts) => {
             let parts: String = parts.iter().map(|part| written(part, depth + 1)).collect();
-            format!("<details><summary>{}</summary>\n\n{parts}</details>\n\n", html(words))
+            format!("{}{parts}</details>\n\n", opened(words))
         }
         Block::Paragraph(words) => ended(plain(words)),
         Block::Lines(lines) => lines.iter().map(|words| ended(plain(words))).collect(),
@@ -111,6 +105,11 @@ fn written(block: &Block, depth: usize) -> String {
         }
         Block::Notes(notes) => self::notes(notes),
     }
+}
+
+/// The beginning of a part to be opened.
+fn opened(words: &Words) -> String {
+    format!("<details><summary>{}</summary>\n\n", html(words))
 }
 
 fn notes(notes: &[Words]) -> String {

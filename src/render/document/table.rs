@@ -54,6 +54,11 @@ impl<T: Into<Words>> From<T> for Cell {
 }
 
 impl Cell {
+    /// A place that is one text.
+    pub(crate) fn place(text: impl Into<String>) -> Self {
+        Self::Place(Place { file: Some(text.into()), ..Place::default() })
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Words(words) => words.is_empty(),

@@ -47,8 +47,8 @@ fn one(block: &Block, style: &Style, title: Tone, column: usize) -> String {
         Block::Paragraph(words) => style.hang("", &words.marked()),
         Block::Lines(lines) => wrapped(lines).join("\n"),
         Block::Notes(notes) => {
-            let lines = notes.iter().flat_map(|words| style.wrap(&words.marked(), 0));
-            lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
+            let notes = notes.iter().map(|words| painted(&words.marked(), style, Tone::Faint));
+            notes.collect::<Vec<_>>().join("\n")
         }
         Block::Facts(facts) => labelled(facts, style, column),
         Block::Values(facts) => labelled(facts, &Style { width: None, ..*style }, column),
@@ -68,8 +68,12 @@ fn strong(words: &Words, style: &Style) -> String {
     if words.0.iter().any(|span| span.tone.is_some()) {
         return style.hang("", &words.marked());
     }
-    let lines = style.wrap(&words.marked(), 0);
-    lines.into_iter().map(|line| Tone::Strong.paint(line)).collect::<Vec<_>>().join("\n")
+    painted(&words.marked(), style, Tone::Strong)
+}
+
+/// Words wrapped, each line in a tone.
+fn painted(words: &str, style: &Style, tone: Tone) -> String {
+    style.wrap(words, 0).iter().map(|line| tone.paint(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// A title, and the parts below it.
@@ -80,8 +84,7 @@ fn section(name: &str, parts: &[Block], style: &Style, title: Tone) -> String {
         "" => "\n".to_owned(),
         line => format!("\n{:INDENT$}{line}", ""),
     });
-    let name = style.wrap(name, 0).into_iter().map(|line| title.paint(line)).collect::<Vec<_>>();
-    name.join("\n") + &lines.collect::<String>()
+    painted(name, style, title) + &lines.collect::<String>()
 }
 
 /// Lines of `label  text`, the texts wrapped below themselves.
