@@ -83,12 +83,12 @@ struct Edited<'a> {
 }
 
 fn answer(site: &Site, frame: &Frame, outcome: &Outcome) -> Answer {
-    let (kind, reason) = match outcome {
-        Outcome::Edit(edit) => (Some(edit.kind), edit.mind),
-        Outcome::Refused { kind, reason } => (*kind, Some(*reason)),
+    let reason = match outcome {
+        Outcome::Edit(edit) => edit.mind,
+        Outcome::Refused { reason, .. } => Some(*reason),
     };
     let (site, file, line) = (site.id.clone(), frame.file.clone(), frame.line);
-    Answer { site, file, line, kind, reason, made: false, is_unsafe: false }
+    Answer { site, file, line, kind: outcome.kind(), reason, made: false, is_unsafe: false }
 }
 
 /// The text with the edits made; `None` where it would not parse.

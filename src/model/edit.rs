@@ -151,4 +151,12 @@ impl Outcome {
     pub const fn edit(&self) -> Option<&Edit> {
         if let Self::Edit(edit) = self { Some(edit) } else { None }
     }
+
+    /// The kind of the edit, made or looked at.
+    pub const fn kind(&self) -> Option<EditKind> {
+        match self {
+            Self::Edit(edit) => Some(edit.kind),
+            Self::Refused { kind, .. } => *kind,
+        }
+    }
 }

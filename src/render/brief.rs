@@ -5,6 +5,7 @@
 
 use super::saving::Finding;
 use super::{answer, json};
+use crate::model::edit::EditKind;
 use crate::model::{Fix, Frame, Iterations, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind, PatternId};
 use schemars::JsonSchema;
@@ -186,15 +187,15 @@ fn site(site: &Site) -> BriefSite {
         saves_low_ns: site.recoverable.as_ref().map(|saving| saving.low_ns),
         saves_high_ns: site.recoverable.as_ref().map(|saving| saving.high_ns),
         saves_at_most: site.promise().is_none(),
-        fix: site.fix.as_ref().map(fix),
+        fix: site.fix.as_ref().map(|own| fix(own, site)),
     }
 }
 
-fn fix(fix: &Fix) -> BriefFix {
+fn fix(fix: &Fix, site: &Site) -> BriefFix {
     // Code that is cut is no code, and one copy for several reads is no expression in the place of another.
     let rewrite = |r: &Rewrite| Some(Rewrite { before: whole(&r.before)?, after: whole(&r.after)? });
-    let one = |r: &&Rewrite| !r.after.starts_with("torch.stack(");
-    let here = fix.here.as_ref().filter(one).and_then(rewrite);
+    let kind = site.proposal.as_ref().and_then(|proposal| proposal.outcome.kind());
+    let here = fix.here.as_ref().filter(|_| kind != Some(EditKind::ReadTogether)).and_then(rewrite);
     BriefFix { title: start(&fix.title), here, caveat: start(&fix.caveat) }
 }
 
