@@ -44,7 +44,7 @@ fn length(report: &Report) -> Option<String> {
         let alone = report.totals.without_profiler.filter(|_| report.profiles.len() == 1);
         let alone = alone.map(|run| text::duration(run.run_ns)).filter(|alone| *alone != longest);
         return Some(match alone {
-            Some(alone) => format!("about {alone} ({longest} under the profiler)"),
+            Some(alone) => format!("run of about {alone} ({longest} under the profiler)"),
             None => format!("{longest} captured"),
         });
     };
