@@ -3,6 +3,7 @@
 use super::CaptureAnalysis;
 use crate::catalogue::{self, Case, Category, Pattern};
 use crate::model::Snippet;
+use crate::model::edit::EditKind;
 use crate::profile::payload::PyFrame;
 use crate::rules::{self, Role};
 use crate::text;
@@ -45,11 +46,14 @@ impl CaptureAnalysis {
         let other = self.way(site, entry, outside);
         let (strategy, title) = other.unwrap_or((entry.fix.strategy, entry.fix.title));
         let for_user = !entry.fix.installed.is_empty() && other.is_none() && is_installed(site);
+        let edited = if for_user { None } else { edited_way(site, strategy) };
+        let by_entry = other.is_none() && edited.is_none_or(|(way, _)| way == strategy);
+        let (strategy, title) = edited.unwrap_or((strategy, title));
         Some(Advice {
             entry,
             strategy,
             title: if for_user { entry.fix.installed } else { title },
-            by_entry: other.is_none(),
+            by_entry,
             outside,
             maintainers: for_user.then_some(title),
         })
@@ -175,9 +179,9 @@ impl CaptureAnalysis {
             Kind::Explicit => own.unwrap_or(Change::Delete),
             Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
             Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
+            _ if strategy == Some(Strategy::Coalesce) => Change::Coalesce,
             Kind::Logging => match strategy {
                 Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
-                Some(Strategy::Coalesce) => Change::Coalesce,
                 _ => later,
             },
             Kind::Unattributed if copy.is_none() => Change::Delete,
@@ -210,6 +214,20 @@ fn option(site: &Site) -> Option<&'static Pattern> {
         Some(Kind::Explicit | Kind::Timing) => !copies,
         Some(_) => copies && !uploads,
     })
+}
+
+/// The way of an edit that is proven for the site's line, where its entry of that strategy goes another: what is advised, what
+/// is priced and the line that is shown are then one.
+fn edited_way(site: &Site, strategy: Strategy) -> Option<(Strategy, &'static str)> {
+    let reading = site.reading.as_ref().filter(|reading| reading.rewritten.is_some())?;
+    let kind = reading.outcome.edit()?.kind;
+    match (kind, strategy) {
+        (EditKind::NonBlocking | EditKind::OnDevice, Strategy::NonBlocking) => Some((strategy, kind.help())),
+        (EditKind::ReadTogether, way) if ![Strategy::Coalesce, Strategy::Leave].contains(&way) => {
+            Some((Strategy::Coalesce, kind.help()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the library's line that waits is in an installed package, which its user does not edit.

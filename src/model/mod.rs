@@ -25,7 +25,7 @@ mod warning;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use crate::vocabulary::{ApiFamily, Backtraces, PatternId, ProfileIx};
+use crate::vocabulary::{ApiFamily, Backtraces};
 use ranks::Ranks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -41,6 +41,11 @@ pub use site::{
 };
 pub use totals::{ByClass, CapturedRun, ClassTotals, Headline, IterationSaving, Totals, WithoutProfiler};
 pub use warning::{Code, Warning};
+// The types of the tree's fields, so that renderers need no other room.
+pub use crate::vocabulary::{
+    Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, HostMemory, Kind, PatternId,
+    Per, ProfileIx, Strategy, ThreadRole,
+};
 
 /// The version of a report's layout: what is written, and what is read back.
 pub const SCHEMA_VERSION: u32 = 1;

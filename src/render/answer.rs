@@ -2,9 +2,8 @@
 
 use super::ranks;
 use super::saving::{self, Finding};
-use crate::model::Report;
 use crate::model::gpu_time::GpuTime;
-use crate::vocabulary::BoundBy;
+use crate::model::{BoundBy, Report};
 
 /// The share of an iteration below which waits are not worth a look.
 const LEAST_SHARE: f64 = 0.01;

@@ -1,8 +1,7 @@
 //! What the waits of a site waited for, in words: the same in the details and on the page.
 
-use crate::model::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, Narrow, Site};
+use crate::model::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, DriverApi, Narrow, Site};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::DriverApi;
 
 /// Columns of a kernel's name.
 const LONG_SYMBOL: usize = 72;

@@ -6,8 +6,9 @@
 use super::saving::Finding;
 use super::{answer, json};
 use crate::model::edit::EditKind;
-use crate::model::{Fix, Frame, Iterations, Report, Rewrite, Site, Tool, Totals, Warning};
-use crate::vocabulary::{Class, Evidence, Kind, PatternId};
+use crate::model::{
+    Class, Evidence, Fix, Frame, Iterations, Kind, PatternId, Report, Rewrite, Site, Tool, Totals, Warning,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 

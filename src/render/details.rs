@@ -7,9 +7,8 @@ use super::saving;
 use super::style::Tone;
 use super::view::{self, FrameView, Views};
 use crate::model::edit::Block as Edit;
-use crate::model::{Example, Fix, Frame, Report, Site};
+use crate::model::{Attribution, Class, Example, Fix, Frame, Report, Site};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::{Attribution, Class};
 
 /// Columns of the longest bar of the histogram.
 const BAR: usize = 40;
@@ -40,8 +39,8 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
     blocks.extend([
         Block::section("blocked time of a wait", [histogram(site)]),
         Block::section("examples, at the times of the nsys GUI", [Block::Table(examples(&site.examples))]),
-        Block::section("what to do", site.fix.iter().flat_map(fix)),
     ]);
+    blocks.extend(site.fix.as_ref().map(advice));
     Some(blocks)
 }
 
@@ -157,7 +156,8 @@ fn examples(examples: &[Example]) -> Table {
     )
 }
 
-fn fix(fix: &Fix) -> Vec<Block> {
+/// What to do: the change, the site's line or the pattern's example before and after, other ways, how to confirm it.
+pub(super) fn advice(fix: &Fix) -> Block {
     let title = format!("{} ({})", fix.title, fix.strategy);
     let mut blocks =
         vec![Block::lines(std::iter::once(title).chain((!fix.why.is_empty()).then(|| fix.why.clone())))];
@@ -167,7 +167,7 @@ fn fix(fix: &Fix) -> Vec<Block> {
     blocks.push(Block::section("after", [Block::code("python", &fix.after)]));
     blocks.extend(ways(fix));
     blocks.push(Block::section("then confirm", [Block::code("", &fix.confirm)]));
-    blocks
+    Block::section("what to do", blocks)
 }
 
 /// Other ways, and what to mind.

@@ -5,9 +5,8 @@
 
 use super::Paths;
 use super::{phrase, saving};
-use crate::model::{Frame, Report, Site};
+use crate::model::{Class, Frame, Report, Site};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::Class;
 use std::io::{self, Write};
 
 /// Annotations of one level that a step may have.

@@ -5,9 +5,8 @@ use super::phrase;
 use super::saving::{self, Finding};
 use super::view;
 use crate::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
-use crate::model::{Gpu, Report};
+use crate::model::{Gpu, HostMemory, Report};
 use crate::text;
-use crate::vocabulary::HostMemory;
 
 /// A share from which one kind of copies is named.
 const NAMED: f64 = 0.1;

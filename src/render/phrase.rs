@@ -1,9 +1,11 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
 use super::document;
-use crate::model::{CallPath, Frame, Gpu, Iterations, Report, Site};
+use crate::model::{
+    Attribution, CallPath, Class, Copy, Direction, DriverApi, Frame, Gpu, HostMemory, Iterations, Report,
+    Site, ThreadRole,
+};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use serde::{Serialize, Serializer};
 use std::collections::{HashMap, HashSet};
 

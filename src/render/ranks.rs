@@ -4,9 +4,9 @@ use super::document::{Cell, Column, Table, Words};
 use super::phrase;
 use super::style::Tone;
 use super::view::escaped;
+use crate::model::Per;
 use crate::model::ranks::{Late, NamedBy, Odd, Over, RankSite, Ranks};
 use crate::text;
-use crate::vocabulary::Per;
 
 /// What the ranks are, and how their clocks were put together: labels and texts.
 pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {

@@ -8,9 +8,8 @@
 use super::Paths;
 use super::github;
 use crate::model::edit::{Block, Safety};
-use crate::model::{Frame, Report, Site, Warning};
+use crate::model::{Class, Frame, PatternId, Report, Site, Warning};
 use crate::text::{escape_terminal, fnv1a, path_end};
-use crate::vocabulary::{Class, PatternId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

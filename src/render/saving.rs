@@ -1,21 +1,29 @@
 //! Savings in words.
 
 use crate::model::limits::{BEYOND, LEAST, MOST, TOLERANCE};
-use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
+use crate::model::{
+    Change, Class, ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals,
+};
 use crate::text;
-use crate::vocabulary::{Change, Class};
 
-/// A site's saving in a column, of an iteration where a loop is known: a value, or what it is at most where only that is.
+/// A site's saving with its unit: of an iteration where a loop is known.
 pub fn short(site: &Site) -> Option<String> {
+    let unit = match site.saves().1 {
+        _ if site.once => " once",
+        Some(_) => "/iter",
+        None if site.per_iteration.is_some() => "/run",
+        None => "",
+    };
+    Some(amount(site)? + unit)
+}
+
+/// A site's saving without its unit: a value, or an upper bound where no more is known.
+pub fn amount(site: &Site) -> Option<String> {
     site.recoverable.as_ref()?;
     let (whole, each) = site.saves();
     let at_most = if site.promise().is_some() || whole == 0 { "" } else { "≤ " };
-    Some(match each {
-        _ if site.once => format!("{at_most}{} once", text::duration(whole)),
-        Some(each) => format!("{at_most}{}/iter", text::duration(each)),
-        None if site.per_iteration.is_some() => format!("{at_most}{}/run", text::duration(whole)),
-        None => format!("{at_most}{}", text::duration(whole)),
-    })
+    let shown = if site.once { whole } else { each.unwrap_or(whole) };
+    Some(format!("{at_most}{}", text::duration(shown)))
 }
 
 /// A site's saving, as what follows "saves".

@@ -6,8 +6,8 @@
 //!
 //! [`escape_terminal`]: crate::text::escape_terminal
 
+use crate::model::Class;
 use crate::text;
-use crate::vocabulary::Class;
 use anstyle::{AnsiColor, Effects};
 
 /// Columns between two columns.

@@ -4,9 +4,8 @@
 
 use super::phrase::{self, FileNames, Place, Processes};
 use super::saving;
-use crate::model::{Frame, Report, Site, Warning};
+use crate::model::{Class, Frame, Report, Site, Warning};
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::Class;
 use serde::Serialize;
 
 /// What tells the sites of a report apart; what is one and the same for all of them is left out of each.
@@ -36,6 +35,8 @@ pub(crate) struct SiteView {
     pub who: Who,
     /// What to do.
     pub advice: String,
+    /// Whether its saving is of each iteration, or of a run without a loop; else it is paid outside the loop, or once.
+    pub repeats: bool,
     pub cells: Cells,
 }
 
@@ -61,6 +62,9 @@ pub(crate) struct Cells {
     pub waits: String,
     pub per_iteration: Option<String>,
     pub saves: Option<String>,
+    /// The same without its unit.
+    #[serde(skip)]
+    pub amount: Option<String>,
     /// What a replay measured.
     #[serde(skip)]
     pub measured: Option<String>,
@@ -105,10 +109,13 @@ impl<'a> Views<'a> {
                 device: site.device.filter(|_| self.devices).map(|device| format!("GPU {device}")),
             },
             advice: advice(site),
+            repeats: !site.once
+                && (site.recoverable.is_none() || site.per_iteration.is_none() || site.saves().1.is_some()),
             cells: Cells {
                 waits: text::count(site.waits),
                 per_iteration: site.per_iteration.map(text::rate),
                 saves: saving::short(site),
+                amount: saving::amount(site),
                 measured: site.replayed.as_ref().map(saving::replayed_short),
                 blocked: [text::duration(site.blocked_ns), text::percent(site.blocked_percent)],
                 p99: text::duration(site.blocked_p99_ns),

@@ -6,7 +6,6 @@ use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
-use crate::model::edit::EditKind;
 use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
@@ -240,14 +239,6 @@ impl<'a> Sites<'a> {
         let same_code = by_entry || strategy == Strategy::NonBlocking || site.verdict.kind == Kind::Timing;
         let same_code = same_code && maintainers.is_none();
         let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
-        // The line shown may go another way than its entry.
-        let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
-        let other_way = |kind: &EditKind| match kind {
-            EditKind::NonBlocking | EditKind::OnDevice => strategy == Strategy::NonBlocking,
-            EditKind::ReadTogether => strategy != Strategy::Coalesce,
-            _ => false,
-        };
-        let title = own.map(|edit| edit.kind).filter(other_way).map_or(title, |kind| kind.help());
         let title = if forward { format!("in the forward pass: {title}") } else { title.to_owned() };
         Some(Fix {
             title: with_own_words(&title, here.as_ref()),

@@ -9,9 +9,9 @@ use super::document::{Block, Cell, Column, Table, Words};
 use super::phrase::FileNames;
 use super::report::warnings;
 use super::style::Tone;
+use crate::model::Per;
 use crate::model::diff::{DiffReport, SiteChange, Status};
 use crate::text;
-use crate::vocabulary::Per;
 
 /// How unchanged sites are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ fn sample() -> DiffReport {
     let mut after = sample::single();
     for site in before.sites.iter_mut().chain(&mut after.sites) {
         // Sampled lines would make the comparison go by function.
-        site.attribution = crate::vocabulary::Attribution::PythonBacktrace;
+        site.attribution = crate::model::Attribution::PythonBacktrace;
     }
     let hostile = sample::sample().sites.remove(6);
     after.sites.remove(0);

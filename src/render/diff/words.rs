@@ -1,5 +1,6 @@
 //! A comparison in words, shared by its renderers.
 
+use crate::model::Per;
 use crate::model::diff::{
     Aspect, Became, CaptureInfo, DiffReport, Fates, Location, MatchedBy, Prediction, SiteChange, SiteState,
     Status, WholeRun,
@@ -7,7 +8,6 @@ use crate::model::diff::{
 use crate::render::phrase::{FileNames, at_line};
 use crate::render::saving::least;
 use crate::text::{self, escape_terminal};
-use crate::vocabulary::Per;
 use serde::Serialize;
 
 /// File names as short as they can be told apart.

@@ -17,7 +17,7 @@ pub(crate) use table::{Cell, Column, Place, Table};
 
 use super::style::{Style, Tone};
 use crate::text::escape_terminal;
-use serde::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// A piece of text that is printed in one way.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +55,11 @@ impl Words {
     /// Without tones.
     fn plain(&self) -> String {
         self.0.iter().map(|span| escape_terminal(&span.text)).collect()
+    }
+
+    /// A line of code: without tones, tabs as blanks.
+    fn untabbed(&self) -> String {
+        self.0.iter().map(|span| escape_terminal(&span.text.replace('\t', "    ")).into_owned()).collect()
     }
 
     /// For a terminal, with the marks of its tones.
@@ -145,20 +150,37 @@ impl Block {
     }
 }
 
-/// For a page, which draws sections of labels and texts; other blocks are text.
+/// For a page: `{section, parts}`, `{facts}`, `{code, language}`, else `{lines}`.
 impl Serialize for Block {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
         match self {
-            Self::Section(title, parts) => (escape_terminal(title), parts).serialize(serializer),
+            Self::Section(title, parts) => {
+                map.serialize_entry("section", &escape_terminal(title))?;
+                let parts: Vec<&Block> = parts.iter().filter(|part| !part.is_empty()).collect();
+                map.serialize_entry("parts", &parts)?;
+            }
             Self::Facts(facts) | Self::Values(facts) => {
                 let pair = |(label, words): &Fact| {
                     let label = label.as_deref().map(escape_terminal).unwrap_or_default().into_owned();
                     (label, words.plain())
                 };
-                facts.iter().map(pair).collect::<Vec<_>>().serialize(serializer)
+                map.serialize_entry("facts", &facts.iter().map(pair).collect::<Vec<_>>())?;
             }
-            block => terminal::text(std::slice::from_ref(block), &Style::default()).serialize(serializer),
+            Self::Code(language, lines) => {
+                let lines: Vec<String> = lines.iter().map(Words::untabbed).collect();
+                map.serialize_entry("code", &lines.join("\n"))?;
+                map.serialize_entry("language", language)?;
+            }
+            Self::Lines(lines) => {
+                map.serialize_entry("lines", &lines.iter().map(Words::plain).collect::<Vec<_>>())?;
+            }
+            block => {
+                let text = terminal::text(std::slice::from_ref(block), &Style::default());
+                map.serialize_entry("lines", &[text])?;
+            }
         }
+        map.end()
     }
 }
 

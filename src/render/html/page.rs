@@ -3,10 +3,9 @@
 use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
-use crate::model::{Report, Warning};
+use crate::model::{Class, Report, Warning};
 use crate::render::{facts, head, phrase, ranks as words, report as screen, saving, view};
 use crate::text;
-use crate::vocabulary::Class;
 use serde::Serialize;
 use std::borrow::Cow;
 

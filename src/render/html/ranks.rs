@@ -1,10 +1,10 @@
 //! Ranks on the page: a map of sites by ranks, and who comes late.
 
+use crate::model::Class;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::render::ranks as words;
 use crate::render::view::escaped;
 use crate::text;
-use crate::vocabulary::Class;
 use serde::Serialize;
 
 /// Columns of the map: of more ranks, each is of several, with the most of them.
@@ -70,7 +70,7 @@ fn advised(site: &RankSite, all: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::model::ranks::{Over, Rank};
-    use crate::vocabulary::{Kind, Per};
+    use crate::model::{Kind, Per};
 
     /// Of 200 ranks two share a column, which shows the one that waits longer.
     #[test]

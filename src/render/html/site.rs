@@ -1,11 +1,10 @@
 //! A site as the page shows it: a row, and what a click opens.
 
-use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
+use crate::model::{Example, ProfileIx, Report, Site, Snippet};
 use crate::render::details;
 use crate::render::document::Block;
-use crate::render::view::{self, FrameView, SiteView, Views, escaped};
+use crate::render::view::{self, FrameView, SiteView, Views};
 use crate::text::{self, escape_terminal, shorten_symbol};
-use crate::vocabulary::{ProfileIx, Strategy};
 use serde::Serialize;
 
 /// Frames shown: a recursive program has thousands.
@@ -34,7 +33,8 @@ pub(super) struct PageSite {
     pub about: Vec<Block>,
     /// Upper bound in ns, waits.
     pub histogram: Vec<(i64, u64)>,
-    pub fix: Option<FixView>,
+    /// What to do.
+    pub fix: Option<Block>,
     pub examples: Vec<ExampleView>,
     /// Index of the export, and so of the drawing.
     pub profile: ProfileIx,
@@ -49,19 +49,6 @@ pub(super) struct SortBy {
     pub blocked_ns: i64,
     pub p99_ns: i64,
     pub drain_ns: i64,
-}
-
-#[derive(Serialize)]
-pub(super) struct FixView {
-    pub title: String,
-    pub strategy: Strategy,
-    pub why: String,
-    pub before: String,
-    pub after: String,
-    pub caveat: String,
-    pub alternatives: Vec<String>,
-    pub here: Option<Rewrite>,
-    pub confirm: String,
 }
 
 #[derive(Serialize)]
@@ -101,7 +88,7 @@ pub(super) fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite
         native: site.native.iter().rev().map(|f| symbol(f)).collect(),
         about: details::about(report, site).into_iter().filter(there).collect(),
         histogram: site.histogram.clone(),
-        fix: site.fix.as_ref().map(fix),
+        fix: site.fix.as_ref().map(details::advice),
         examples: site.examples.iter().map(example).collect(),
         profile: site.process.profile,
     }
@@ -126,20 +113,6 @@ fn stack(site: &Site) -> (Vec<FrameView>, usize) {
     let kept = frames.iter().enumerate().filter(|(i, _)| *i < inner || *i >= inner + left_out);
     let views = kept.map(|(_, frame)| FrameView::of(site, frame)).rev();
     (views.collect(), left_out)
-}
-
-fn fix(fix: &Fix) -> FixView {
-    FixView {
-        title: escaped(&fix.title),
-        strategy: fix.strategy,
-        why: escaped(&fix.why),
-        before: code(&fix.before),
-        after: code(&fix.after),
-        caveat: escaped(&fix.caveat),
-        alternatives: fix.alternatives.iter().map(|way| escaped(way)).collect(),
-        here: fix.here.as_ref().map(|h| Rewrite { before: code(&h.before), after: code(&h.after) }),
-        confirm: code(&fix.confirm),
-    }
 }
 
 fn example(example: &Example) -> ExampleView {

@@ -41,7 +41,8 @@ fn every_site_is_there_in_words() {
     assert_eq!(sites[0]["place"], serde_json::json!(["train_mlp.py:18", "step", "", ""]));
     assert_eq!(sites[1]["place"][3], "_tensor.py:42 __bool__");
     let called = sites[1]["reasons"].as_array().and_then(|all| all.last()).expect("callers");
-    assert_eq!((&called[0], &called[1][0][0][1]), (&"called from".into(), &"train_mlp.py:70 fit".into()));
+    assert_eq!(called["section"], "called from");
+    assert_eq!(called["parts"][0]["facts"][0][1], "train_mlp.py:70 fit");
     assert_eq!(sites[4]["place"][3], "model.py:9 embed (EmbeddingBackward0)");
     assert_eq!(sites[2]["place"][2], "~sampled");
     assert_eq!(sites[0]["cells"]["saves"], "912 µs/iter");

@@ -4,10 +4,10 @@ use crate::model::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
 use crate::model::replay::product::{FP16, FP32, Shape};
+use crate::model::{Change, Class, Kind};
 use crate::render::document::{markdown, terminal};
 use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
-use crate::vocabulary::{Change, Class, Kind};
 
 fn spread(median_ns: i64, off: i64) -> Spread {
     Spread { median_ns, low_ns: median_ns - off, high_ns: median_ns + off, runs: 20 }

@@ -9,9 +9,8 @@ use super::head;
 use super::style::Tone;
 use super::view::{self, SiteView, Views};
 use super::{details, facts, phrase, ranks, saving};
-use crate::model::{ClassTotals, Report, Totals, Warning};
+use crate::model::{Attribution, Class, ClassTotals, Report, Totals, Warning};
 use crate::text;
-use crate::vocabulary::{Attribution, Class};
 
 /// Warnings that stand below the sites of a screen; the rest is counted.
 const MOST_WARNED: usize = 3;
@@ -42,7 +41,7 @@ pub(crate) fn document(report: &Report, form: Form, capture: Option<&str>) -> Ve
     } else if rows.is_empty() {
         blocks.push(Block::Paragraph(nothing(report).into()));
     } else {
-        blocks.push(Block::Table(sites::table(&rows, wide)));
+        blocks.extend(sites::tables(&rows, report.iterations.is_some(), wide));
         blocks.push(Block::notes(signs(report, wide)));
         blocks.extend((form == Form::Wide).then(|| Block::Table(classes(&report.totals))));
         blocks.extend(wide.then(|| basis(&report.totals)));

@@ -1,12 +1,23 @@
 //! The table of sites.
 
-use crate::render::document::{Cell, Column, Table};
+use crate::render::document::{Block, Cell, Column, Table};
 use crate::render::style::Tone;
 use crate::render::view::SiteView;
 
+/// The sites that cost every iteration, then those paid outside the loop or once: savings of a table are of one unit.
+pub(super) fn tables(rows: &[SiteView], looped: bool, wide: bool) -> Vec<Block> {
+    let (repeated, apart): (Vec<&SiteView>, Vec<&SiteView>) = rows.iter().partition(|row| row.repeats);
+    let (saves, title) =
+        if looped { ("saves/iter", "outside the loop, or once") } else { ("saves", "paid once") };
+    let first = (!repeated.is_empty()).then(|| Block::Table(table(&repeated, saves, wide)));
+    let second = (!apart.is_empty()).then(|| Block::Table(table(&apart, "saves/run", wide)));
+    let title = second.as_ref().map(|_| Block::Heading(title.into()));
+    first.into_iter().chain(title).chain(second).collect()
+}
+
 /// A row per site. A `wide` table has the times too.
-pub(super) fn table(rows: &[SiteView], wide: bool) -> Table {
-    let words = |value: fn(&SiteView) -> String| rows.iter().map(value);
+fn table(rows: &[&SiteView], saves: &'static str, wide: bool) -> Table {
+    let words = |value: fn(&SiteView) -> String| rows.iter().map(move |row| value(row));
     let faint = |value: fn(&SiteView) -> &str| rows.iter().map(move |row| Tone::Faint.cell(value(row)));
     let verdicts = rows.iter().map(|row| {
         let sure = if wide { format!("{} {}", row.verdict, row.confidence) } else { row.verdict.to_owned() };
@@ -36,7 +47,7 @@ pub(super) fn table(rows: &[SiteView], wide: bool) -> Table {
         ]);
     }
     columns.extend([
-        Column::numbers("saves", rows.iter().map(|row| row.cells.saves.clone().unwrap_or_default())),
+        Column::numbers(saves, rows.iter().map(|row| row.cells.amount.clone().unwrap_or_default())),
         Column::numbers("measured", faint(|row| row.cells.measured.as_deref().unwrap_or_default())).under(),
     ]);
     if wide {

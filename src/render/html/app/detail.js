@@ -17,11 +17,27 @@ function codeLines(lines, first, marked) {
   return el("div", { class: "code" }, rows);
 }
 
-const codeBlock = (text, kind = "") => el("pre", { class: `code ${kind}` }, el("code", {}, text));
+const codeBlock = (text) => el("pre", { class: "code" }, el("code", {}, text));
 
-/** A section of labels and texts, as the other formats have it. */
-const section = ([title, parts]) =>
-  block(sentence(title), ...parts.map((part) => typeof part === "string" ? el("p", {}, part) : pairs(part)));
+/** Lines of a change: what goes, what comes. */
+const change = (text) => el("pre", { class: "code" }, text.split("\n").map((line) =>
+  el("code", { class: line.startsWith("-") ? "line gone" : "line come" }, line)));
+
+/** The blocks of a document, as the other formats have them. */
+const parts = (blocks) => blocks.flatMap((one) => {
+  if (one.section) {
+    return el("div", { class: one.section.replaceAll(" ", "-") }, el("h4", {}, sentence(one.section)), ...parts(one.parts));
+  }
+  if (one.facts) return pairs(one.facts);
+  if (one.lines) return one.lines.map((line) => el("p", {}, line));
+  return one.language === "diff" ? change(one.code) : codeBlock(one.code);
+});
+
+const section = (one) => block(sentence(one.section), ...parts(one.parts));
+
+/** All texts of blocks, for a search. */
+const textsOf = (blocks) => blocks.flatMap((one) =>
+  [one.section ?? "", one.code ?? "", ...(one.lines ?? []), ...(one.facts ?? []).flat(), ...textsOf(one.parts ?? [])]);
 
 function stack(site) {
   if (!site.stack.length && !site.native.length) return null;
@@ -46,19 +62,7 @@ function source(site) {
 }
 
 function fix(site) {
-  const { fix: advice } = site;
-  if (!advice) return null;
-  const side = (label, text, kind) => text ? el("div", {}, el("h4", {}, label), codeBlock(text, kind)) : null;
-  return block("What to do",
-    el("p", { class: "advice" }, sentence(advice.title), " ", el("span", { class: "tag" }, advice.strategy)),
-    advice.here
-      ? el("div", { class: "here" }, side("Here", advice.here.before, "before"), side("Instead", advice.here.after, "after"))
-      : null,
-    advice.why ? el("p", {}, advice.why) : null,
-    el("div", { class: "sides" }, side("Before", advice.before, "before"), side("After", advice.after, "after")),
-    ...advice.alternatives.map((way) => el("p", {}, el("strong", {}, "Or: "), way)),
-    advice.caveat ? el("p", { class: "caveat" }, el("strong", {}, "Mind: "), advice.caveat) : null,
-    advice.confirm ? el("details", {}, el("summary", {}, "Then confirm"), codeBlock(advice.confirm)) : null);
+  return site.fix && block(sentence(site.fix.section), el("div", { class: "fix" }, ...parts(site.fix.parts)));
 }
 
 function examples(site, timeline) {

@@ -53,7 +53,7 @@ const siteSpec = (sites, timeline) => ({
   chips: ["false", "unknown", "true"],
   chipOf: (site) => site.class,
   words: (site) => [site.id, VERDICT[site.class], site.kind, site.call, site.api, site.advice, ...site.place, ...site.who,
-    ...site.reasons.flat(Infinity), ...site.stack.flatMap((frame) => [frame.file, frame.function])],
+    ...textsOf(site.reasons), ...site.stack.flatMap((frame) => [frame.file, frame.function])],
   detail: (site) => detail(site, timeline),
   caption: "Call sites that wait for the GPU; a row opens to its details",
   placeholder: "Filter by file, function, API, advice",
