@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sync_report import _capture
 
+collect_ignore = ["tests/data"]  # programs that were recorded, no tests
 ROOT = Path(__file__).resolve().parent.parent
 
 # Base classes of callbacks stand in where their packages are not installed.

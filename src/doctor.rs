@@ -11,7 +11,7 @@ use crate::profile::{commands, recapture};
 use crate::sites::Bundle;
 use crate::text::{self, count, counted, duration, shorten_end};
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, Class, ThreadRole};
+use crate::vocabulary::{Attribution, Class, Recorder, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,8 @@ fn limits(found: &CaptureAnalysis) -> Vec<Limit> {
 fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Limit {
     let target = &found.profile.target;
     let mut command = recapture::capture(target, more);
-    if exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
+    let is_nsys = target.recorder == Recorder::Nsys;
+    if is_nsys && exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
         command.push_str("   # needs nsys 2024.5 or later");
     }
     Limit { warning: Warning::new(code, message, command), captures: true }
@@ -173,6 +174,9 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
     const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame. `nsys status -e` says whether you may sample: as root, or with kernel.perf_event_paranoid at 2 or less. Without that, --python-sampling=true gives probable lines";
     const NONE: &str = "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line";
     let (profile, context) = (&found.profile, &found.context);
+    if profile.target.recorder == Recorder::TorchProfiler {
+        return lines_of_trace(found);
+    }
     let none_wanted = profile.target.without_python;
     if found.waits.is_empty() || none_wanted || context.stack.iter().all(Option::is_some) {
         return None;
@@ -196,6 +200,24 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
         return None;
     };
     Some(recapture(found, "", code, message))
+}
+
+/// Why waits of a trace of torch.profiler have no Python line.
+fn lines_of_trace(found: &CaptureAnalysis) -> Option<Limit> {
+    const NONE: &str = "the trace holds no Python functions (with_stack was off): waits are placed by operators, not by line";
+    if found.waits.is_empty() {
+        return None;
+    }
+    if found.context.marked == 0 {
+        return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", undecided(found))));
+    }
+    let of = |site: &&Site| site.bundle.attribution == Attribution::PythonFunction;
+    let (functions, all) = (found.sites.iter().filter(of).count(), found.sites.len());
+    let message = format!(
+        "of {functions} of {}, the trace names the function and no line: torch.profiler records lines since PyTorch 2.14; with --source-root the line is found where only one of the function waits that way",
+        counted(all as u64, "site")
+    );
+    (functions > 0).then(|| recapture(found, "", Code::FunctionsOnly, message))
 }
 
 /// How many sites a capture without lines leaves undecided.
@@ -317,6 +339,13 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
 fn unknown_devices(found: &CaptureAnalysis) -> Option<Limit> {
     let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
     let waits = found.waits.iter().filter(unknown).count();
+    if found.profile.target.recorder == Recorder::TorchProfiler {
+        let message = format!(
+            "{} waits do not record which device they were for (enable_cuda_sync_events was off): their device is inferred from what ended before they returned",
+            count(waits as u64)
+        );
+        return (waits > 0).then(|| recapture(found, "", Code::SyncDeviceUnknown, message));
+    }
     let message = format!(
         "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
         count(waits as u64)
@@ -362,7 +391,8 @@ fn size(found: &CaptureAnalysis) -> Vec<Limit> {
 pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     let (limits, target) = (limits(found), &found.profile.target);
-    let again = limits.iter().any(|limit| limit.captures) && !target.without_python;
+    let nsys = target.recorder == Recorder::Nsys;
+    let again = limits.iter().any(|limit| limit.captures) && !target.without_python && nsys;
     let limits = limits.into_iter().chain(slowed(found));
     let warnings: Vec<Warning> = limits.map(|limit| limit.warning).collect();
     Examined {
@@ -377,6 +407,9 @@ pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
 
 /// A backtrace of each launch slows the program. The report says so with the time that it takes.
 fn slowed(found: &CaptureAnalysis) -> Option<Limit> {
+    if found.profile.target.recorder == Recorder::TorchProfiler {
+        return None;
+    }
     const EVERY: &str = "launches carry backtraces too, which slow the program; backtraces at waits alone give the same lines";
     let calls = &found.profile.calls;
     let mut launches = calls.names.iter_enumerated().filter(|(_, name)| name.launches_kernel());

@@ -8,10 +8,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum InputError {
     /// No file at this path.
-    #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)", .0.display())]
+    #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite, _pqtdir), a report (.nsys-rep) or a trace of torch.profiler (.json, .json.gz)", .0.display())]
     NotFound(PathBuf),
     /// A folder that holds no exports and that `nsys export --type parquetdir` did not write, or not all of it.
-    #[error("{}: is a folder without exports (.sqlite, _pqtdir) or reports (.nsys-rep), and without StringIds.parquet, so no parquetdir export either; make an export with: {}", .0.display(), .1)]
+    #[error("{}: is a folder without exports (.sqlite, _pqtdir), reports (.nsys-rep) or traces (.json, .json.gz), and without StringIds.parquet, so no parquetdir export either; make an export with: {}", .0.display(), .1)]
     Directory(PathBuf, String),
     /// The user may not read it.
     #[error("{}: permission denied; make the file readable for this user (chmod u+r)", .0.display())]
@@ -79,6 +79,17 @@ pub enum InputError {
     /// Another program's tables.
     #[error("{}: readable, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {}", .0.display(), .1)]
     NotNsys(PathBuf, String),
+    /// A trace that is no JSON.
+    #[error("{path}: the trace is damaged ({reason}); write it again with prof.export_chrome_trace()", path = .path.display())]
+    BadTrace {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// JSON without events of torch.profiler.
+    #[error("{}: is JSON, but no trace of torch.profiler (no operator, function, CUDA call or kernel in traceEvents); write one with prof.export_chrome_trace()", .0.display())]
+    NotTrace(PathBuf),
     /// An export without CUDA API calls.
     #[error("{path}: holds no CUDA API calls{why}; {remedy}", path = .path.display())]
     NoCuda {

@@ -163,6 +163,8 @@ words! {
     /// How a wait was put on its line, best first.
     Attribution {
         PythonBacktrace = "python-backtrace": "The Python frames recorded at this very call.",
+        PythonFound = "python-found": "The Python function recorded at this very call, and the one line of it that waits in this way, by its source.",
+        PythonFunction = "python-function": "The Python function recorded at this very call, without its line.",
         PythonSample = "python-sample": "Periodic Python samples inside or next to the wait.",
         /// The line that called `backward()`, for waits on autograd's thread: the last stack recorded before of the thread
         /// that was in there meanwhile.
@@ -174,15 +176,32 @@ words! {
 }
 
 impl Attribution {
+    /// Whether the line is that of the call, not one nearby or of a function around it.
+    pub const fn is_of_line(self) -> bool {
+        matches!(self, Self::PythonBacktrace | Self::PythonFound)
+    }
+
     /// The sign of a place that is not from the Python frames of the call itself.
     pub const fn mark(self) -> Option<&'static str> {
         match self {
             Self::PythonBacktrace | Self::None => None,
+            Self::PythonFound => Some("~found"),
+            Self::PythonFunction => Some("~function"),
             Self::PythonSample => Some("~sampled"),
             Self::Backward => Some("~backward"),
             Self::Native => Some("~native"),
             Self::Nvtx => Some("~nvtx"),
         }
+    }
+}
+
+words! {
+    /// What made a capture.
+    #[derive(Default)]
+    Recorder {
+        #[default]
+        Nsys = "nsys": "Nsight Systems.",
+        TorchProfiler = "torch.profiler": "PyTorch's own profiler, Kineto.",
     }
 }
 

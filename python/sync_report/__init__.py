@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from . import model
 from ._binary import SyncReportError, binary, run, version
+from ._budget import BudgetExceeded, budget
 from ._capture import Steps, capture
 from ._commands import check, diff, doctor, explain, fix
 from ._page import Page, open_html
+from ._profile import ProfiledSteps, profile
 from ._report import DamagedExportWarning, Report, Tables, report
 
 
@@ -32,14 +34,17 @@ if not TYPE_CHECKING:  # A checker would take every name for an attribute.
 
 
 __all__ = [
+    "BudgetExceeded",
     "DamagedExportWarning",
     "Page",
+    "ProfiledSteps",
     "Report",
     "Steps",
     "SyncReportError",
     "Tables",
     "__version__",
     "binary",
+    "budget",
     "capture",
     "check",
     "diff",
@@ -48,6 +53,7 @@ __all__ = [
     "fix",
     "model",
     "open_html",
+    "profile",
     "report",
     "run",
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from typing import Any, Iterable, Iterator, Optional, TypeVar
+from typing import Any, Iterable, Iterator, Literal, Optional, TypeVar
 
 Item = TypeVar("Item")
 
 
 class Steps:
-    """The steps of a loop, as `capture` gives them.
+    """The steps of a loop, as `capture` gives them. nsys records them; a subclass turns another profiler on and off.
 
     >>> from sync_report import capture
     >>> with capture() as steps:
@@ -66,9 +66,9 @@ class Steps:
         if self._cuda is None:
             return
         if self.count == self._first:
-            self._cuda.profiler.start()
+            self._start()
             self._recording = True
-        self._cuda.nvtx.range_push(f"{self._name} {self.count}")
+        self._push(f"{self._name} {self.count}")
 
     def end(self) -> None:
         """Ends the step. It does nothing outside of a step.
@@ -82,7 +82,7 @@ class Steps:
             return
         self._inside = False
         if self._cuda is not None:
-            self._cuda.nvtx.range_pop()
+            self._pop()
         self.count += 1
         if self.count == self._last:
             self._stop()
@@ -100,9 +100,20 @@ class Steps:
         self._stop()
 
     def _stop(self) -> None:
-        if not self._recording:
-            return
-        self._recording = False
+        if self._recording:
+            self._recording = False
+            self._finish()
+
+    def _start(self) -> None:
+        self._cuda.profiler.start()
+
+    def _push(self, text: str) -> None:
+        self._cuda.nvtx.range_push(text)
+
+    def _pop(self) -> None:
+        self._cuda.nvtx.range_pop()
+
+    def _finish(self) -> None:
         # The capture includes the work that the last steps launched. The report knows this wait as the end of a capture.
         # An error of the GPU surfaces again at the next call. Here it would hide the exception that ended the loop.
         with contextlib.suppress(RuntimeError):
@@ -139,21 +150,41 @@ def _gpu() -> Any:
 
 
 class Bracket:
-    """A bracket around the steps of a library's trainer. The arguments are those of `capture`.
+    """A bracket around the steps of a library's trainer, for nsys or for PyTorch's profiler.
+
+    The arguments are those of `capture`. ``profiler="torch"`` also takes ``path`` and ``light`` of `sync_report.profile`, and records
+    20 steps unless ``steps`` says another number.
 
     >>> bracket = Bracket(skip=5, steps=20)
     >>> bracket._steps.begin()
     >>> bracket._steps.close()
     """
 
-    def __init__(self, skip: int = 0, steps: Optional[int] = None, name: str = "step") -> None:
+    def __init__(
+        self,
+        skip: int = 0,
+        steps: Optional[int] = None,
+        name: str = "step",
+        profiler: Literal["nsys", "torch"] = "nsys",
+        path: str = "trace.json.gz",
+        light: bool = True,
+    ) -> None:
         super().__init__()
+        if profiler not in ("nsys", "torch"):
+            raise ValueError(f"there is no profiler {profiler!r}; there are 'nsys' and 'torch'")
         self._asked = skip, steps, name
+        self._trace = (path, light) if profiler == "torch" else None
 
     @functools.cached_property
     def _steps(self) -> Steps:
         """The steps, made in the process that trains: a trainer may fork or spawn it after it got its callbacks."""
-        found = Steps(_gpu(), *self._asked)
+        skip, steps, name = self._asked
+        if self._trace is None:
+            found = Steps(_gpu(), skip, steps, name)
+        else:
+            from ._profile import ProfiledSteps
+
+            found = ProfiledSteps(_gpu(), skip, 20 if steps is None else steps, name, *self._trace)
         # A trainer that ends by an exception may call no hook.
         weakref.finalize(self, found.close)
         return found

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+#: How a person reads `Site.class_`.
+VERDICTS = {"false": "avoidable", "unknown": "undecided", "true": "needed"}
+
+
 class DamagedExportWarning(UserWarning):
     """An export is damaged; the report is of what could be read.
 
@@ -144,7 +148,7 @@ class Report(model.Report):
         """
         lines: Dict[str, model.Site] = {}
         for site in reversed(self.sites):
-            lines.update({site.key: site, site.id: site, _place(site): site})
+            lines.update({site.key: site, site.id: site, place(site): site})
             if site.user_frame is not None:
                 lines[f"{site.user_frame.file}:{site.user_frame.line}"] = site
         if name not in lines:
@@ -159,11 +163,10 @@ class Report(model.Report):
 
     def _repr_html_(self) -> str:
         """The sites as a table, for notebooks."""
-        words = {"false": "avoidable", "unknown": "undecided", "true": "needed"}
         rows = []
         for site in self.sites:
             saves = site.recoverable.per_iteration_ns if site.recoverable is not None else None
-            cells = [site.id, words[site.class_], _place(site), "" if saves is None else f"{saves / 1e3:.3g} µs",
+            cells = [site.id, VERDICTS[site.class_], place(site), "" if saves is None else f"{saves / 1e3:.3g} µs",
                      "" if site.fix is None else site.fix.title]
             rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
         head = "".join(f"<th>{title}</th>" for title in ("id", "verdict", "where", "saves an iteration", "what to do"))
@@ -182,10 +185,18 @@ class Report(model.Report):
         return Tables(self.arguments)
 
 
-def _place(site: model.Site) -> str:
-    """"train.py:30", or the call where no line is known."""
+def place(site: model.Site) -> str:
+    """"train.py:30"; the function where no line is known, or the call where no function is.
+
+    >>> import sync_report
+    >>> place(sync_report.report("sample-profiles/train_mlp.sqlite").site("S2"))
+    'train_mlp.py:19'
+    """
     frame = site.user_frame
-    return site.api if frame is None else f"{frame.file.rsplit('/', 1)[-1]}:{frame.line}"
+    if frame is None:
+        return site.api
+    file = frame.file.rsplit("/", 1)[-1]
+    return f"{file}:{frame.line}" if frame.line else f"{file} {frame.function}"
 
 
 def report(
@@ -196,7 +207,8 @@ def report(
 ) -> Report:
     """Reads captures and says what waits in them.
 
-    ``profile``, which may be a list, and ``more``: exports (``.sqlite``, ``_pqtdir``) or reports of nsys (``.nsys-rep``), one per rank.
+    ``profile``, which may be a list, and ``more``: exports (``.sqlite``, ``_pqtdir``) or reports of nsys (``.nsys-rep``), or traces of
+    torch.profiler (``.json``, ``.json.gz``), one per rank.
     ``source_root``: where the Python sources are, as ``NEW`` or ``OLD=NEW``. ``options``: further options as typed on
     the command line, e.g. ``["--nvtx", "step", "--top", "5"]``.
 

@@ -9,6 +9,9 @@ from ._lightning import Hooks
 class Capture(Hooks, Callback):
     """Records steps of a fit. The arguments are those of `sync_report.capture`.
 
+    ``profiler="torch"`` records with PyTorch's profiler instead, 20 steps unless ``steps`` says another number. ``path`` and ``light``
+    are those of `sync_report.profile`.
+
     A step is an optimizer step: it holds several batches where gradients accumulate. The recording ends after ``steps`` steps,
     with the fit, or with an exception. A callback records once; later fits only count on. It does nothing without a GPU.
 

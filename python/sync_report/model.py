@@ -13,7 +13,8 @@ ApiFamily = Literal["host-allocation", "device-allocation", "module-loading"]
 """The work of an API call that takes host time without any wait."""
 
 
-Attribution = Literal["python-backtrace", "python-sample", "backward", "native", "nvtx", "none"]
+Attribution = Literal["python-backtrace", "python-found", "python-function", "python-sample", "backward",
+    "native", "nvtx", "none"]
 """How a wait was put on its line, best first."""
 
 
@@ -64,6 +65,10 @@ NamedBy = Literal["name", "environment", "communicator", "order"]
 
 Per = Literal["iteration", "run"]
 """What amounts are of: each iteration, or the whole run."""
+
+
+Recorder = Literal["nsys", "torch.profiler"]
+"""What made a capture."""
 
 
 Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
@@ -730,6 +735,8 @@ class ProfileInfo:
 
     path: str
     """As it was given."""
+    recorder: Recorder
+    """What made the capture."""
     export_version: Optional[str]
     """Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022."""
     schema: Optional[str]

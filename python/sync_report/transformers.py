@@ -11,6 +11,9 @@ from ._capture import Bracket
 class Capture(Bracket, TrainerCallback):
     """Records steps of a training. The arguments are those of `sync_report.capture`.
 
+    ``profiler="torch"`` records with PyTorch's profiler instead, 20 steps unless ``steps`` says another number. ``path`` and ``light``
+    are those of `sync_report.profile`.
+
     A step is an optimizer step: it holds several batches where gradients accumulate. The recording ends after ``steps`` steps,
     or with the training. A callback records once; later trainings only count on. It does nothing without a GPU.
 

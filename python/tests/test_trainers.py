@@ -3,10 +3,12 @@
 The trainers of lightning 2.6.6, pytorch-lightning 2.6.6 and transformers 5.24.0 have passed, with torch 2.11.0 and accelerate 1.15.0.
 """
 import gc
-import importlib
+import importlib.util
 import pickle
+import sys
 import types
 
+import fake_torch
 import pytest
 
 
@@ -166,6 +168,23 @@ def test_without_a_gpu_a_callback_does_nothing(capture, fit, surroundings):
 def test_a_callback_goes_to_another_process_before_the_fit(capture, fit, surroundings):
     fit(pickle.loads(pickle.dumps(capture(skip=1, name="batch"))), batches=2)
     assert surroundings.said == ["push batch 0", "work", "pop", "start", "push batch 1", "work", "pop", *END]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="the stand-in for torch would hide the one that is installed")
+def test_a_fit_is_recorded_by_pytorchs_profiler_where_asked(capture, fit, surroundings, monkeypatch, tmp_path):
+    surroundings.is_current_stream_capturing = lambda: False
+    monkeypatch.setitem(sys.modules, "torch", fake_torch.module(surroundings))
+    callback = capture(skip=1, steps=2, profiler="torch", path=str(tmp_path / "a.json.gz"))
+    fit(pickle.loads(pickle.dumps(callback)), batches=6)
+    stacks = ["synchronize", "start with stacks", *step(1), *step(2), *END]
+    assert surroundings.said == ["work", *stacks, "synchronize", "start", *step(3), *step(4), *END, "work"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.gz", "a.light.json.gz"]
+
+
+def test_pytorchs_profiler_records_few_steps_where_no_number_is_given(capture):
+    assert capture(profiler="torch")._steps._last == 20
+    with pytest.raises(ValueError, match="there is no profiler 'nsight'"):
+        capture(profiler="nsight")
 
 
 @pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"], indirect=True)

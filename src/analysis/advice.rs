@@ -10,7 +10,7 @@ use crate::text;
 use crate::verdict::library;
 use crate::verdict::site::Site;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, Direction, Evidence, HostMemory, Kind, PatternId, Strategy, ThreadRole,
+    Change, Class, Copy, Direction, Evidence, HostMemory, Kind, PatternId, Strategy, ThreadRole,
 };
 use crate::waits::api::Blocking;
 
@@ -254,7 +254,7 @@ fn is_in_loop_over(snippet: &Snippet, line: u32, part: &str) -> bool {
 /// them; of others the line has the name.
 fn is_by_name(site: &Site) -> bool {
     let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
-    let unseen = site.bundle.attribution == Attribution::PythonBacktrace && site.inside.is_none();
+    let unseen = site.bundle.attribution.is_of_line() && site.inside.is_none();
     !unseen || site.line_text().is_none_or(named)
 }
 

@@ -11,7 +11,7 @@ use crate::sites::program::Programs;
 use crate::sites::{Bundle, native};
 use crate::verdict::combine;
 use crate::verdict::site::Site;
-use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
+use crate::verdict::source::{self, Beside, Finding, Observed, SourceTree, read_site};
 use crate::verdict::subject::{Subject, bare_pattern};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::weak::sizes::Sizes;
@@ -48,9 +48,10 @@ impl Judge<'_> {
     fn one(
         &self,
         profile: &mut Profile,
-        bundle: Bundle,
+        mut bundle: Bundle,
         observer: &mut Observer,
     ) -> Result<Site, InputError> {
+        self.find_line(profile, &mut bundle);
         let subject = self.subject(profile, &bundle);
         let mut said = trace::judge(&subject);
         let of_size = operators::unseen(&said);
@@ -78,6 +79,22 @@ impl Judge<'_> {
         }
         let inside = library::inside(&subject, combined.verdict.pattern);
         Ok(Site::new(bundle, inside, combined))
+    }
+
+    /// Finds the line of a capture that names functions only, where the source has one that waits in this way.
+    fn find_line(&self, profile: &Profile, bundle: &mut Bundle) {
+        let Some(at) = bundle.user.filter(|_| bundle.attribution == Attribution::PythonFunction) else {
+            return;
+        };
+        let through = at.checked_sub(1).map(|below| &bundle.frames[below]);
+        let through = through.map(|f| (&*f.file, &*f.function));
+        let frame = &bundle.frames[at];
+        let observed = Observed { through, ..self.observed(profile, bundle) };
+        let line = source::found_line(&self.sources, &self.rules.frame(frame), frame.first, &observed);
+        if let Some(line) = line {
+            bundle.frames[at].line = line;
+            bundle.attribution = Attribution::PythonFound;
+        }
     }
 
     /// What the source says, where lines are exact: of the user's line, and of the library's below it that waits.

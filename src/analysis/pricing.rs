@@ -74,9 +74,10 @@ impl Place {
         let line = |f: &PyFrame| format!("{}:{}:{}", f.file, f.function, f.line);
         let ranges = || bundle.ranges.iter().map(|range| ranges::stable_name(range));
         let around = match bundle.attribution {
-            Attribution::PythonBacktrace | Attribution::Backward => {
-                bundle.user_stack().iter().map(line).collect()
-            }
+            Attribution::PythonBacktrace
+            | Attribution::PythonFound
+            | Attribution::PythonFunction
+            | Attribution::Backward => bundle.user_stack().iter().map(line).collect(),
             Attribution::Native if bundle.note.is_empty() => {
                 ranges().chain(native::readable(&bundle.chain)).collect()
             }

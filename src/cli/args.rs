@@ -34,8 +34,9 @@ bad input, part of it damaged, or no usable GPU; 130 Ctrl-C during a measurement
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
 ///
-/// Reads Nsight Systems exports of PyTorch programs: .sqlite files, or folders that `nsys export --type parquetdir` wrote
-/// (NAME_pqtdir); a report (.nsys-rep) is exported first, when nsys is installed. The input is never changed.
+/// Reads captures of PyTorch programs: Nsight Systems exports (.sqlite files, or folders that `nsys export --type parquetdir`
+/// wrote, NAME_pqtdir) and traces of torch.profiler (.json, .json.gz). A report (.nsys-rep) is exported first, when nsys is
+/// installed. The input is never changed.
 #[derive(Parser)]
 #[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
@@ -86,8 +87,8 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, a folder of them or a pattern in quotes
-    /// make one report over ranks; `runs/:64`: the first 64
+    /// Captures of nsys (.sqlite, _pqtdir, .nsys-rep) or torch.profiler (.json.gz); several, or a folder of them, are one
+    /// report over ranks; `runs/:64`: the first 64
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print the report
@@ -331,7 +332,7 @@ this capture cannot be held against.";
 #[derive(Args)]
 #[command(after_help = CHECK_CODES)]
 pub struct CheckArgs {
-    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, or a folder of them, one per rank, are
+    /// Nsight Systems exports (.sqlite, _pqtdir), reports (.nsys-rep) or traces of torch.profiler; several, or a folder of them, one per rank, are
     /// checked as one
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
@@ -397,7 +398,7 @@ pub struct RepositoryArgs {
 
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)
+    /// Nsight Systems export (.sqlite, _pqtdir), report (.nsys-rep) or trace of torch.profiler
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print it

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use sync_report::error::InputError;
-use sync_report::profile::commands::{FOLDER, is_folder_name, is_report_name, stem};
+use sync_report::profile::commands::{FOLDER, TRACES, is_folder_name, is_report_name, is_trace_name, stem};
 use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
 use sync_report::text;
@@ -81,7 +81,9 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let wanted = |path: &Path| {
-        path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_export(path)
+        let is_file =
+            path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_trace_name(path);
+        is_file || is_export(path)
     };
     once_each(entries(folder, wanted))
 }
@@ -94,9 +96,11 @@ fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
     let again = |path: &Path| {
         let own = stem(path);
         let light = own.to_str().and_then(|name| name.strip_suffix(".light")).map(PathBuf::from);
-        let full = light.is_some_and(|full| [".sqlite", ".nsys-rep", FOLDER].iter().any(|s| has(&full, s)));
+        let forms = [".sqlite", ".nsys-rep", FOLDER].iter().chain(TRACES);
+        let full = light.is_some_and(|full| forms.clone().any(|form| has(&full, form)));
         let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
-        full || path.extension().is_none_or(|e| e != "sqlite")
+        full || !is_trace_name(path)
+            && path.extension().is_none_or(|e| e != "sqlite")
             && better.iter().any(|suffix| has(&own, suffix))
     };
     all.iter().filter(|path| !again(path)).cloned().collect()

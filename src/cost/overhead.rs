@@ -49,7 +49,7 @@ use crate::profile::calls::{ApiName, Calls};
 use crate::profile::details::{Details, LaunchSize};
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx, ThreadIx};
 use crate::profile::ops::is_collective;
-use crate::vocabulary::SiteIx;
+use crate::vocabulary::{Recorder, SiteIx};
 use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
@@ -63,8 +63,10 @@ pub struct EventCosts {
     pub call: i64,
     /// A call that copies.
     pub copy: i64,
-    /// An NVTX range, opened and closed.
+    /// An NVTX range or an operator, opened and closed.
     pub range: i64,
+    /// A Python function, called and left.
+    pub python: i64,
     /// The backtrace of a call from the line of the thread's last backtrace.
     pub backtrace_again: i64,
     /// The backtrace of a call from another line.
@@ -76,8 +78,24 @@ pub struct EventCosts {
 /// getter, 2.4 for an event record and its getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy
 /// takes more: 3.1 µs with its synchronisation, 4.3 with a getter. Backtraces: 1,075 and 774 waits of two programs (data_pipeline,
 /// moe_router), wait by wait against a capture without backtraces: medians of 17 and 11 µs again, 45 and 28 µs anew.
-pub const NSYS: EventCosts =
-    EventCosts { call: 1_200, copy: 2_500, range: 800, backtrace_again: 15_000, backtrace_anew: 45_000 };
+pub const NSYS: EventCosts = EventCosts {
+    call: 1_200,
+    copy: 2_500,
+    range: 800,
+    python: 0,
+    backtrace_again: 15_000,
+    backtrace_anew: 45_000,
+};
+/// Of torch.profiler. Calls go through CUPTI as under nsys; operators and Python functions are its own records, of which the trace
+/// tells where each lies.
+///
+/// Fitted to six programs (train_mlp, data_pipeline, moe_router, and loops of a transformer, a convolutional net and a decoder),
+/// 13 traces with and without stacks on H200 hosts with PyTorch 2.11: of 27 settings, iterations then come out 10 % off those
+/// timed alone in the median, 13 % on average; with half or twice these figures 16 to 25 %.
+pub const KINETO: EventCosts =
+    EventCosts { range: 1_500, python: 2_200, backtrace_again: 0, backtrace_anew: 0, ..NSYS };
+/// No more than this share of what lies between two calls is the recording of operators and functions: some of it is they themselves.
+const OF_RECORDED: f64 = 0.8;
 /// In a program, whose caches the profiler displaces, calls cost more than in a loop, and the more, the more the program
 /// does between them. Of factors from 3 to 20 and shares from 0.25 to 0.65 tried on 40 public programs of seven sessions
 /// (docs/history/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
@@ -181,7 +199,8 @@ impl Costs {
         let beside = |t: ThreadIx| {
             let kept = calls.by_thread[t].len() as u64;
             let others = calls.spans[t].calls.saturating_sub(kept) as f64;
-            let ranges = profile.nvtx.opened.get(&calls.threads[t]).map_or(0.0, |&n| n as f64);
+            let opened = profile.nvtx.opened.get(&calls.threads[t]).filter(|_| profile.recorded.is_empty());
+            let ranges = opened.map_or(0.0, |&n| n as f64);
             ((others * (IN_PROGRAMS * NSYS.call) as f64 + ranges * NSYS.range as f64) * tracing
                 / kept.max(1) as f64) as i64
         };
@@ -192,7 +211,14 @@ impl Costs {
             tracing,
             kinds: calls.names.iter().map(|n| classify(&n.base)).collect(),
             beside: calls.threads.keys().map(beside).collect(),
-            backtrace: calls.threads.keys().map(|t| unwinding(calls, t, every_call, tracing)).collect(),
+            backtrace: calls
+                .threads
+                .keys()
+                .map(|t| match profile.target.recorder {
+                    Recorder::Nsys => unwinding(calls, t, every_call, tracing),
+                    Recorder::TorchProfiler => Unwinding::None,
+                })
+                .collect(),
         }
     }
 
@@ -208,13 +234,23 @@ impl Costs {
 
     /// Of a host segment of `gap` ns that follows a call, and of the launch of `launch` ns after it: what does not fit
     /// between two calls lies inside them. `again`: the thread's last backtrace was of the same line.
-    pub fn after(&self, calls: &Calls, call: CallId, again: bool, gap: i64, launch: i64) -> i64 {
+    pub fn after(&self, profile: &Profile, call: CallId, again: bool, gap: i64, launch: i64) -> i64 {
+        let calls = &profile.calls;
         let (name, thread) = (calls.name(call), calls.thread(call));
         let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.tracing) + self.beside[thread];
         let unwinding = if calls.backtraced[name] { self.backtrace[thread].after(again) } else { 0 };
-        let unwound = unwinding.min(gap - LEAST_GAP_NS).max(0);
+        let unwound = unwinding.min(gap - LEAST_GAP_NS).max(0) + self.recording(profile, call, gap);
         let between = ((gap - unwound).max(0) as f64 * OF_GAP) as i64;
         unwound + traced.clamp(0, between.saturating_add(most_of(launch)))
+    }
+
+    /// The time that torch.profiler takes to record what begins and ends within `gap` ns after a call.
+    fn recording(&self, profile: &Profile, call: CallId, gap: i64) -> i64 {
+        let Some(recorded) = profile.recorded.get(&profile.calls.tid(call)) else { return 0 };
+        let end = profile.calls.end(call);
+        let [operators, python] = recorded.between(end, end.saturating_add(gap)).map(|n| n as i64);
+        let each = (operators * KINETO.range + python * KINETO.python) / 2;
+        scaled(each, self.tracing).min((gap as f64 * OF_RECORDED) as i64)
     }
 
     /// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
@@ -234,7 +270,7 @@ impl Costs {
             let gap = step.gap.max(0);
             let before = last[step.after];
             let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
-            let taken = before.map_or(0, |b| self.after(calls, b.call, b.again, gap, launch));
+            let taken = before.map_or(0, |b| self.after(profile, b.call, b.again, gap, launch));
             program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
             // Only what a fix may take away has something that goes with it.
             if step.site.is_some() {

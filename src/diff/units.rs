@@ -19,16 +19,17 @@ use typed_index_collections::TiVec;
 impl Granularity {
     /// As fine as both sides can tell.
     pub(super) fn of(before: &Snapshot, after: &Snapshot) -> Self {
-        use Attribution::{PythonBacktrace, PythonSample};
+        use Attribution::{PythonBacktrace, PythonFound, PythonFunction, PythonSample};
         let has = |side: &Snapshot, of: &[Attribution]| {
             side.sites.iter().any(|s| s.waits > 0 && of.contains(&s.attribution))
         };
-        let [b, a] = [before, after].map(|side| has(side, &[PythonBacktrace, PythonSample]));
+        let [b, a] = [before, after]
+            .map(|side| has(side, &[PythonBacktrace, PythonFound, PythonFunction, PythonSample]));
         // A side without waits has nothing to be told apart.
         if b != a && !before.sites.is_empty() && !after.sites.is_empty() {
             return Self::Call;
         }
-        let sampled = [before, after].into_iter().any(|side| has(side, &[PythonSample]));
+        let sampled = [before, after].into_iter().any(|side| has(side, &[PythonFunction, PythonSample]));
         if sampled { Self::Function } else { Self::Line }
     }
 }

@@ -44,7 +44,7 @@ pub use warning::{Code, Warning};
 // The types of the tree's fields, so that renderers need no other room.
 pub use crate::vocabulary::{
     Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, HostMemory, Kind, PatternId,
-    Per, ProfileIx, Strategy, ThreadRole,
+    Per, ProfileIx, Recorder, Strategy, ThreadRole,
 };
 
 /// The version of a report's layout: what is written, and what is read back.
@@ -164,6 +164,9 @@ impl Default for Tool {
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
+    /// What made the capture.
+    #[serde(default)]
+    pub recorder: Recorder,
     /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
     pub export_version: Option<String>,
     /// Schema version, e.g. "3.20.3".

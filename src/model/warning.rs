@@ -95,6 +95,8 @@ codes! {
         => WITH_LINES,
     NoPythonBacktraces = "no-python-backtraces": "The capture holds no Python backtraces: waits are placed by native chains and NVTX ranges"
         => WITH_LINES,
+    FunctionsOnly = "functions-only": "A trace of torch.profiler names functions, not the lines that call: PyTorch before 2.14 records no more"
+        => "Record with `sync_report.profile`, which adds the lines, or give the sources with `--source-root`.",
     PythonPayloadMissing = "python-payload-missing": "Python marks were exported without their frames"
         => "Export the .nsys-rep again with `--include-json=true`, by nsys 2024.5 or later.",
     ChainsUnresolved = "chains-unresolved": "Native call chains hold addresses, not symbols"

@@ -32,7 +32,7 @@ pub fn export_folder(path: &Path) -> String {
 /// The name that an export and its report share: nsys writes run.nsys-rep into run.sqlite, or into the folder run_pqtdir.
 pub fn stem(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match name.strip_suffix(FOLDER) {
+    match std::iter::once(&FOLDER).chain(TRACES).find_map(|end| name.strip_suffix(end)) {
         Some(stem) => path.with_file_name(stem),
         None => path.with_extension(""),
     }
@@ -58,6 +58,14 @@ pub fn some_export() -> String {
 }
 
 const EXPORT: &str = "nsys export --type sqlite --include-json=true";
+
+/// How traces of torch.profiler are named, longest ending first: `trace.json`, and as TensorBoard's handler names them.
+pub const TRACES: &[&str] = &[".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json"];
+
+/// Whether a file has the name of a trace.
+pub fn is_trace_name(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| TRACES.iter().any(|end| name.to_string_lossy().ends_with(end)))
+}
 
 /// Whether a file has the name of a report: `.qdrep` until 2021.3, `.nsys-rep` since.
 pub fn is_report_name(path: &Path) -> bool {

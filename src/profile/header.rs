@@ -65,14 +65,15 @@ pub(super) fn beside(path: &Path, suffix: &str) -> bool {
 
 /// A file of another tool, or packed: what it is and what to do, by its first bytes or the end of its name.
 fn foreign(path: &Path, head: &[u8]) -> Option<&'static str> {
-    const TRACE: &str = "a trace of torch.profiler, Perfetto or Chrome, which sync-report does not read; capture the program with nsys profile";
+    const PERFETTO: &str = "a trace of Perfetto, which sync-report does not read; give the JSON of torch.profiler (prof.export_chrome_trace), or an export of nsys";
+    const JSON: &str = "no JSON, in spite of its name; give a trace of torch.profiler (prof.export_chrome_trace), or an export of nsys";
     const PACKED: &str = "packed; unpack it first";
     const PACKERS: [&[u8]; 5] = [b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"BZh"];
     const NAMES: [(&str, &str); 6] = [
-        (".json.gz", TRACE),
-        (".json", TRACE),
-        (".pftrace", TRACE),
-        (".perfetto-trace", TRACE),
+        (".json.gz", JSON),
+        (".json", JSON),
+        (".pftrace", PERFETTO),
+        (".perfetto-trace", PERFETTO),
         (
             ".ncu-rep",
             "a report of Nsight Compute, which times single kernels and no waits; capture the program with nsys profile",
@@ -122,7 +123,8 @@ mod tests {
     #[test]
     fn files_of_other_tools_are_named() {
         let what = |name: &str, head: &[u8]| foreign(Path::new(name), head).unwrap_or_default();
-        assert!(what("runs/a.pt.trace.json.gz", b"\x1f\x8b").starts_with("a trace of torch.profiler"));
+        assert!(what("runs/a.pt.trace.json.gz", b"\x1f\x8b").starts_with("no JSON"));
+        assert!(what("a.pftrace", b"\x0a").starts_with("a trace of Perfetto"));
         assert!(what("a.ncu-rep", b"NVR\0").starts_with("a report of Nsight Compute"));
         assert!(what("a.sqlite.xz", b"\xfd7zXZ\0").starts_with("packed"));
         assert_eq!(what("a.json", b"SQLite format 3\0"), "");

@@ -184,6 +184,18 @@ pub(super) fn absent(db: &Database, target: &Target, calls: &Calls, ops: &Ops) -
     absent.filter_map(lack).collect()
 }
 
+/// The end of a trace that was cut.
+pub(super) fn cut(db: &Database) -> Option<Lack> {
+    (db.is_cut_trace() == Some(true)).then(|| Lack {
+        column: false,
+        what: "the trace is cut off in the middle of its events".to_owned(),
+        loss: "events that would follow are missing; let the program end before it is killed",
+        fatal: false,
+        prices: false,
+        frames: false,
+    })
+}
+
 /// What an export lacks of the tables that it has.
 pub(super) fn missing(db: &Database) -> Vec<Lack> {
     let mut lacks = Vec::new();

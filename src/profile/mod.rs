@@ -25,6 +25,7 @@ pub mod os_calls;
 pub mod parallel;
 pub mod payload;
 pub mod recapture;
+pub mod recorded;
 pub mod samples;
 pub mod seek;
 pub mod strings;
@@ -40,14 +41,15 @@ use blocked::Blocked;
 use calls::{Calls, Interest};
 use correlation::Correlation;
 use database::{Database, Reading};
-use ids::{CallId, GlobalPid, OpId};
+use ids::{CallId, GlobalPid, GlobalTid, OpId};
 use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
 use os_calls::OsCalls;
 use parallel::both;
-use rustc_hash::FxHashSet;
+use recorded::Recorded;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use strings::Strings;
@@ -74,6 +76,8 @@ pub struct Profile {
     pub blocked: Option<Blocked>,
     /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
+    /// What torch.profiler recorded beside calls; empty of an export of nsys.
+    pub recorded: FxHashMap<GlobalTid, Recorded>,
     /// Synchronisation rows and event records.
     pub syncs: Syncs,
     /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
@@ -101,7 +105,7 @@ impl Profile {
     /// an error here: `doctor` has something to say about it.
     pub fn load(path: &Path, reading: Reading, wanted: &Wanted) -> Result<Self, InputError> {
         let db = Database::open(path, reading)?;
-        if !is_nsys(&db) {
+        if db.is_cut_trace().is_none() && !is_nsys(&db) {
             let command = commands::some_export();
             return Err(InputError::NotNsys(path.to_owned(), command));
         }
@@ -120,6 +124,8 @@ impl Profile {
         let os_calls = os_calls::read(&db, &mut strings, &names.os_calls, &calls.threads)?;
         let blocked = Blocked::read(&db, &calls, &os_calls)?;
         lacks.extend(lacks::absent(&db, &target, &calls, &ops));
+        lacks.extend(lacks::cut(&db));
+        let recorded = Recorded::read(&db)?;
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
@@ -133,6 +139,7 @@ impl Profile {
             os_calls,
             blocked,
             ops,
+            recorded,
             syncs,
             nvtx: Nvtx::default(),
             lacks,

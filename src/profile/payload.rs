@@ -21,8 +21,10 @@ pub struct PyFrame {
     pub function: Arc<str>,
     /// Path of the source file as recorded.
     pub file: Arc<str>,
-    /// Line, from 1.
+    /// Line, from 1; 0 where it is not known.
     pub line: u32,
+    /// The function's first line, where no other is known.
+    pub first: u32,
 }
 
 index! {
@@ -56,6 +58,9 @@ struct RawFrame {
     file: i64,
     #[serde(rename = "Line")]
     line: i64,
+    /// The function's first line, which traces of torch.profiler have.
+    #[serde(rename = "First", default)]
+    first: i64,
 }
 
 #[derive(Deserialize)]
@@ -222,6 +227,7 @@ impl RawFrame {
             function: name(self.function, "<unknown function>"),
             file: name(self.file, "<unknown file>"),
             line: u32::try_from(self.line).unwrap_or(0),
+            first: u32::try_from(self.first).unwrap_or(0),
         }
     }
 }
@@ -286,6 +292,7 @@ impl Layout {
                 file: i64::try_from(u64_at(frame, self.file)?).ok()?,
                 // The 4 bytes after the line are uninitialised: it is read as the 32 bits it is.
                 line: i64::from(u32_at(frame, self.line)? as i32),
+                first: 0,
             })
         };
         (0..count).map(frame).collect()

@@ -4,6 +4,7 @@
 //! neither chains nor Python frames.
 
 use crate::profile::target::Target;
+use crate::vocabulary::Recorder;
 
 /// Flags of a capture that gives exact Python lines: a backtrace of each synchronising call. Without the threshold of 0 short waits
 /// get none. Of several kinds nsys 2025.3.1 keeps one or none.
@@ -19,15 +20,24 @@ const QUICK: &str = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
 /// APIs that are always traced.
 const TRACED: &[&str] = &["cuda", "nvtx"];
 
+/// A trace with exact Python lines, whatever the version of PyTorch.
+const TRACE: &str = "with sync_report.profile(skip=5, steps=20) as steps: ...   # for batch in steps(loader); writes trace.json.gz";
+
 /// The capture that gives exact Python lines, of the program that the export names (or `python your_script.py`) and with
 /// the options that it was captured with, as far as the export has them; `more`: further flags.
 pub fn capture(target: &Target, more: &str) -> String {
+    if target.recorder == Recorder::TorchProfiler {
+        return TRACE.to_owned();
+    }
     let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
     profile(target, backtraces, more, "profile")
 }
 
 /// The capture of the program with a fix, and what says whether that worked.
 pub fn capture_again(target: &Target) -> String {
+    if target.recorder == Recorder::TorchProfiler {
+        return format!("{TRACE}\nsync-report diff BEFORE trace.json.gz   # BEFORE: this trace");
+    }
     let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
     format!("{}\n{COMPARE}   # BEFORE: this capture", profile(target, backtraces, "", "fixed"))
 }

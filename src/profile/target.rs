@@ -4,12 +4,15 @@ use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::ids::{GlobalPid, GlobalTid};
 use crate::profile::strings::{Strings, clean};
+use crate::vocabulary::Recorder;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Versions, machine and capture settings. Everything may be absent: trimmed and old exports lack most of it.
 #[derive(Default)]
 pub struct Target {
+    /// What made the capture.
+    pub recorder: Recorder,
     /// Version of the nsys that wrote the export (not of the one that captured), e.g. "2025.3.2.0".
     pub export_version: Option<String>,
     /// Version of the export's schema.
@@ -138,7 +141,8 @@ impl Target {
     /// # Errors
     /// [`InputError`]: a table cannot be read.
     pub(super) fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
-        let mut target = Self::default();
+        let recorder = if db.is_cut_trace().is_some() { Recorder::TorchProfiler } else { Recorder::Nsys };
+        let mut target = Self { recorder, ..Self::default() };
         target.read_versions(db)?;
         db.rows("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| target.started_utc_ns = row.int(0))?;
         db.rows("TARGET_INFO_SYSTEM_ENV", &["name", "value"], |row| {

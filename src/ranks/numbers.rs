@@ -8,6 +8,7 @@
 
 use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{Code, ProfileInfo, Warning};
+use crate::profile::commands::TRACES;
 use crate::text;
 use crate::vocabulary::index;
 use std::collections::BTreeSet;
@@ -68,7 +69,7 @@ fn pieces(name: &str) -> Vec<Piece> {
 fn stem(path: &str) -> &str {
     let name = text::path_end(path.trim_end_matches('/'), 1);
     let known = [".sqlite", ".nsys-rep", ".qdrep", "_pqtdir"];
-    let name = known.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    let name = known.iter().chain(TRACES).find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     name.strip_suffix(".light").unwrap_or(name)
 }
 

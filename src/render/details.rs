@@ -7,7 +7,7 @@ use super::saving;
 use super::style::Tone;
 use super::view::{self, FrameView, Views};
 use crate::model::edit::Block as Edit;
-use crate::model::{Attribution, Class, Example, Fix, Frame, Report, Site};
+use crate::model::{Attribution, Class, Example, Fix, Frame, Recorder, Report, Site};
 use crate::text::{self, escape_terminal};
 
 /// Columns of the longest bar of the histogram.
@@ -38,7 +38,7 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
     blocks.extend(about(report, site));
     blocks.extend([
         Block::section("blocked time of a wait", [histogram(site)]),
-        Block::section("examples, at the times of the nsys GUI", [Block::Table(examples(&site.examples))]),
+        Block::section(clock(report, site), [Block::Table(examples(&site.examples))]),
     ]);
     blocks.extend(site.fix.as_ref().map(advice));
     Some(blocks)
@@ -137,7 +137,16 @@ fn histogram(site: &Site) -> Block {
     ))
 }
 
-/// The waits to look at in the nsys GUI.
+/// Whose times the examples have.
+fn clock(report: &Report, site: &Site) -> &'static str {
+    let recorder = report.profiles.get(site.process.profile.index()).map(|profile| profile.recorder);
+    match recorder.unwrap_or_default() {
+        Recorder::Nsys => "examples, at the times of the nsys GUI",
+        Recorder::TorchProfiler => "examples, at the times since the trace's first event",
+    }
+}
+
+/// The waits to look at in a viewer.
 fn examples(examples: &[Example]) -> Table {
     let of = |value: fn(&Example) -> String| examples.iter().map(value);
     let awaited = |e: &Example| {

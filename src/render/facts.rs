@@ -1,7 +1,7 @@
 //! What was captured: exports, GPUs, iterations, waits.
 
 use super::{phrase, ranks, saving, view};
-use crate::model::{Gpu, ProfileInfo, Report};
+use crate::model::{Gpu, ProfileInfo, Recorder, Report};
 use crate::text::{self, escape_terminal};
 
 /// Exports and GPUs named one by one; more are summed up.
@@ -35,7 +35,9 @@ fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String
     let mut parts = vec![view::escaped(&profile.path), text::duration(profile.span_ns)];
     let version = profile.export_version.as_deref();
     if previous.is_none_or(|previous| previous.export_version.as_deref() != version) {
-        parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version))));
+        let nsys = version.map(|version| format!("nsys {}", escape_terminal(version)));
+        let torch = (profile.recorder == Recorder::TorchProfiler).then(|| profile.recorder.to_string());
+        parts.extend(nsys.or(torch));
     }
     let command = profile.command.as_deref().filter(|command| !command.is_empty());
     if previous.is_none_or(|previous| previous.command.as_deref() != command) {

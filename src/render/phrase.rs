@@ -143,6 +143,12 @@ pub(crate) fn at_line(file: &str, line: u32) -> String {
 pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static str> {
     match attribution {
         Attribution::PythonBacktrace | Attribution::None => None,
+        Attribution::PythonFound => {
+            Some("~found: the one line of the function that waits this way, by its source")
+        }
+        Attribution::PythonFunction => {
+            Some("~function: this capture names the function that waits, not its line")
+        }
         Attribution::PythonSample => Some("~sampled: from Python samples nearby, not from the call itself"),
         Attribution::Backward => Some("~backward: on autograd's thread, while that line was in backward()"),
         Attribution::Native => Some("~native: no Python frames, the C++ function"),

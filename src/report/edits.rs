@@ -4,7 +4,7 @@ use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement
 use crate::model::{Frame, Site};
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Class, Kind, Strategy};
+use crate::vocabulary::{Class, Kind, Strategy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
@@ -14,9 +14,7 @@ pub fn proposal(site: &FoundSite) -> Option<Proposal> {
         _ if site.bundle.user_frame().is_none() => return None,
         (Class::True, _) => Outcome::refused(None, Refusal::Needed),
         _ if site.stale => Outcome::refused(None, Refusal::Stale),
-        _ if site.bundle.attribution != Attribution::PythonBacktrace => {
-            Outcome::refused(None, Refusal::Inexact)
-        }
+        _ if !site.bundle.attribution.is_of_line() => Outcome::refused(None, Refusal::Inexact),
         (_, None) => Outcome::refused(None, Refusal::NoSource),
         (Class::Unknown, _) => Outcome::refused(None, Refusal::Open),
         (_, Some(Reading { outcome: Outcome::Refused { kind: None, .. }, .. })) if site.inside.is_some() => {
@@ -60,7 +58,8 @@ pub fn settle(sites: &mut [Site]) {
         }
     }
     let needed = sites.iter().filter(|site| site.class != Class::False);
-    let needed: FxHashSet<Frame> = needed.filter_map(|site| site.user_frame.clone()).collect();
+    let lines = needed.filter_map(|site| site.user_frame.clone());
+    let needed: FxHashSet<Frame> = lines.filter(|frame| frame.line > 0).collect();
     let bare = |site: &Site| matches!(site.kind, Kind::Explicit | Kind::Redundant | Kind::Idle);
     let beside = |site: &Site| site.user_frame.as_ref().is_some_and(|frame| needed.contains(frame));
     for site in sites.iter_mut().filter(|site| site.class == Class::False && bare(site) && beside(site)) {

@@ -363,6 +363,7 @@ impl<'a> Sites<'a> {
         let (from, to) = self.options.filter.clip(from, to);
         ProfileInfo {
             path: profile.path().display().to_string(),
+            recorder: profile.target.recorder,
             export_version: profile.target.export_version.clone(),
             started_utc_ns: profile.target.started_utc_ns,
             host: profile.target.host.clone(),

@@ -313,7 +313,10 @@ impl Former<'_> {
         match *place {
             Place::Stack(s) => {
                 let frames = self.context.stacks.stacks[s].iter().skip_while(carries_on);
-                (frames.cloned().collect(), Attribution::PythonBacktrace)
+                let frames: Vec<PyFrame> = frames.cloned().collect();
+                let place = self.rules.user_index(&frames).unwrap_or(0);
+                let has_line = frames.get(place).is_none_or(|frame| frame.line > 0 || frame.first == 0);
+                (frames, if has_line { Attribution::PythonBacktrace } else { Attribution::PythonFunction })
             }
             // A chain without a Python method still beats nothing, but not a range that names the operator.
             Place::Chain(_)

@@ -127,7 +127,7 @@ impl Bundle {
 
     /// Whether a backtrace of the wait itself names a line; one of another thread, or samples, only make a line probable.
     pub fn has_own_line(&self) -> bool {
-        matches!(self.attribution, Attribution::PythonBacktrace | Attribution::Backward)
+        (self.attribution.is_of_line() || self.attribution == Attribution::Backward)
             && self.frames.iter().take(self.own).any(|frame| frame.line > 0)
     }
 

@@ -150,7 +150,7 @@ pub fn trace_marker(text: &str) -> Option<Vec<PyFrame>> {
         .split(", ")
         .filter_map(|item| {
             let (file, line) = item.trim().trim_matches(['\'', '"']).rsplit_once(':')?;
-            Some(PyFrame { function: "".into(), file: file.into(), line: line.parse().ok()? })
+            Some(PyFrame { function: "".into(), file: file.into(), line: line.parse().ok()?, first: 0 })
         })
         .collect();
     frames.reverse();

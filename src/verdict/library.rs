@@ -52,7 +52,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
 pub fn known(s: &Subject) -> Option<Known> {
     let inside = s.bundle.inside();
     // The lines of samples are only probable.
-    let exact = matches!(s.bundle.attribution, Attribution::PythonBacktrace | Attribution::Backward);
+    let exact = s.bundle.attribution.is_of_line() || s.bundle.attribution == Attribution::Backward;
     let mut known = catalogue::library_site(&places(s.bundle), &|depth| {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)

@@ -256,6 +256,10 @@ fn place(site: &Site) -> String {
         text += &format!("|{}:{}:{}", frame.file, frame.function, frame.line);
     }
     text.extend(bundle.node().filter(|_| bundle.forward.is_none()).map(|node| format!("|{node}")));
+    if bundle.attribution == Attribution::PythonFunction {
+        // Lines of one function differ by what they call.
+        text += &format!("|{}", bundle.method().or(native::operator(&bundle.chain)).unwrap_or_default());
+    }
     if bundle.attribution == Attribution::PythonSample {
         // The line is only probable: what was copied tells sites apart, and where no line is known, what ran before.
         let line_known = bundle.user_frame().is_some_and(|f| f.line > 0);

@@ -30,6 +30,7 @@ mod scripts;
 mod sites;
 mod snippets;
 mod timeline;
+mod traces;
 mod turns;
 mod verdicts;
 mod waits;

@@ -12,7 +12,7 @@ Exit codes: 0 done, also where there is nothing to edit; 2 wrong usage or bad in
 #[derive(Args)]
 #[command(after_help = AFTER)]
 pub struct FixArgs {
-    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, make one patch
+    /// Nsight Systems exports (.sqlite, _pqtdir), reports (.nsys-rep) or traces of torch.profiler; several, one per rank, make one patch
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// Write the files instead of printing the diff

@@ -12,7 +12,7 @@ use sync_report::vocabulary::Change;
 
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)
+    /// Nsight Systems export (.sqlite, _pqtdir), report (.nsys-rep) or trace of torch.profiler
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     pub profile: PathBuf,
     /// Replay these sites (S3,S5), by id or key; by default the avoidable ones that cost most

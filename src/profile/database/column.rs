@@ -29,6 +29,7 @@ impl Piece {
 }
 
 /// The values of a column, as SQLite would have them.
+#[derive(Clone)]
 pub(super) enum Column {
     /// Integers of any width, truth values; which of them are not NULL, where some are. Unsigned ones beyond the signed
     /// keep their bits, as nsys has SQLite store them.
@@ -136,6 +137,11 @@ impl Column {
         let field = Field::new(kind.field_info.name.clone(), read_as, true);
         let array = decode(&of, column, bytes, field, rows, Some(taken.clone()))?;
         Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
+    }
+
+    /// A whole column.
+    pub fn of(array: &dyn Array) -> Self {
+        Self::new(array, false)
     }
 
     /// `few`: rows were picked, whose texts are copied so that the pages with those of all others go.

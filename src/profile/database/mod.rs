@@ -2,16 +2,19 @@
 //!
 //! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter, and nothing is
 //! sorted or grouped on the way. Large tables of an ordinary file are read from its `pages`; `sqlite` reads the others,
-//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by `parquet`.
+//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by `parquet`; those of a trace of
+//! torch.profiler are made by `trace`, in `memory`.
 
 mod btree;
 mod column;
+pub mod memory;
 mod pages;
 mod parquet;
 mod record;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use crate::error::InputError;
 use crate::profile::header::{check_header, io_error};
@@ -28,6 +31,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trace::Trace;
 
 words! {
     /// What reads large tables: the rows are the same.
@@ -94,6 +98,7 @@ pub struct Database {
 enum Store {
     File(SqliteFile),
     Folder(Folder),
+    Trace(Trace),
 }
 
 /// An SQLite file.
@@ -125,7 +130,7 @@ pub struct Cells<'r>(Source<'r>);
 
 enum Source<'r> {
     Page(record::Row<'r>),
-    Parquet(column::Row<'r>),
+    Columns(column::Row<'r>),
     Sqlite(&'r rusqlite::Row<'r>),
 }
 
@@ -135,7 +140,7 @@ impl Cells<'_> {
     pub fn int(&self, i: usize) -> Option<i64> {
         match self.0 {
             Source::Page(row) => row.int(i),
-            Source::Parquet(row) => row.int(i),
+            Source::Columns(row) => row.int(i),
             Source::Sqlite(row) => sqlite::int(row, i),
         }
     }
@@ -177,7 +182,7 @@ impl Cells<'_> {
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {
         match self.0 {
             Source::Page(row) => row.bytes(i),
-            Source::Parquet(row) => row.bytes(i),
+            Source::Columns(row) => row.bytes(i),
             Source::Sqlite(row) => match row.get_ref(i) {
                 Ok(ValueRef::Text(b) | ValueRef::Blob(b)) => Some(b),
                 _ => None,
@@ -189,7 +194,7 @@ impl Cells<'_> {
     pub fn at_hand(&self, i: usize) -> Option<Option<&[u8]>> {
         match self.0 {
             Source::Page(row) => row.seldom(i),
-            Source::Parquet(_) | Source::Sqlite(_) => None,
+            Source::Columns(_) | Source::Sqlite(_) => None,
         }
     }
 
@@ -204,6 +209,7 @@ impl Drop for Database {
         let read = match &self.store {
             Store::File(file) => file.pages.as_ref().map_or(0, Pages::bytes),
             Store::Folder(folder) => folder.bytes(),
+            Store::Trace(_) => 0,
         };
         self.reading.progress.iter().for_each(|p| p.costs(Work::Bytes, read));
     }
@@ -221,6 +227,11 @@ impl Database {
             return Ok(Self { path, reading, tables, shapes, store: Store::Folder(folder) });
         }
         let file = fs::canonicalize(path).map_err(|e| io_error(path, &e))?;
+        if trace::is_trace(&file) {
+            let trace = trace::read(path, &file)?;
+            let (path, tables, shapes) = (path.to_owned(), trace.tables.columns(), FxHashMap::default());
+            return Ok(Self { path, reading, tables, shapes, store: Store::Trace(trace) });
+        }
         check_header(path, &file)?;
         let (main, immutable) = sqlite::open(path, &file)?;
         let tables = sqlite::list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
@@ -228,6 +239,11 @@ impl Database {
         let pages = if reading.reader == Reader::Pages { Pages::open(&file) } else { None };
         let store = Store::File(SqliteFile { file, immutable, pages, main: Mutex::new(main) });
         Ok(Self { path: path.to_owned(), reading, tables, shapes, store })
+    }
+
+    /// Of a trace of torch.profiler, whether it ends before its end; `None` for an export of nsys.
+    pub fn is_cut_trace(&self) -> Option<bool> {
+        if let Store::Trace(trace) = &self.store { Some(trace.cut) } else { None }
     }
 
     /// The file or folder that was opened.
@@ -283,6 +299,11 @@ impl Database {
             Store::Folder(folder) => {
                 let Some(scan) = folder.scan(table, columns) else { return Ok(S::default()) };
                 self.begins(table, scan.rows());
+                return self.read(&scan, &rows, &join);
+            }
+            Store::Trace(trace) => {
+                let Some(scan) = trace.tables.scan(table, columns) else { return Ok(S::default()) };
+                self.begins(table, scan.rows as u64);
                 return self.read(&scan, &rows, &join);
             }
         };
@@ -355,6 +376,13 @@ impl Database {
                 let find = |(): &mut (), keys: &[i64], each: Each| search(keys, each);
                 return in_slices(threads, keys, || Ok(()), find, &rows, &join);
             }
+            Store::Trace(trace) => {
+                let find = |(): &mut (), keys: &[i64], each: Each| {
+                    trace.tables.find((table, columns), (key, most), keys, each);
+                    Ok(())
+                };
+                return in_slices(threads, keys, || Ok(()), find, &rows, &join);
+            }
         };
         let Some(select) = self.select(table, columns) else { return Ok(S::default()) };
         let asked = [columns, &[key]].concat();
@@ -387,6 +415,7 @@ impl Database {
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => return folder.is_sorted(table, column),
+            Store::Trace(_) => return self.has_column(table, column),
         };
         let plan = || sqlite::plan(&file.main(), table, column);
         self.has_column(table, column)
@@ -394,18 +423,16 @@ impl Database {
     }
 
     /// Reads a small table whole, on this thread.
-    pub fn rows(
-        &self,
-        table: &str,
-        columns: &[&str],
-        mut each: impl FnMut(&Cells),
-    ) -> Result<(), InputError> {
+    pub fn rows(&self, table: &str, columns: &[&str], each: impl FnMut(&Cells)) -> Result<(), InputError> {
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
                 let Some(scan) = folder.scan(table, columns) else { return Ok(()) };
-                let mut reader = scan.reader()?;
-                return (0..scan.len()).try_for_each(|part| reader.read(part, &mut each).map(drop));
+                return all(&scan, each);
+            }
+            Store::Trace(trace) => {
+                let Some(scan) = trace.tables.scan(table, columns) else { return Ok(()) };
+                return all(&scan, each);
             }
         };
         let Some(select) = self.select(table, columns) else { return Ok(()) };
@@ -437,6 +464,12 @@ trait Parts: Sync {
 trait ReadPart<E> {
     /// Hands each row of a part on; about how many there were.
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, E>;
+}
+
+/// Hands each row of all parts on, on this thread.
+fn all<P: Parts>(parts: &P, mut each: impl FnMut(&Cells)) -> Result<(), P::Error> {
+    let mut reader = parts.reader()?;
+    (0..parts.len()).try_for_each(|part| reader.read(part, &mut each).map(drop))
 }
 
 /// Takes the rows of a search, each with the index of its key.

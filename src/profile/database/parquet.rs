@@ -303,7 +303,7 @@ impl Table {
         found.sort_unstable();
         for rows in found.chunk_by(|a, b| a.0 == b.0) {
             for &(k, block, at) in rows.iter().take(most) {
-                each(k, &Cells(Source::Parquet(Row::new(&blocks[block], at))));
+                each(k, &Cells(Source::Columns(Row::new(&blocks[block], at))));
             }
         }
         Ok(())
@@ -393,7 +393,7 @@ impl ReadPart<InputError> for (&Scan<'_>, Buffer<u8>) {
             let taken = Taken::Range(rows.clone());
             let columns = scan.table.decode(*group, *before, &scan.places, buffer, &taken)?;
             for at in 0..rows.len() {
-                each(&Cells(Source::Parquet(Row::new(&columns, at))));
+                each(&Cells(Source::Columns(Row::new(&columns, at))));
             }
         }
         Ok(scan.parts[part].iter().map(|slice| slice.rows.len() as u64).sum())

@@ -226,8 +226,8 @@ impl<'a> Builder<'a> {
     fn gap(&mut self, until: i64) {
         let ns = until - self.at;
         if ns > 0 {
-            let calls = &self.scene.found.profile.calls;
-            let own = self.before.map_or(0, |call| self.costs.after(calls, call, false, ns, 0));
+            let profile = &self.scene.found.profile;
+            let own = self.before.map_or(0, |call| self.costs.after(profile, call, false, ns, 0));
             self.host = (self.host.0.saturating_add(ns), self.host.1.saturating_add(own));
             self.push(ReplayOp::Host { ns: self.scene.host.replayed(ns, own) });
         }

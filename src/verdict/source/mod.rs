@@ -93,6 +93,26 @@ pub fn parses(text: &str) -> bool {
     parse::Source::parse(text.as_bytes().to_vec()).is_ok_and(|file| file.is_valid())
 }
 
+/// The line of a function that waits in the way the trace saw, where only one does: the trace names the method, or the line waits
+/// plainly. `first`: the line where the function begins.
+pub fn found_line(tree: &SourceTree, frame: &Frame, first: u32, observed: &Observed<'_>) -> Option<u32> {
+    let file = tree.open(&frame.file)?;
+    let placements = Placements::new(&file);
+    let waits = |&line: &u32| {
+        let found = locate::line::locate(&Frame { line, ..frame.clone() }, observed, &placements);
+        // A call of C would have been recorded, with its line or as the method: without one, what waits is no such call.
+        let seen = |one: &locate::line::Candidate<'_>| {
+            observed.method.is_some() || observed.through.is_some() || !one.calls_c()
+        };
+        found.is_ok_and(|found| found.iter().any(|one| one.is_plain_at_its_line() && seen(one)))
+    };
+    // The first line of a decorated function is its decorator's.
+    let last = locate::line::last_of(&file, first, &frame.function)?;
+    let mut lines = (first..=last).filter(waits);
+    let line = lines.next()?;
+    lines.next().is_none().then_some(line)
+}
+
 /// Reads the call site of `frames` (the stack from the user's line outwards, libraries' frames among them): finds the expression on the first frame's line that
 /// waits in the way the trace saw, and follows its value to a verdict.
 ///

@@ -5,7 +5,7 @@ use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
 use crate::text::Names;
 use crate::verdict::source::sinks;
-use crate::vocabulary::{Attribution, Direction, NUMBER_BYTES, RuleId, ThreadRole};
+use crate::vocabulary::{Direction, NUMBER_BYTES, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ fn followers(b: &Bundle, o: &Observed) -> Option<Vec<Vec<Arc<str>>>> {
 }
 
 fn one_line(b: &Bundle) -> bool {
-    b.attribution == Attribution::PythonBacktrace
+    b.attribution.is_of_line()
 }
 
 /// User frames whose names are heard, from the innermost.

@@ -28,6 +28,7 @@ mod python;
 pub mod schema;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 mod write;
 
 pub use cuda::{Copy, GPU0, Gpu, Memory, SyncKind};

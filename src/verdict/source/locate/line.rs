@@ -4,6 +4,7 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
+use crate::text::Names;
 use crate::verdict::source::infer::{Here, Placement, Placements};
 use crate::verdict::source::parse::{
     Node, Path, Source, last,
@@ -23,6 +24,24 @@ pub struct Candidate<'a> {
     /// How plainly the text shows that it waits, see [`super::sync_expr::Guess`].
     strength: u8,
     tier: Tier,
+}
+
+/// Types whose call is none of a function in C: profilers of Python see neither it nor what it reads.
+const TYPES: Names = Names(
+    "bool int float complex list tuple set frozenset dict str bytes range enumerate zip map filter slice",
+);
+
+impl Candidate<'_> {
+    /// Whether it may call a function in C, which a profiler of Python sees.
+    pub fn calls_c(&self) -> bool {
+        let call = nodes::call(&self.path);
+        call.is_some_and(|call| !TYPES.has(nodes::name(&call.func)))
+    }
+
+    /// Whether the expression waits plainly, or as the trace names it, and a capture would record this line for it.
+    pub fn is_plain_at_its_line(&self) -> bool {
+        self.tier == Tier::Exact && (self.fit == Fit::Named || self.strength == 3)
+    }
 }
 
 /// How the recorded line relates to the expression, best last.
@@ -196,6 +215,26 @@ pub fn holds(file: &Source, line: u32, function: &str) -> bool {
     let mut found = false;
     walk_line(file, line, &mut |path, _| found |= runs_in(path, function));
     found
+}
+
+/// The last line of the function of that name that begins at line `first`, or below the decorators that do; of the module where it
+/// is the module's code.
+pub fn last_of(file: &Source, first: u32, function: &str) -> Option<u32> {
+    let wanted = function.rsplit('.').next().unwrap_or(function);
+    if wanted == "<module>" {
+        return Some(file.line_count());
+    }
+    let mut last_line = None;
+    nodes::walk(&[file.module()], &mut |path| {
+        let Some(function) = nodes::function(path).filter(|function| function.name.as_str() == wanted) else {
+            return true;
+        };
+        if file.line_of(function.start()) == first {
+            last_line = Some(file.line_of(function.end()));
+        }
+        true
+    });
+    last_line
 }
 
 /// Whether the last node runs in the code object that the frame names. Comprehensions count for the function around them too:

@@ -1,0 +1,215 @@
+//! Tables that were made in memory, of a trace that holds events and no tables: rows and columns as an export has them.
+
+use super::column::{Column, Row};
+use super::{Cells, Each, Parts, ReadPart, Source};
+use crate::error::InputError;
+use polars_arrow::array::{MutableBinaryViewArray, MutablePrimitiveArray, PrimitiveArray};
+use polars_parquet::read::Filter;
+use rustc_hash::FxHashMap;
+
+/// Rows that a worker takes at a time; as with SQLite.
+const PART_ROWS: usize = 1 << 15;
+
+/// Tables by their names.
+#[derive(Default)]
+pub struct Tables {
+    tables: FxHashMap<&'static str, Table>,
+}
+
+/// Columns of one length.
+struct Table {
+    columns: Vec<(&'static str, Column)>,
+    rows: usize,
+}
+
+/// A column that grows.
+pub enum Growing {
+    /// Integers.
+    Int(MutablePrimitiveArray<i64>),
+    /// Texts.
+    Text(MutableBinaryViewArray<[u8]>),
+}
+
+/// A value of a row.
+#[derive(Clone, Copy)]
+pub enum Value<'v> {
+    /// NULL.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A text.
+    Text(&'v [u8]),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u32> for Value<'_> {
+    fn from(value: u32) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl From<Option<i64>> for Value<'_> {
+    fn from(value: Option<i64>) -> Self {
+        value.map_or(Self::Null, Self::Int)
+    }
+}
+
+impl From<Option<u32>> for Value<'_> {
+    fn from(value: Option<u32>) -> Self {
+        value.map(i64::from).into()
+    }
+}
+
+impl<'v> From<&'v str> for Value<'v> {
+    fn from(value: &'v str) -> Self {
+        Self::Text(value.as_bytes())
+    }
+}
+
+/// A table that grows row by row.
+pub struct Rows {
+    name: &'static str,
+    columns: Vec<(&'static str, Growing)>,
+    rows: usize,
+}
+
+impl Rows {
+    /// `ints`, then `texts`: names of columns with blanks between them, in the order of a row's values.
+    pub fn new(name: &'static str, ints: &[&'static str], texts: &'static str) -> Self {
+        let ints = ints.iter().flat_map(|names| names.split_whitespace());
+        let ints = ints.map(|column| (column, Growing::Int(MutablePrimitiveArray::new())));
+        let text = |column| (column, Growing::Text(MutableBinaryViewArray::new()));
+        Self { name, columns: ints.chain(texts.split_whitespace().map(text)).collect(), rows: 0 }
+    }
+
+    /// A table of these rows.
+    pub fn of<'v>(
+        name: &'static str,
+        ints: &'static str,
+        texts: &'static str,
+        rows: impl IntoIterator<Item = Vec<Value<'v>>>,
+    ) -> Self {
+        let mut table = Self::new(name, &[ints], texts);
+        rows.into_iter().for_each(|row| table.push(&row));
+        table
+    }
+
+    /// Moves the times of all rows, which are in the first `columns` columns, so much earlier.
+    pub fn begin_at(&mut self, origin: i64, columns: usize) {
+        for (_, column) in &mut self.columns[..columns] {
+            if let Growing::Int(times) = column {
+                times.values_mut_slice().iter_mut().for_each(|time| *time -= origin);
+            }
+        }
+    }
+
+    /// Adds a row; columns without a value are NULL, as are values of another type than their column.
+    pub fn push(&mut self, row: &[Value]) {
+        for (i, (_, column)) in self.columns.iter_mut().enumerate() {
+            let value = row.get(i).copied().unwrap_or(Value::Null);
+            match column {
+                Growing::Int(values) => {
+                    values.push(if let Value::Int(value) = value { Some(value) } else { None })
+                }
+                Growing::Text(values) => {
+                    values.push(if let Value::Text(text) = value { Some(text) } else { None });
+                }
+            }
+        }
+        self.rows += 1;
+    }
+}
+
+impl Tables {
+    /// Adds a table; as in an export, none without rows.
+    pub fn add(&mut self, rows: Rows) {
+        let Rows { name, columns, rows } = rows;
+        if rows == 0 {
+            return;
+        }
+        let done = |(name, column)| match column {
+            Growing::Int(values) => (name, Column::of(&PrimitiveArray::from(values))),
+            Growing::Text(values) => (name, Column::of(&values.freeze())),
+        };
+        self.tables.insert(name, Table { columns: columns.into_iter().map(done).collect(), rows });
+    }
+
+    /// The columns of each table, by its name.
+    pub(super) fn columns(&self) -> FxHashMap<String, Vec<String>> {
+        let names = |table: &Table| table.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        self.tables.iter().map(|(name, table)| ((*name).to_owned(), names(table))).collect()
+    }
+
+    /// A table of which `columns` are asked for; `None` where there is no such table.
+    pub(super) fn scan(&self, table: &str, columns: &[&str]) -> Option<Scan> {
+        let table = self.tables.get(table)?;
+        let column = |name: &&str| match *name {
+            "rowid" => Column::numbers(0, &Filter::Range(0..table.rows)),
+            name => table.column(name).cloned().unwrap_or(Column::Nothing),
+        };
+        Some(Scan { columns: columns.iter().map(column).collect(), rows: table.rows })
+    }
+
+    /// Hands on the first `most` rows of each of `keys`, with the key's index, in the order of the keys.
+    pub(super) fn find(
+        &self,
+        (table, columns): (&str, &[&str]),
+        (key, most): (&str, usize),
+        keys: &[i64],
+        each: Each,
+    ) {
+        let Some((scan, table)) = self.scan(table, columns).zip(self.tables.get(table)) else { return };
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        if key == "rowid" {
+            let row = |&key: &i64| usize::try_from(key).ok()?.checked_sub(1).filter(|&row| row < table.rows);
+            found.extend(keys.iter().enumerate().filter_map(|(k, key)| Some((k, row(key)?))));
+        } else if let Some(column) = table.column(key) {
+            let mut sorted: Vec<(i64, usize)> = keys.iter().copied().zip(0..).collect();
+            sorted.sort_unstable();
+            column.rows_with(&sorted, |row, k| found.push((k, row)));
+            found.sort_unstable();
+        }
+        for rows in found.chunk_by(|a, b| a.0 == b.0) {
+            for &(k, row) in rows.iter().take(most) {
+                each(k, &Cells(Source::Columns(Row::new(&scan.columns, row))));
+            }
+        }
+    }
+}
+
+impl Table {
+    fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(column, _)| *column == name).map(|(_, column)| column)
+    }
+}
+
+/// A table in parts.
+pub(super) struct Scan {
+    columns: Vec<Column>,
+    pub rows: usize,
+}
+
+impl Parts for Scan {
+    type Error = InputError;
+
+    fn len(&self) -> usize {
+        self.rows.div_ceil(PART_ROWS)
+    }
+
+    fn reader(&self) -> Result<Box<dyn ReadPart<InputError> + '_>, InputError> {
+        Ok(Box::new(self))
+    }
+}
+
+impl ReadPart<InputError> for &Scan {
+    fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, InputError> {
+        let rows = part * PART_ROWS..self.rows.min((part + 1) * PART_ROWS);
+        rows.clone().for_each(|row| each(&Cells(Source::Columns(Row::new(&self.columns, row)))));
+        Ok(rows.len() as u64)
+    }
+}

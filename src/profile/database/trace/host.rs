@@ -1,0 +1,212 @@
+//! What a trace tells of the host, as rows: calls with their stacks and operators, ranges, marks.
+
+use super::names::{self, Python};
+use super::stacks::{NO_SEQUENCE, Range, Tree};
+use super::tables::{Call, Strings, Thread};
+use crate::profile::database::memory::{Rows, Tables, Value};
+use crate::profile::ids::GlobalTid;
+use crate::profile::recorded::TABLE as RECORDED;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// `eventClass` and `eventType`, as in [`crate::profile::calls`] and [`crate::profile::nvtx`].
+const RUNTIME: i64 = 0;
+const BACKTRACE: i64 = 67;
+const MARK: i64 = 34;
+const PUSH_POP_RANGE: i64 = 59;
+/// Frames of a stack, and operators of a chain: deeper ones are left out, as `payload` and `chains` would.
+const MOST_FRAMES: usize = 1_000;
+const MOST_OPERATORS: usize = 100;
+/// [`Range::from`] of an operator, which is no range of Python's.
+pub const OPERATOR: u32 = u32::MAX;
+/// What hands over to autograd's threads, as [`names::python`] is given it.
+const RUN_BACKWARD: &str = "<built-in method run_backward";
+
+/// What the host did: calls, their stacks, ranges.
+pub struct Host {
+    tree: Tree,
+    calls: Rows,
+    ranges: Rows,
+    /// What the profiler recorded of the host, which took it time.
+    recorded: Rows,
+    chains: Rows,
+    /// Chains by stack and call, stacks as texts.
+    chain_ids: FxHashMap<(u32, u32), i64>,
+    frames: FxHashMap<u32, Option<String>>,
+    /// Sequence numbers of the operators around waits on autograd's threads.
+    undone: FxHashSet<u32>,
+}
+
+impl Host {
+    pub fn new() -> Self {
+        Self {
+            tree: Tree::default(),
+            calls: Rows::new(
+                "CUPTI_ACTIVITY_KIND_RUNTIME",
+                &["start end eventClass globalTid correlationId nameId returnValue callchainId"],
+                "",
+            ),
+            ranges: Rows::new("NVTX_EVENTS", &["start end eventType globalTid textId"], "text jsonText"),
+            recorded: Rows::new(RECORDED, &["start end globalTid isPython"], ""),
+            chains: Rows::new("CUDA_CALLCHAINS", &["id stackDepth symbol unresolved"], ""),
+            chain_ids: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            undone: FxHashSet::default(),
+        }
+    }
+
+    /// Adds what a thread did. Threads that run backward operators come first.
+    pub fn add(&mut self, tid: GlobalTid, thread: Thread, strings: &mut Strings) {
+        let Thread { mut calls, mut ranges, autograd } = thread;
+        calls.sort_by_key(|call| (call.start, call.end));
+        let deep: Vec<bool> = calls.iter().map(|call| names::has_stack(strings.text(call.name))).collect();
+        let times = calls.iter().zip(&deep).filter(|(_, deep)| **deep).map(|(call, _)| call.start);
+        let stacks = self.tree.sweep(&mut ranges, &times.collect::<Vec<_>>());
+        if autograd {
+            self.undone
+                .extend(stacks.iter().map(|(_, sequence)| *sequence).filter(|&one| one != NO_SEQUENCE));
+        }
+        let tid = Value::from(tid.number());
+        let mut stacks = stacks.into_iter();
+        for (call, deep) in calls.iter().zip(deep) {
+            let stack = if deep { stacks.next().and_then(|(stack, _)| stack) } else { None };
+            self.add_call(tid, call, stack, strings);
+        }
+        if !autograd {
+            self.mark_forward(tid, &mut ranges, strings);
+        }
+        for range in &ranges {
+            self.add_range(tid, range, strings);
+        }
+    }
+
+    fn add_call(&mut self, tid: Value<'_>, call: &Call, stack: Option<u32>, strings: &mut Strings) {
+        let Call { start, end, name, correlation } = *call;
+        let chain = stack.and_then(|stack| self.chain(stack, name, strings));
+        let times = [start.into(), end.into()];
+        let row = |class: i64, chain: Option<i64>| {
+            [&times[..], &[class.into(), tid, correlation.into(), name.into(), Value::Int(0), chain.into()]]
+                .concat()
+        };
+        match stack.and_then(|stack| self.frames(stack, strings)) {
+            Some(frames) => {
+                self.calls.push(&row(BACKTRACE, chain));
+                self.calls.push(&row(RUNTIME, None));
+                self.mark(tid, start, &frames);
+            }
+            None => self.calls.push(&row(RUNTIME, chain)),
+        }
+    }
+
+    /// A mark with the frames around a time.
+    fn mark(&mut self, tid: Value<'_>, start: i64, frames: &str) {
+        self.ranges.push(&[
+            start.into(),
+            Value::Null,
+            MARK.into(),
+            tid,
+            Value::Null,
+            Value::Null,
+            frames.into(),
+        ]);
+    }
+
+    /// Marks the operators that a wait on autograd's threads undoes, and calls of `backward()`.
+    fn mark_forward(&mut self, tid: Value<'_>, ranges: &mut [Range], strings: &mut Strings) {
+        let asked = |range: &&Range| match range.from {
+            OPERATOR => self.undone.contains(&range.sequence),
+            _ => strings.text(range.name) == RUN_BACKWARD,
+        };
+        let times: Vec<i64> = ranges.iter().filter(asked).map(|range| range.start).collect();
+        for (&start, (stack, _)) in times.iter().zip(self.tree.sweep(ranges, &times)) {
+            if let Some(frames) = stack.and_then(|stack| self.frames(stack, strings)) {
+                self.mark(tid, start, &frames);
+            }
+        }
+    }
+
+    /// An operator or a range that the program's author named; what autograd undoes with its number, as `emit_nvtx` writes it.
+    fn add_range(&mut self, tid: Value<'_>, range: &Range, strings: &Strings) {
+        let is_python = range.from != OPERATOR;
+        self.recorded.push(&[range.start.into(), range.end.into(), tid, i64::from(is_python).into()]);
+        if is_python {
+            return;
+        }
+        let row = [range.start.into(), range.end.into(), PUSH_POP_RANGE.into(), tid];
+        if self.undone.contains(&range.sequence) {
+            let text = format!("{}, seq = {}", strings.text(range.name), range.sequence);
+            self.ranges.push(&[&row[..], &[Value::Null, text.as_str().into()]].concat());
+        } else {
+            self.ranges.push(&[&row[..], &[range.name.into()]].concat());
+        }
+    }
+
+    /// The chain of a call: operators as the C++ functions that run them, innermost first, up to the innermost function of Python.
+    fn chain(&mut self, stack: u32, call: u32, strings: &mut Strings) -> Option<i64> {
+        if let Some(&id) = self.chain_ids.get(&(stack, call)) {
+            return Some(id);
+        }
+        let mut symbols = vec![call];
+        for node in self.tree.outwards(Some(stack)).take(MOST_OPERATORS) {
+            let name = strings.text(node.name);
+            let symbol = match (node.from, names::python(name)) {
+                (OPERATOR, _) => operator(name),
+                (_, Python::Method(method)) => Some(format!("torch::autograd::THPVariable_{method}")),
+                (_, Python::Function(..)) => break,
+                (_, Python::Other) => None,
+            };
+            symbols.extend(symbol.map(|symbol| strings.id(&symbol)));
+        }
+        let id = self.chain_ids.len() as i64;
+        for (depth, &symbol) in symbols.iter().enumerate() {
+            self.chains.push(&[id.into(), (depth as i64).into(), symbol.into(), Value::Int(0)]);
+        }
+        self.chain_ids.insert((stack, call), id);
+        Some(id)
+    }
+
+    /// The functions of a stack as the payload of a mark. A range of Python that says where it was called from gives the line of the
+    /// function around it; without one the line is 0, and only the function's first is known.
+    fn frames(&mut self, stack: u32, strings: &mut Strings) -> Option<String> {
+        if let Some(frames) = self.frames.get(&stack) {
+            return frames.clone();
+        }
+        let (mut frames, mut called_from) = (Vec::new(), None);
+        for node in self.tree.outwards(Some(stack)).filter(|node| node.from != OPERATOR) {
+            if let Python::Function(file, first, function) = names::python(strings.text(node.name)) {
+                let (file, function) = (names::file(file).into_owned(), function.to_owned());
+                let (file, function) = (strings.id(&file), strings.id(&function));
+                let line = called_from.take().unwrap_or(0);
+                frames.push(format!(
+                    r#"{{"Function":{function},"File":{file},"Line":{line},"First":{first}}}"#
+                ));
+            }
+            called_from = names::line(strings.text(node.from)).or(called_from);
+        }
+        frames.truncate(MOST_FRAMES);
+        let text =
+            (!frames.is_empty()).then(|| format!(r#"{{"Python":{{"Frames":[{}]}}}}"#, frames.join(",")));
+        self.frames.insert(stack, text.clone());
+        text
+    }
+
+    /// All tables, their times from `origin` on.
+    pub fn finish(self, tables: &mut Tables, origin: i64) {
+        let Self { mut calls, mut ranges, mut recorded, chains, .. } = self;
+        recorded.begin_at(origin, 2);
+        tables.add(recorded);
+        calls.begin_at(origin, 2);
+        ranges.begin_at(origin, 2);
+        tables.add(calls);
+        tables.add(ranges);
+        tables.add(chains);
+    }
+}
+
+/// An operator as the C++ function that runs it; none for a range that the program's author named.
+fn operator(name: &str) -> Option<String> {
+    if let Some(operator) = name.strip_prefix("aten::") {
+        return Some(format!("at::_ops::{operator}::call"));
+    }
+    let node = name.strip_prefix("autograd::engine::evaluate_function: ");
+    node.map(|node| format!("torch::autograd::generated::{node}::apply"))
+}

@@ -1,0 +1,158 @@
+//! Names of a trace in the words of an nsys export: HIP's calls as CUDA's, copies, and files as they lie on disk.
+
+use crate::text::Names;
+use std::borrow::Cow;
+
+/// The CUDA function that does what a HIP function does. `hipMemcpyWithStream` returns when its copy is done.
+pub fn call(name: &str) -> Cow<'_, str> {
+    let Some(rest) = name.strip_prefix("hip") else { return name.into() };
+    match rest {
+        "MemcpyWithStream" => "cudaMemcpy".into(),
+        "HostMalloc" => "cudaHostAlloc".into(),
+        "HostFree" => "cudaFreeHost".into(),
+        "CtxSynchronize" => "cuCtxSynchronize".into(),
+        "ModuleLaunchKernel" | "ExtModuleLaunchKernel" => "cuLaunchKernel".into(),
+        "ExtLaunchKernel" => "cudaLaunchKernel".into(),
+        _ => format!("cuda{rest}").into(),
+    }
+}
+
+/// Parts of names of calls that may wait, or that a wait's stack is compared with: these get a backtrace. Launches get none.
+const WITH_STACK: Names = Names("Synchronize Memcpy Memset Malloc Alloc Free Register Array Destroy");
+
+/// Whether a call of that name gets a backtrace.
+pub fn has_stack(call: &str) -> bool {
+    WITH_STACK.iter().any(|part| call.contains(part))
+}
+
+/// `copyKind`, `srcKind` and `dstKind` (ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND) of "Memcpy HtoD (Pageable -> Device)"; ROCm says
+/// "Host" for all host memory, which is none of them.
+pub fn copy(name: &str) -> [Option<i64>; 3] {
+    const DIRECTIONS: [(&str, &str, i64); 5] = [
+        ("HtoD", "HostToDevice", 1),
+        ("DtoH", "DeviceToHost", 2),
+        ("DtoD", "DeviceToDevice", 8),
+        ("HtoH", "HostToHost", 9),
+        ("PtoP", "PeerToPeer", 10),
+    ];
+    const MEMORY: [(&str, i64); 4] = [("Pageable", 0), ("Pinned", 1), ("Device", 2), ("Managed", 4)];
+    let direction = DIRECTIONS.iter().find(|(short, long, _)| name.contains(short) || name.contains(long));
+    let memory = name.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').split_once("->"));
+    let kind = |text: &str| MEMORY.iter().find(|(word, _)| text.trim() == *word).map(|(_, kind)| *kind);
+    [direction.map(|d| d.2), memory.and_then(|m| kind(m.0)), memory.and_then(|m| kind(m.1))]
+}
+
+/// A range of Python's tracer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Python<'n> {
+    /// `train.py(16): step`: file, first line of the function, function.
+    Function(&'n str, u32, &'n str),
+    /// `<built-in method item of Tensor object at 0x7f…>`: a method in C, of a tensor or of torch.
+    Method(&'n str),
+    /// `nn.Module: Linear_0`, `<built-in function max>`, and what else is no code and no method of PyTorch's.
+    Other,
+}
+
+/// What a range of Python's tracer is, by its name.
+pub fn python(name: &str) -> Python<'_> {
+    if let Some(rest) = name.strip_prefix("<built-in method ") {
+        return Python::Method(rest.split([' ', '>']).next().unwrap_or(rest));
+    }
+    let function = || {
+        let (head, function) = name.split_once("): ")?;
+        let (file, line) = head.rsplit_once('(')?;
+        Some(Python::Function(file, line.parse().ok()?, function))
+    };
+    function().unwrap_or(Python::Other)
+}
+
+/// `FILE:LINE` of the line that called a function.
+pub fn line(call_from: &str) -> Option<u32> {
+    call_from.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The tracer cuts what is in `sys.path` from paths: "torch/nn/functional.py", "threading.py". Files of installed packages and of
+/// Python get a folder back that says so; others are as recorded. The lists hold what stacks of programs show.
+pub fn file(path: &str) -> Cow<'_, str> {
+    if path.starts_with(['/', '<', '.', '\\']) || path.contains(':') {
+        return path.into();
+    }
+    let top = path.split(['/', '\\']).next().unwrap_or(path);
+    let top = top.strip_suffix(".py").unwrap_or(top);
+    if PACKAGES.has(top) && top.len() < path.len() {
+        format!("site-packages/{path}").into()
+    } else if STANDARD.has(top) {
+        format!("lib/python3/{path}").into()
+    } else {
+        path.into()
+    }
+}
+
+/// Packages that PyTorch programs install.
+const PACKAGES: Names = Names(
+    "torch torchvision torchaudio torchtext torchdata torchao torchmetrics torchtune torchtitan torchrec torch_geometric \
+     torch_scatter torch_sparse torch_cluster functorch triton fbgemm_gpu apex transformer_engine flash_attn xformers deepspeed \
+     megatron colossalai fairscale bitsandbytes peft trl accelerate transformers diffusers datasets evaluate tokenizers safetensors \
+     huggingface_hub sentence_transformers timm lightning lightning_fabric lightning_utilities pytorch_lightning ignite fastai \
+     monai segmentation_models_pytorch albumentations kornia ultralytics detectron2 mmcv mmengine mmdet mmseg mmpretrain open_clip \
+     clip segment_anything sam2 whisper vllm sglang ray jax flax numpy scipy sklearn pandas polars pyarrow PIL cv2 skimage \
+     matplotlib networkx dgl gpytorch botorch pyro gym gymnasium stable_baselines3 tianshou rsl_rl wandb tensorboard mlflow hydra \
+     omegaconf tqdm rich click typer fire pydantic pytest _pytest pluggy IPython ipykernel traitlets tornado zmq absl google \
+     tensorflow keras onnx onnxruntime einops opt_einsum sympy numba cupy cuml cudf joblib dill cloudpickle psutil requests urllib3 \
+     fsspec yaml jsonargparse nltk spacy sacrebleu sentencepiece tiktoken openai e3nn mace sync_report debugpy",
+);
+
+/// Modules of Python itself that carry or call code.
+const STANDARD: Names = Names(
+    "__future__ _collections_abc _weakrefset abc argparse ast asyncio bdb codecs codeop collections concurrent contextlib \
+     contextvars copy copyreg cProfile csv ctypes dataclasses datetime dis doctest encodings enum fnmatch fractions ftplib functools \
+     genericpath getpass gettext glob gzip hashlib heapq html http importlib inspect io ipaddress json linecache locale logging \
+     lzma mimetypes multiprocessing nturl2path opcode os pathlib pdb pickle pkgutil platform posixpath pprint queue random re reprlib \
+     runpy sched secrets selectors shelve shlex shutil signal site socket socketserver sqlite3 sre_compile sre_parse ssl stat \
+     statistics string stringprep struct subprocess sysconfig tarfile tempfile textwrap threading timeit tokenize traceback \
+     tracemalloc types typing unittest urllib uuid warnings weakref xml zipfile zipimport zoneinfo",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_tell_direction_and_memory() {
+        assert_eq!(copy("Memcpy HtoD (Pageable -> Device)"), [Some(1), Some(0), Some(2)]);
+        assert_eq!(copy("Memcpy DtoH (Device -> Pinned)"), [Some(2), Some(2), Some(1)]);
+        assert_eq!(copy("Memcpy HtoD (Host -> Device)"), [Some(1), None, Some(2)]);
+        assert_eq!(copy("CopyDeviceToHost"), [Some(2), None, None]);
+        assert_eq!(copy(""), [None; 3]);
+    }
+
+    #[test]
+    fn ranges_of_python_are_functions_methods_or_neither() {
+        assert_eq!(python("train.py(16): step"), Python::Function("train.py", 16, "step"));
+        assert_eq!(
+            python("<ipython-input-1>(3): <module>"),
+            Python::Function("<ipython-input-1>", 3, "<module>")
+        );
+        assert_eq!(python("<built-in method item of Tensor object at 0x7f2>"), Python::Method("item"));
+        assert_eq!(python("<built-in function max>"), Python::Other);
+        assert_eq!(python("nn.Module: Linear_0"), Python::Other);
+        assert_eq!(python("a): b"), Python::Other);
+        assert_eq!((line("/x/a.py:14"), line("<stdin>"), line("C:\\a.py:x")), (Some(14), None, None));
+    }
+
+    #[test]
+    fn files_of_packages_are_where_they_lie() {
+        for (path, whole) in [
+            ("torch/nn/functional.py", "site-packages/torch/nn/functional.py"),
+            ("threading.py", "lib/python3/threading.py"),
+            ("asyncio/events.py", "lib/python3/asyncio/events.py"),
+            ("train_mlp.py", "train_mlp.py"),
+            ("models/unet.py", "models/unet.py"),
+            ("/work/torch/a.py", "/work/torch/a.py"),
+            ("<string>", "<string>"),
+            ("C:\\work\\queue.py", "C:\\work\\queue.py"),
+        ] {
+            assert_eq!(file(path), whole);
+        }
+    }
+}

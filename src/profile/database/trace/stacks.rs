@@ -1,0 +1,160 @@
+//! The stack of Python functions and operators around calls, by a sweep over each thread.
+//!
+//! A trace holds functions and operators as ranges; what calls what is their nesting in time.
+//!
+//! ```text
+//!  python   [main                                  ]
+//!  python      [step                          ]
+//!  C           [<built-in method item>   ]
+//!  operator        [aten::item          ]
+//!  call                  |cudaStreamSynchronize        its stack: main, step, item, aten::item
+//! ```
+//! Ranges and calls are sorted by start, of equal starts the longer range first; a stack of open ranges then stands around each call.
+//! The tracer misses the end of what turns it on and off, such as `profiler.step()`, which then seems open for long. Python calls have
+//! numbers, and that of the call around them: a call below another one closes what seems open there.
+//! Equal stacks are one node of a tree. Cost: sorting, and one pass.
+
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// A range of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    /// In ns.
+    pub start: i64,
+    /// In ns.
+    pub end: i64,
+    /// The string that names it.
+    pub name: u32,
+    /// The string that says which line called it, where that is recorded; 0 else.
+    pub from: u32,
+    /// The number of a Python call, and of the one around it; 0 where there is none.
+    pub id: u32,
+    pub parent: u32,
+    /// The number that an operator shares with what undoes it; [`NO_SEQUENCE`] of others.
+    pub sequence: u32,
+}
+
+/// No operator that autograd undoes.
+pub const NO_SEQUENCE: u32 = u32::MAX;
+
+/// A stack: its innermost range, and what is around that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    pub outer: Option<u32>,
+    pub name: u32,
+    pub from: u32,
+}
+
+/// Distinct stacks, of which each knows the one around it.
+#[derive(Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    places: FxHashMap<Node, u32>,
+}
+
+impl Tree {
+    fn place(&mut self, node: Node) -> u32 {
+        *self.places.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    /// A stack's ranges, innermost first.
+    pub fn outwards(&self, node: Option<u32>) -> impl Iterator<Item = Node> {
+        let at = |place: u32| self.nodes[place as usize];
+        std::iter::successors(node.map(at), move |node| node.outer.map(at))
+    }
+
+    /// The stack around each of `times`, which ascend, of one thread, and the sequence number of its outermost operator that has one.
+    pub fn sweep(&mut self, ranges: &mut [Range], times: &[i64]) -> Vec<(Option<u32>, u32)> {
+        ranges.sort_by_key(|range| (range.start, Reverse(range.end)));
+        let mut next = ranges.iter().peekable();
+        let mut open: Vec<Open> = Vec::new();
+        let around = |&time: &i64| {
+            while let Some(range) = next.next_if(|range| range.start <= time) {
+                while open.pop_if(|top| top.end <= range.start && range.start < range.end).is_some() {}
+                close_missed(&mut open, range.parent);
+                let outer = open.last().map(|top| top.node);
+                let node = self.place(Node { outer, name: range.name, from: range.from });
+                open.push(Open { end: range.end, node, id: range.id, sequence: range.sequence });
+            }
+            while open.pop_if(|top| top.end < time).is_some() {}
+            let numbered = open.iter().find(|one| one.sequence != NO_SEQUENCE);
+            (open.last().map(|top| top.node), numbered.map_or(NO_SEQUENCE, |one| one.sequence))
+        };
+        times.iter().map(around).collect()
+    }
+}
+
+/// A range that has begun.
+struct Open {
+    end: i64,
+    node: u32,
+    /// Of a Python call, its number.
+    id: u32,
+    sequence: u32,
+}
+
+/// Closes the Python calls that seem open below the call of number `parent`, with what is in them.
+fn close_missed(open: &mut Vec<Open>, parent: u32) {
+    let Some(at) = open.iter().rposition(|one| one.id == parent).filter(|_| parent != 0) else { return };
+    if let Some(missed) = open[at + 1..].iter().position(|one| one.id != 0) {
+        open.truncate(at + 1 + missed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ```text
+    ///  1 [0                    20]
+    ///  2   [2         10][10 14]        3 follows 2
+    ///  at  2    5       10      16  25
+    /// ```
+    #[test]
+    fn a_stack_stands_around_each_call() {
+        let range =
+            |start, end, name| Range { start, end, name, from: 0, id: 0, parent: 0, sequence: NO_SEQUENCE };
+        let mut tree = Tree::default();
+        let mut ranges = [range(10, 14, 3), range(2, 10, 2), range(0, 20, 1)];
+        let found = tree.sweep(&mut ranges, &[2, 5, 10, 16, 25]);
+        let names =
+            |(node, _): &(Option<u32>, u32)| tree.outwards(*node).map(|node| node.name).collect::<Vec<_>>();
+        let names: Vec<_> = found.iter().map(names).collect();
+        assert_eq!(names, [vec![2, 1], vec![2, 1], vec![3, 1], vec![1], vec![]]);
+        assert_eq!(found[0], found[1], "equal stacks are one");
+    }
+
+    /// ```text
+    ///  1 main  [0                        20]
+    ///  2 step    [1                      20]    seems open, but its end was missed
+    ///  3 item            [8   10]               main calls it
+    ///  4 op          [6         12]             between them
+    /// ```
+    #[test]
+    fn calls_whose_end_was_missed_are_closed_by_the_next_of_their_caller() {
+        let range = |start, end, id, parent| Range {
+            start,
+            end,
+            name: id,
+            from: 0,
+            id,
+            parent,
+            sequence: NO_SEQUENCE,
+        };
+        let mut ranges = [range(0, 20, 1, 0), range(1, 20, 2, 1), range(8, 10, 3, 1)];
+        let mut tree = Tree::default();
+        let names =
+            |tree: &Tree, node: &Option<u32>| tree.outwards(*node).map(|n| n.name).collect::<Vec<_>>();
+        let found = tree.sweep(&mut ranges, &[4, 9, 11]);
+        let stacks: Vec<_> = found.iter().map(|node| names(&tree, node)).collect();
+        assert_eq!(stacks, [vec![2, 1], vec![3, 1], vec![1]]);
+        let op = Range { start: 2, end: 12, name: 4, from: 0, id: 0, parent: 0, sequence: NO_SEQUENCE };
+        let mut ranges = [range(0, 20, 1, 0), op, range(8, 10, 3, 1)];
+        let found = tree.sweep(&mut ranges, &[9]);
+        assert_eq!(names(&tree, &found[0]), [3, 4, 1], "an operator that calls Python stays");
+    }
+}

@@ -1,0 +1,331 @@
+//! The events of a trace as the tables that an nsys export of the same run would have.
+//!
+//! ```text
+//!  cuda_runtime, cuda_driver        ─▶ CUPTI_ACTIVITY_KIND_RUNTIME     with a backtrace twin where a stack is known
+//!  kernel, gpu_memcpy, gpu_memset   ─▶ …_KERNEL, …_MEMCPY, …_MEMSET
+//!  cuda_sync                        ─▶ …_SYNCHRONIZATION, …_CUDA_EVENT
+//!  cpu_op, user_annotation          ─▶ NVTX_EVENTS: ranges             and, around a call, CUDA_CALLCHAINS
+//!  python_function                  ─▶ NVTX_EVENTS: marks of calls, with frames
+//!  deviceProperties, names, …       ─▶ TARGET_INFO_GPU, PROCESSES, ThreadNames, META_DATA_CAPTURE
+//! ```
+//! Operators stand in a chain as the C++ functions that run them, `at::_ops::item::call`, and a method in C as its binding,
+//! `THPVariable_item`: what reads the chains of nsys reads these. Times begin at 0.
+
+use super::event::{Event, Header};
+use super::host::{Host, OPERATOR};
+use super::names;
+use super::stacks::{NO_SEQUENCE, Range};
+use crate::profile::database::memory::{Rows, Tables, Value};
+use crate::profile::ids::GlobalTid;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// Bits of a process and of a thread in a `globalTid`.
+const BITS: u32 = 24;
+
+/// Texts by their ids; 0 is the empty one.
+pub(super) struct Strings(IndexSet<String, FxBuildHasher>);
+
+impl Strings {
+    pub fn id(&mut self, text: &str) -> u32 {
+        let place = self.0.get_index_of(text);
+        place.unwrap_or_else(|| self.0.insert_full(text.to_owned()).0) as u32
+    }
+
+    pub fn text(&self, id: u32) -> &str {
+        self.0.get_index(id as usize).map_or("", String::as_str)
+    }
+}
+
+/// A call of CUDA or HIP.
+pub(super) struct Call {
+    pub start: i64,
+    pub end: i64,
+    pub correlation: Option<i64>,
+    pub name: u32,
+}
+
+/// What a thread did.
+#[derive(Default)]
+pub(super) struct Thread {
+    pub calls: Vec<Call>,
+    /// Of Python and operators.
+    pub ranges: Vec<Range>,
+    /// Whether it runs backward operators.
+    pub autograd: bool,
+}
+
+/// Takes events and makes tables of them.
+pub struct Builder {
+    strings: Strings,
+    threads: FxHashMap<GlobalTid, Thread>,
+    /// Threads whose number does not fit, and processes.
+    numbers: IndexSet<(i64, i64), FxBuildHasher>,
+    kernels: Rows,
+    copies: Rows,
+    memsets: Rows,
+    syncs: Rows,
+    records: Rows,
+    processes: Vec<(GlobalTid, u32)>,
+    thread_names: FxHashMap<GlobalTid, u32>,
+    /// GPUs that worked.
+    devices: IndexSet<i64, FxBuildHasher>,
+    /// The first time of all.
+    origin: i64,
+    /// Events of torch.profiler.
+    pub known: u64,
+}
+
+/// Columns of an operation of the GPU.
+const PLACE: &str = "start end globalPid deviceId contextId streamId correlationId";
+impl Builder {
+    pub fn new() -> Self {
+        let mut strings = Strings(IndexSet::default());
+        strings.id("");
+        let of_gpu = |name, more| Rows::new(name, &[PLACE, more], "");
+        let launch = "demangledName gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory";
+        Self {
+            strings,
+            threads: FxHashMap::default(),
+            numbers: IndexSet::default(),
+            kernels: of_gpu("CUPTI_ACTIVITY_KIND_KERNEL", launch),
+            copies: of_gpu("CUPTI_ACTIVITY_KIND_MEMCPY", "bytes copyKind srcKind dstKind"),
+            memsets: of_gpu("CUPTI_ACTIVITY_KIND_MEMSET", "bytes"),
+            syncs: of_gpu("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "eventId eventSyncId"),
+            records: Rows::new(
+                "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+                &[&PLACE["start end ".len()..], "eventId eventSyncId"],
+                "",
+            ),
+            processes: Vec::new(),
+            thread_names: FxHashMap::default(),
+            devices: IndexSet::default(),
+            origin: i64::MAX,
+            known: 0,
+        }
+    }
+
+    /// Takes one event; what says nothing about waits is passed over.
+    pub fn take(&mut self, event: Event) {
+        let Event { phase, category, name, pid, tid, start, duration, args } = event;
+        let (category, name, args) = (category.0.to_ascii_lowercase(), name.0, args.unwrap_or_default());
+        if phase.0 == "M" {
+            return self.name(&name, pid.0, tid.0, &args.name.0);
+        }
+        let Some(start) = start.0.filter(|_| phase.0 == "X") else { return };
+        let end = start.saturating_add(duration.0.unwrap_or(0));
+        let place = [
+            start.into(),
+            end.into(),
+            Value::Null,
+            args.device.0.into(),
+            args.context.0.into(),
+            args.stream.0.into(),
+            args.correlation.0.into(),
+        ];
+        match &*category {
+            "cuda_runtime" | "cuda_driver" | "hip_runtime" | "runtime" => {
+                let name = self.strings.id(&names::call(&name));
+                self.thread(pid.0, tid.0).calls.push(Call {
+                    start,
+                    end,
+                    correlation: args.correlation.0,
+                    name,
+                });
+            }
+            "kernel" => {
+                self.devices.extend(args.device.0);
+                let name = self.strings.id(&name);
+                let [x, y, z] = args.grid.map(|n| n.0.into());
+                let [bx, by, bz] = args.block.map(|n| n.0.into());
+                let more = [
+                    name.into(),
+                    x,
+                    y,
+                    z,
+                    bx,
+                    by,
+                    bz,
+                    args.registers.0.into(),
+                    Value::Int(0),
+                    args.shared_memory.0.into(),
+                ];
+                self.kernels.push(&[&place[..], &more].concat());
+            }
+            "gpu_memcpy" | "memcpy" => {
+                let [direction, from, to] = names::copy(&name).map(Value::from);
+                self.copies.push(&[&place[..], &[args.bytes.0.into(), direction, from, to]].concat());
+            }
+            "gpu_memset" | "memset" => self.memsets.push(&[&place[..], &[args.bytes.0.into()]].concat()),
+            "cuda_sync" => {
+                let event = args.event.0.or(args.record.0);
+                let event = [event.into(), args.record.0.into()];
+                self.syncs.push(&[&place[..], &event].concat());
+                if args.record.0.is_some() {
+                    let place =
+                        [place[2], place[3], place[4], args.recorded_on.0.into(), args.record.0.into()];
+                    self.records.push(&[&place[..], &event].concat());
+                }
+            }
+            "cpu_op" | "operator" | "user_annotation" => {
+                let name_id = self.strings.id(&name);
+                let sequence = args.sequence.0.and_then(|n| u32::try_from(n).ok()).unwrap_or(NO_SEQUENCE);
+                let thread = self.thread(pid.0, tid.0);
+                thread.ranges.push(Range {
+                    start,
+                    end,
+                    name: name_id,
+                    from: OPERATOR,
+                    id: 0,
+                    parent: 0,
+                    sequence,
+                });
+                thread.autograd |= name.starts_with("autograd::engine::evaluate_function");
+            }
+            "python_function" => {
+                // Each tensor has an address of its own.
+                let name = name
+                    .split_once(" of ")
+                    .filter(|_| name.starts_with("<built-in "))
+                    .map_or(&*name, |cut| cut.0);
+                let (name, from) = (self.strings.id(name), self.strings.id(&args.call_from.0));
+                let [id, parent] = [args.python, args.python_parent]
+                    .map(|n| n.0.and_then(|n| u32::try_from(n).ok()).unwrap_or(0));
+                self.thread(pid.0, tid.0).ranges.push(Range {
+                    start,
+                    end,
+                    name,
+                    from,
+                    id,
+                    parent,
+                    sequence: NO_SEQUENCE,
+                });
+            }
+            _ => return,
+        }
+        self.origin = self.origin.min(start);
+        self.known += 1;
+    }
+
+    /// Of a process or a thread.
+    fn name(&mut self, what: &str, pid: Option<i64>, tid: Option<i64>, name: &str) {
+        let id = self.strings.id(name);
+        match what {
+            _ if pid.is_none() || name.is_empty() => {}
+            "process_name" => {
+                let process = self.number(pid, Some(0));
+                self.processes.push((process, id));
+            }
+            "thread_name" => {
+                let thread = self.number(pid, tid);
+                self.thread_names.insert(thread, id);
+            }
+            _ => {}
+        }
+    }
+
+    fn thread(&mut self, pid: Option<i64>, tid: Option<i64>) -> &mut Thread {
+        let number = self.number(pid, tid);
+        self.threads.entry(number).or_default()
+    }
+
+    /// The `globalTid` of a thread; a number that has no room in it, as of a thread that glibc names, is replaced.
+    fn number(&mut self, pid: Option<i64>, tid: Option<i64>) -> GlobalTid {
+        let (pid, tid) = (pid.unwrap_or(0), tid.unwrap_or(0));
+        let fits = |number: i64| number >> BITS == 0;
+        let (mut process, mut thread) = (pid, tid);
+        if !fits(pid) {
+            process = (1 << BITS) - 1 - self.numbers.insert_full((pid, -1)).0 as i64;
+        }
+        if !fits(tid) {
+            thread = (1 << BITS) - 1 - self.numbers.insert_full((pid, tid)).0 as i64;
+        }
+        GlobalTid::new(process << BITS | thread)
+    }
+
+    /// All tables.
+    pub fn finish(self, header: &Header, cut: bool) -> Tables {
+        let Self { mut strings, mut threads, mut thread_names, processes, devices, origin, .. } = self;
+        let mut tables = Tables::default();
+        for (mut rows, times) in
+            [(self.kernels, 2), (self.copies, 2), (self.memsets, 2), (self.syncs, 2), (self.records, 0)]
+        {
+            rows.begin_at(origin, times);
+            tables.add(rows);
+        }
+        let autograd = strings.id("pt_autograd_0");
+        thread_names
+            .extend(threads.iter().filter(|(_, thread)| thread.autograd).map(|(&tid, _)| (tid, autograd)));
+        let mut numbers: Vec<GlobalTid> = threads.keys().copied().collect();
+        // What backward operators undo is looked for on other threads.
+        numbers.sort_unstable_by_key(|tid| (!threads[tid].autograd, *tid));
+        if !cut {
+            name_last_wait(&mut threads, &mut strings);
+        }
+        let mut host = Host::new();
+        for tid in numbers {
+            let thread = threads.remove(&tid).unwrap_or_default();
+            host.add(tid, thread, &mut strings);
+        }
+        host.finish(&mut tables, origin);
+        let mut names: Vec<_> = thread_names.into_iter().collect();
+        names.sort_unstable();
+        let names = names.iter().map(|&(tid, name)| vec![tid.number().into(), name.into()]);
+        tables.add(Rows::of("ThreadNames", "globalTid nameId", "", names));
+        let processes =
+            processes.iter().map(|&(process, name)| vec![process.number().into(), strings.text(name).into()]);
+        tables.add(Rows::of("PROCESSES", "globalPid", "name", processes));
+        about(header, origin, &devices, &mut tables);
+        let texts =
+            strings.0.iter().enumerate().map(|(id, text)| vec![Value::from(id as i64), text.as_str().into()]);
+        tables.add(Rows::of("StringIds", "id", "value", texts));
+        tables
+    }
+}
+
+/// Tells Kineto's own wait apart: it synchronises the device when it stops, which is the last call of a whole trace.
+fn name_last_wait(threads: &mut FxHashMap<GlobalTid, Thread>, strings: &mut Strings) {
+    let last_of = |(tid, thread): (&GlobalTid, &Thread)| {
+        let last = thread.calls.iter().enumerate().max_by_key(|(_, call)| call.start)?;
+        Some((last.1.start, *tid, last.0))
+    };
+    let Some((_, tid, at)) = threads.iter().filter_map(last_of).max() else { return };
+    let calls = threads.get_mut(&tid).map(|thread| &mut thread.calls);
+    if let Some(calls) = calls.filter(|calls| strings.text(calls[at].name) == "cudaDeviceSynchronize") {
+        calls[at].name = strings.id("cudaProfilerStop");
+    }
+}
+
+/// The trace and its machine.
+fn about(header: &Header, origin: i64, devices: &IndexSet<i64, FxBuildHasher>, tables: &mut Tables) {
+    let base = header.get("baseTimeNanoseconds").and_then(|base| base.as_i64()).unwrap_or(0);
+    let started = [vec![base.saturating_add(origin).into()]].into_iter().filter(|_| origin != i64::MAX);
+    tables.add(Rows::of("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "", started));
+    let gpus: Vec<_> =
+        header.get("deviceProperties").and_then(|all| all.as_array()).into_iter().flatten().collect();
+    let number = |gpu: &serde_json::Value, key: &str| gpu.get(key).and_then(|value| value.as_i64());
+    let name =
+        |gpu: &serde_json::Value| gpu.get("name").and_then(|name| name.as_str()).unwrap_or("").to_owned();
+    let mut ids: Vec<(i64, &serde_json::Value)> =
+        gpus.iter().filter_map(|gpu| Some((number(gpu, "id")?, *gpu))).collect();
+    // ROCm numbers its agents, CPUs among them, and lists its GPUs from 0: one of a machine's like GPUs stands for each.
+    let other = |id: &&i64| ids.iter().all(|(known, _)| known != *id);
+    let others: Vec<i64> = devices.iter().filter(other).copied().collect();
+    if let Some(first) = gpus.first().filter(|first| gpus.iter().all(|gpu| name(gpu) == name(first))) {
+        ids.extend(others.into_iter().map(|id| (id, *first)));
+    }
+    let mut rows = Rows::new("TARGET_INFO_GPU", &["id deviceId computeMajor computeMinor smCount"], "name");
+    for (id, gpu) in ids {
+        let name = name(gpu);
+        let of = |key: &str| Value::from(number(gpu, key));
+        let name = if name.is_empty() { Value::Null } else { Value::from(name.as_str()) };
+        rows.push(&[id.into(), id.into(), of("computeMajor"), of("computeMinor"), of("numSms"), name]);
+    }
+    tables.add(rows);
+    let rank = header
+        .get("distributedInfo")
+        .and_then(|info| info.get("rank")?.as_u64())
+        .map(|rank| rank.to_string());
+    let rank = rank.iter().map(|rank| vec!["ENVIRONMENT:RANK".into(), rank.as_str().into()]);
+    tables.add(Rows::of("META_DATA_CAPTURE", "", "name value", rank));
+}
