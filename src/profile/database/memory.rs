@@ -41,6 +41,13 @@ pub enum Value<'v> {
     Text(&'v [u8]),
 }
 
+impl Value<'_> {
+    /// The integer; `None` of another value.
+    pub fn number(self) -> Option<i64> {
+        if let Self::Int(value) = self { Some(value) } else { None }
+    }
+}
+
 impl From<i64> for Value<'_> {
     fn from(value: i64) -> Self {
         Self::Int(value)

@@ -67,6 +67,8 @@ pub struct Args {
     pub context: Number,
     pub stream: Number,
     pub bytes: Number,
+    /// The direction that a copy of HIP was asked for (hipMemcpyKind): 1 to the device, 2 to the host.
+    pub kind: Number,
     /// Blocks of a kernel's grid.
     pub grid: [Number; 3],
     /// Threads of one block.

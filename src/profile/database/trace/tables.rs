@@ -18,7 +18,7 @@ use super::stacks::{NO_SEQUENCE, Range};
 use crate::profile::database::memory::{Rows, Tables, Value};
 use crate::profile::ids::GlobalTid;
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// Bits of a process and of a thread in a `globalTid`.
 const BITS: u32 = 24;
@@ -45,6 +45,29 @@ pub(super) struct Call {
     pub name: u32,
 }
 
+/// A copy on the GPU.
+struct Copy {
+    /// Start, end, device, context, stream, correlation.
+    place: [Option<i64>; 6],
+    bytes: Option<i64>,
+    /// As [`names::copy`] has them.
+    kinds: [Option<i64>; 3],
+}
+
+/// `hipMemcpyDeviceToHost`, and `copyKind` of a copy to the host.
+const TO_HOST: i64 = 2;
+
+impl Copy {
+    /// Its row. ROCm takes pinned memory of the host for a device's: the call knows better.
+    fn row(&self, to_host: &FxHashSet<i64>) -> [Value<'static>; 11] {
+        let Self { place: [start, end, device, context, stream, correlation], bytes, kinds } = *self;
+        let asked = correlation.is_some_and(|correlation| to_host.contains(&correlation));
+        let [direction, from, to] = if asked { [Some(TO_HOST), kinds[1], None] } else { kinds };
+        let to = if asked && kinds[0] == Some(TO_HOST) { kinds[2] } else { to };
+        [start, end, None, device, context, stream, correlation, bytes, direction, from, to].map(Value::from)
+    }
+}
+
 /// What a thread did.
 #[derive(Default)]
 pub(super) struct Thread {
@@ -62,7 +85,9 @@ pub struct Builder {
     /// Threads whose number does not fit, and processes.
     numbers: IndexSet<(i64, i64), FxBuildHasher>,
     kernels: Rows,
-    copies: Rows,
+    copies: Vec<Copy>,
+    /// Correlations of HIP's copies to the host.
+    to_host: FxHashSet<i64>,
     memsets: Rows,
     syncs: Rows,
     records: Rows,
@@ -89,7 +114,8 @@ impl Builder {
             threads: FxHashMap::default(),
             numbers: IndexSet::default(),
             kernels: of_gpu("CUPTI_ACTIVITY_KIND_KERNEL", launch),
-            copies: of_gpu("CUPTI_ACTIVITY_KIND_MEMCPY", "bytes copyKind srcKind dstKind"),
+            copies: Vec::new(),
+            to_host: FxHashSet::default(),
             memsets: of_gpu("CUPTI_ACTIVITY_KIND_MEMSET", "bytes"),
             syncs: of_gpu("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "eventId eventSyncId"),
             records: Rows::new(
@@ -125,6 +151,7 @@ impl Builder {
         ];
         match &*category {
             "cuda_runtime" | "cuda_driver" | "hip_runtime" | "runtime" => {
+                self.to_host.extend(args.correlation.0.filter(|_| args.kind.0 == Some(TO_HOST)));
                 let name = self.strings.id(&names::call(&name));
                 self.thread(pid.0, tid.0).calls.push(Call {
                     start,
@@ -153,8 +180,9 @@ impl Builder {
                 self.kernels.push(&[&place[..], &more].concat());
             }
             "gpu_memcpy" | "memcpy" => {
-                let [direction, from, to] = names::copy(&name).map(Value::from);
-                self.copies.push(&[&place[..], &[args.bytes.0.into(), direction, from, to]].concat());
+                let [start, end, _, device, context, stream, correlation] = place;
+                let place = [start, end, device, context, stream, correlation].map(Value::number);
+                self.copies.push(Copy { place, bytes: args.bytes.0, kinds: names::copy(&name) });
             }
             "gpu_memset" | "memset" => self.memsets.push(&[&place[..], &[args.bytes.0.into()]].concat()),
             "cuda_sync" => {
@@ -247,8 +275,11 @@ impl Builder {
     pub fn finish(self, header: &Header, cut: bool) -> Tables {
         let Self { mut strings, mut threads, mut thread_names, processes, devices, origin, .. } = self;
         let mut tables = Tables::default();
+        let mut copies =
+            Rows::new("CUPTI_ACTIVITY_KIND_MEMCPY", &[PLACE, "bytes copyKind srcKind dstKind"], "");
+        self.copies.iter().for_each(|copy| copies.push(&copy.row(&self.to_host)));
         for (mut rows, times) in
-            [(self.kernels, 2), (self.copies, 2), (self.memsets, 2), (self.syncs, 2), (self.records, 0)]
+            [(self.kernels, 2), (copies, 2), (self.memsets, 2), (self.syncs, 2), (self.records, 0)]
         {
             rows.begin_at(origin, times);
             tables.add(rows);
