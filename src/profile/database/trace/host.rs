@@ -2,7 +2,7 @@
 
 use super::names::{self, Python};
 use super::stacks::{NO_SEQUENCE, Range, Tree};
-use super::tables::{Call, Strings, Thread};
+use super::thread::{Call, OPERATOR, Strings, Thread};
 use crate::profile::database::memory::{Rows, Tables, Value};
 use crate::profile::ids::GlobalTid;
 use crate::profile::recorded::TABLE as RECORDED;
@@ -16,13 +16,13 @@ const PUSH_POP_RANGE: i64 = 59;
 /// Frames of a stack, and operators of a chain: deeper ones are left out, as `payload` and `chains` would.
 const MOST_FRAMES: usize = 1_000;
 const MOST_OPERATORS: usize = 100;
-/// [`Range::from`] of an operator, which is no range of Python's.
-pub const OPERATOR: u32 = u32::MAX;
 /// What hands over to autograd's threads, as [`names::python`] is given it.
 const RUN_BACKWARD: &str = "<built-in method run_backward";
 
 /// What the host did: calls, their stacks, ranges.
 pub struct Host {
+    /// Whether any thread has Python functions.
+    has_python: bool,
     tree: Tree,
     calls: Rows,
     ranges: Rows,
@@ -37,8 +37,9 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new() -> Self {
+    pub fn new(has_python: bool) -> Self {
         Self {
+            has_python,
             tree: Tree::default(),
             calls: Rows::new(
                 "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -87,13 +88,15 @@ impl Host {
             [&times[..], &[class.into(), tid, correlation.into(), name.into(), Value::Int(0), chain.into()]]
                 .concat()
         };
-        match stack.and_then(|stack| self.frames(stack, strings)) {
-            Some(frames) => {
-                self.calls.push(&row(BACKTRACE, chain));
-                self.calls.push(&row(RUNTIME, None));
-                self.mark(tid, start, &frames);
-            }
-            None => self.calls.push(&row(RUNTIME, chain)),
+        let frames = stack.and_then(|stack| self.frames(stack, strings));
+        // As nsys has it: where there are stacks, a twin carries the chain, also of a thread without Python.
+        let twin = self.has_python && stack.is_some();
+        if twin {
+            self.calls.push(&row(BACKTRACE, chain));
+        }
+        self.calls.push(&row(RUNTIME, chain.filter(|_| !twin)));
+        if let Some(frames) = frames {
+            self.mark(tid, start, &frames);
         }
     }
 

@@ -13,6 +13,7 @@ mod host;
 mod names;
 mod stacks;
 mod tables;
+mod thread;
 
 use super::memory::Tables;
 use crate::error::InputError;

@@ -147,8 +147,9 @@ mod tests {
         };
         let mut ranges = [range(0, 20, 1, 0), range(1, 20, 2, 1), range(8, 10, 3, 1)];
         let mut tree = Tree::default();
-        let names =
-            |tree: &Tree, node: &Option<u32>| tree.outwards(*node).map(|n| n.name).collect::<Vec<_>>();
+        let names = |tree: &Tree, (node, _): &(Option<u32>, u32)| {
+            tree.outwards(*node).map(|n| n.name).collect::<Vec<_>>()
+        };
         let found = tree.sweep(&mut ranges, &[4, 9, 11]);
         let stacks: Vec<_> = found.iter().map(|node| names(&tree, node)).collect();
         assert_eq!(stacks, [vec![2, 1], vec![3, 1], vec![1]]);

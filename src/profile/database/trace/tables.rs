@@ -12,9 +12,10 @@
 //! `THPVariable_item`: what reads the chains of nsys reads these. Times begin at 0.
 
 use super::event::{Event, Header};
-use super::host::{Host, OPERATOR};
+use super::host::Host;
 use super::names;
 use super::stacks::{NO_SEQUENCE, Range};
+use super::thread::{Call, OPERATOR, Strings, Thread};
 use crate::profile::database::memory::{Rows, Tables, Value};
 use crate::profile::ids::GlobalTid;
 use indexmap::IndexSet;
@@ -22,28 +23,6 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// Bits of a process and of a thread in a `globalTid`.
 const BITS: u32 = 24;
-
-/// Texts by their ids; 0 is the empty one.
-pub(super) struct Strings(IndexSet<String, FxBuildHasher>);
-
-impl Strings {
-    pub fn id(&mut self, text: &str) -> u32 {
-        let place = self.0.get_index_of(text);
-        place.unwrap_or_else(|| self.0.insert_full(text.to_owned()).0) as u32
-    }
-
-    pub fn text(&self, id: u32) -> &str {
-        self.0.get_index(id as usize).map_or("", String::as_str)
-    }
-}
-
-/// A call of CUDA or HIP.
-pub(super) struct Call {
-    pub start: i64,
-    pub end: i64,
-    pub correlation: Option<i64>,
-    pub name: u32,
-}
 
 /// A copy on the GPU.
 struct Copy {
@@ -66,16 +45,6 @@ impl Copy {
         let to = if asked && kinds[0] == Some(TO_HOST) { kinds[2] } else { to };
         [start, end, None, device, context, stream, correlation, bytes, direction, from, to].map(Value::from)
     }
-}
-
-/// What a thread did.
-#[derive(Default)]
-pub(super) struct Thread {
-    pub calls: Vec<Call>,
-    /// Of Python and operators.
-    pub ranges: Vec<Range>,
-    /// Whether it runs backward operators.
-    pub autograd: bool,
 }
 
 /// Takes events and makes tables of them.
@@ -105,8 +74,7 @@ pub struct Builder {
 const PLACE: &str = "start end globalPid deviceId contextId streamId correlationId";
 impl Builder {
     pub fn new() -> Self {
-        let mut strings = Strings(IndexSet::default());
-        strings.id("");
+        let strings = Strings::new();
         let of_gpu = |name, more| Rows::new(name, &[PLACE, more], "");
         let launch = "demangledName gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory";
         Self {
@@ -293,7 +261,9 @@ impl Builder {
         if !cut {
             name_last_wait(&mut threads, &mut strings);
         }
-        let mut host = Host::new();
+        let has_python =
+            threads.values().flat_map(|thread| &thread.ranges).any(|range| range.from != OPERATOR);
+        let mut host = Host::new(has_python);
         for tid in numbers {
             let thread = threads.remove(&tid).unwrap_or_default();
             host.add(tid, thread, &mut strings);
@@ -307,8 +277,7 @@ impl Builder {
             processes.iter().map(|&(process, name)| vec![process.number().into(), strings.text(name).into()]);
         tables.add(Rows::of("PROCESSES", "globalPid", "name", processes));
         about(header, origin, &devices, &mut tables);
-        let texts =
-            strings.0.iter().enumerate().map(|(id, text)| vec![Value::from(id as i64), text.as_str().into()]);
+        let texts = strings.iter().map(|(id, text)| vec![Value::from(id as i64), text.as_str().into()]);
         tables.add(Rows::of("StringIds", "id", "value", texts));
         tables
     }

@@ -1,0 +1,51 @@
+//! What a trace holds of a thread, as it is read.
+
+use super::stacks::Range;
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
+
+/// [`Range::from`] of an operator, which is no range of Python's.
+pub const OPERATOR: u32 = u32::MAX;
+
+/// Texts by their ids; 0 is the empty one.
+pub struct Strings(IndexSet<String, FxBuildHasher>);
+
+impl Strings {
+    pub fn new() -> Self {
+        Self(std::iter::once(String::new()).collect())
+    }
+
+    /// The id of a text.
+    pub fn id(&mut self, text: &str) -> u32 {
+        let place = self.0.get_index_of(text);
+        place.unwrap_or_else(|| self.0.insert_full(text.to_owned()).0) as u32
+    }
+
+    /// The text of an id.
+    pub fn text(&self, id: u32) -> &str {
+        self.0.get_index(id as usize).map_or("", String::as_str)
+    }
+
+    /// All texts with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &String)> {
+        self.0.iter().enumerate()
+    }
+}
+
+/// A call of CUDA or HIP.
+pub struct Call {
+    pub start: i64,
+    pub end: i64,
+    pub correlation: Option<i64>,
+    pub name: u32,
+}
+
+/// What a thread did.
+#[derive(Default)]
+pub struct Thread {
+    pub calls: Vec<Call>,
+    /// Of Python and operators.
+    pub ranges: Vec<Range>,
+    /// Whether it runs backward operators.
+    pub autograd: bool,
+}
