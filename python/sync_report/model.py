@@ -49,6 +49,12 @@ EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-
 """What an edit does."""
 
 
+GraphBreak = Literal["allocation", "pageable-copy", "cpu-tensor", "query", "other-stream", "callback"]
+"""What keeps work from being captured as a CUDA graph, besides waits. Tried on an H200 with CUDA 13 and PyTorch
+2.11, in all modes of a capture: only the relaxed one permits an allocation or a question about an event.
+"""
+
+
 HostMemory = Literal["pageable", "pinned", "managed", "unknown"]
 """What kind of host memory a copy reads or writes."""
 
@@ -130,6 +136,8 @@ class Report:
     """Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there."""
     warnings: List[Warning]
     """What limits the report."""
+    graph_breaks: Optional[List[Breaks]]
+    """What else keeps the range of `--graph-ready` from being captured as a CUDA graph."""
     ranks: Optional[Ranks]
     """The same over ranks, where the exports hold several; `sites` has each rank's own."""
 
@@ -263,6 +271,22 @@ class Bounds:
     """
     beside_ns: int
     """What can be saved on top: the host's own work for calls that go, staging, shorter copies."""
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Calls of one line that keep a range from being captured as a CUDA graph, and are no waits."""
+
+    kind: GraphBreak
+    """Why."""
+    api: str
+    """Name of the function of CUDA; of an operation without a recorded call, empty."""
+    calls: int
+    """How many."""
+    user_frame: Optional[Frame]
+    """The user's line, where a backtrace tells."""
+    fix: str
+    """What to do."""
 
 
 @dataclass(frozen=True)
@@ -1305,10 +1329,11 @@ class WithoutProfiler:
 
 #: The fields that hold classes, by class.
 SHAPES: Dict[Any, Dict[str, Any]] = {
-    Report: {'tool': Tool, 'profiles': ProfileInfo, 'totals': Totals, 'iterations': Iterations, 'sites': Site, 'together': Together, 'warnings': Warning, 'ranks': Ranks},
+    Report: {'tool': Tool, 'profiles': ProfileInfo, 'totals': Totals, 'iterations': Iterations, 'sites': Site, 'together': Together, 'warnings': Warning, 'graph_breaks': Breaks, 'ranks': Ranks},
     Awaited: {'streams': AwaitedStream, 'operations': AwaitedOperation, 'narrow': Narrow, 'idle_gpu': IdleGpu, 'collectives': BehindCollectives},
     Backward: {'forward': Frame},
     BehindCollectives: {'late': LateRank},
+    Breaks: {'user_frame': Frame},
     ByClass: {'false': ClassTotals, 'true': ClassTotals, 'unknown': ClassTotals},
     CallPath: {'callers': Frame, 'library': Frame},
     Edit: {'replacements': Replacement, 'blocks': Block},

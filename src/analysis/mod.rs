@@ -4,6 +4,7 @@ pub mod advice;
 mod blocked;
 pub mod collectives;
 pub mod filter;
+mod graph_breaks;
 mod judge;
 pub mod pricing;
 pub mod races;
@@ -15,8 +16,8 @@ use crate::cost::simulate::{Assumed, Draft, Program};
 use crate::cost::{bounds, drain};
 use crate::error::InputError;
 use crate::iterations::{self, Iterations};
-use crate::model::Warning;
 use crate::model::timeline::Budget;
+use crate::model::{Breaks, Warning};
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::{CallId, GlobalPid};
@@ -157,6 +158,8 @@ pub struct CaptureAnalysis {
     pub refused: Vec<Refused>,
     /// Copies whose memory the host used before they had ended.
     pub races: Vec<Race>,
+    /// What else keeps the range of `--graph-ready` from being captured.
+    pub graph_breaks: Vec<Breaks>,
     /// What follows each wait on its thread; empty once priced.
     pub next: TiVec<WaitId, bounds::Next>,
     /// The most that each wait saves by itself, in ns.
@@ -241,6 +244,7 @@ impl CaptureAnalysis {
             blocked,
             refused: Vec::new(),
             races: Vec::new(),
+            graph_breaks: Vec::new(),
             next: TiVec::new(),
             alone_at_most: TiVec::new(),
             program,
@@ -337,6 +341,10 @@ impl CaptureAnalysis {
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
         self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
+        self.graph_breaks = match &options.capture {
+            Some(range) => graph_breaks::find(profile, &mut context, &options.rules, waits, range)?,
+            None => Vec::new(),
+        };
         if !again {
             let nvtx = &mut profile.nvtx;
             (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();

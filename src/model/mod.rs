@@ -43,8 +43,8 @@ pub use totals::{ByClass, CapturedRun, ClassTotals, Headline, IterationSaving, T
 pub use warning::{Code, Warning};
 // The types of the tree's fields, so that renderers need no other room.
 pub use crate::vocabulary::{
-    Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, HostMemory, Kind, PatternId,
-    Per, ProfileIx, Recorder, Strategy, ThreadRole,
+    Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, GraphBreak, HostMemory, Kind,
+    PatternId, Per, ProfileIx, Recorder, Strategy, ThreadRole,
 };
 
 /// The version of a report's layout: what is written, and what is read back.
@@ -74,6 +74,9 @@ pub struct Report {
     /// Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there.
     #[serde(default)]
     pub waits_filtered_out: u64,
+    /// What else keeps the range of `--graph-ready` from being captured as a CUDA graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graph_breaks: Vec<Breaks>,
     /// The same over ranks, where the exports hold several; `sites` has each rank's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
@@ -125,6 +128,21 @@ impl Report {
             ranks.sites.truncate(top);
         }
     }
+}
+
+/// Calls of one line that keep a range from being captured as a CUDA graph, and are no waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Breaks {
+    /// Why.
+    pub kind: GraphBreak,
+    /// Name of the function of CUDA; of an operation without a recorded call, empty.
+    pub api: String,
+    /// How many.
+    pub calls: u64,
+    /// The user's line, where a backtrace tells.
+    pub user_frame: Option<Frame>,
+    /// What to do.
+    pub fix: String,
 }
 
 /// Sites whose saving exists only jointly: fixing one of them moves its waiting into another.

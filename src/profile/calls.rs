@@ -26,7 +26,7 @@ use typed_index_collections::{TiSlice, TiVec};
 /// (ENUM_NSYS_EVENT_CLASS, the same in every version).
 const RUNTIME: i64 = 0;
 const DRIVER: i64 = 1;
-const BACKTRACE: i64 = 67;
+pub(super) const BACKTRACE: i64 = 67;
 /// `returnValue` of a call that did its work, and of one that came after the context, as a program's end brings about:
 /// success, CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's numbers are the same).
 const HARMLESS: &[i64] = &[0, 4, 201, 709];

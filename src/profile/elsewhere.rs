@@ -1,10 +1,11 @@
 //! NVTX away from calls that may wait: read when something asks, with a further scan of the table.
 
+use super::calls::BACKTRACE;
 use super::database::{Cells, Database};
 use super::ids::{GlobalPid, GlobalTid};
 use super::nvtx::{MARK, TABLE, range_times};
 use crate::error::InputError;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A range that carries a number.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,30 @@ pub fn sequenced(
         let (start, end) = range_times(row)?;
         let tid = row.global_tid(3).unwrap_or(GlobalTid::NONE);
         Some(Sequenced { number: row.bytes(4).and_then(&number)?, tid, start, end })
+    })
+}
+
+/// A call by its name alone, whether or not it is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedCall {
+    /// The thread.
+    pub tid: GlobalTid,
+    /// In ns.
+    pub start: i64,
+    /// StringIds id of its name.
+    pub name: i64,
+}
+
+/// All calls whose name is one of `names`.
+///
+/// # Errors
+/// [`InputError`]: the table cannot be read.
+pub fn calls_named(db: &Database, names: &FxHashSet<i64>) -> Result<Vec<NamedCall>, InputError> {
+    const COLUMNS: &[&str] = &["start", "globalTid", "nameId", "eventClass"];
+    db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |row| {
+        let name = row.int(2).filter(|name| names.contains(name) && row.int(3) != Some(BACKTRACE))?;
+        let start = row.time(0).ok().flatten()?;
+        Some(NamedCall { tid: row.global_tid(1).unwrap_or(GlobalTid::NONE), start, name })
     })
 }
 

@@ -73,6 +73,7 @@ impl<'a> Assembler<'a> {
             self.report.timelines.push(drawing);
         }
         self.report.sites.extend(listed);
+        self.report.graph_breaks.extend_from_slice(&found.graph_breaks);
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
         self.collectives.push(waits.collectives.clone());

@@ -2,6 +2,7 @@
 
 use crate::cli::{Ran, program};
 use crate::export::trace::{MAIN, Trace, write};
+use crate::export::{GPU0, empty};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -328,4 +329,65 @@ fn pytorch_2_15_tells_lines() {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/data/torch2.15.json");
     let found = report(Path::new(trace), &[]);
     assert_eq!(places(&found), ["unknown <stdin>:6 helper python-backtrace 2"]);
+}
+
+/// What a CUDA graph cannot hold, in the range and outside of it.
+///
+/// ```text
+///  range     [forward                                                     ]
+///  host        |launch|  |cudaMalloc| |query| |memcpy, pinned| |launch|      |cudaMalloc|
+///  stream 7     [gemm]                          [copy]
+///  stream 9                                                      [side]
+///             0 10  20   30          40      50              60  70     90   100
+/// ```
+#[test]
+fn what_keeps_a_range_from_being_a_graph_is_listed_with_its_lines() {
+    let mut t = Trace::new();
+    let step = t.python("train.py(10): step", 0.0..200.0, 0, "");
+    t.annotation("forward", 1.0..90.0);
+    t.call("cudaLaunchKernel", 10.0..14.0, 1).kernel("gemm", 15.0..20.0, 1);
+    t.python("<built-in method empty of type object at 0x7f>", 29.0..36.0, step, "train.py:12");
+    t.call("cudaMalloc", 30.0..35.0, 2);
+    t.python("<built-in method query of Event object at 0x7f>", 39.0..43.0, step, "train.py:13");
+    t.call("cudaEventQuery", 40.0..42.0, 3);
+    t.python("<built-in method copy_ of Tensor object at 0x7f>", 49.0..56.0, step, "train.py:14");
+    t.call("cudaMemcpyAsync", 50.0..54.0, 4).memcpy("HtoD (Pinned -> Device)", 4096, 55.0..58.0, 4);
+    t.call("cudaLaunchKernel", 60.0..64.0, 5).kernel("side", 70.0..80.0, 5);
+    t.events.last_mut().expect("a kernel")["args"]["stream"] = json!(9);
+    t.call("cudaLaunchKernel", 65.0..68.0, 6).kernel("gemm", 70.0..80.0, 6);
+    let (_dir, path) = t.call("cudaMalloc", 100.0..105.0, 7).stop(180.0).write();
+    let found = report(&path, &["--graph-ready", "forward"]);
+    let row = |one: &Value| {
+        format!("{} {} {}", one["kind"].as_str().unwrap_or(""), one["user_frame"]["line"], one["calls"])
+    };
+    let rows: Vec<String> = found["graph_breaks"].as_array().expect("a list").iter().map(row).collect();
+    assert_eq!(rows, ["allocation 12 1", "cpu-tensor 14 1", "query 13 1", "other-stream null 1"]);
+    let shown =
+        program(&[path.to_str().expect("a path"), "--graph-ready", "forward", "-q"]).good().stdout.clone();
+    assert!(shown.starts_with("3 places that are no wait keep `forward` from being captured"), "{shown}");
+    assert!(shown.contains("train.py:12 step"), "{shown}");
+    assert_eq!(report(&path, &[])["graph_breaks"], Value::Null);
+}
+
+/// The same of a capture of nsys with backtraces of all calls.
+///
+/// ```text
+///  range     [forward                      ]
+///  host        |launch|  |cudaMalloc|           |cudaMalloc|
+/// ```
+#[test]
+fn a_capture_of_nsys_lists_them_too() {
+    let (mut e, thread) = empty();
+    e.nvtx(thread, 0..1_000, "forward");
+    e.launch(thread, 100..140, GPU0, 150..300, "gemm");
+    let call = e.call(thread, "cudaMalloc", 400..500);
+    e.python(call, &[("step", "/w/train.py", 24)]);
+    e.call(thread, "cudaMalloc", 2_000..2_100);
+    let wait = e.sync(thread, "cudaStreamSynchronize", 600..700, GPU0);
+    e.python(wait, &[("step", "/w/train.py", 30)]);
+    let (_dir, path) = e.write_temp();
+    let found = report(&path, &["--graph-ready", "forward"]);
+    let breaks = found["graph_breaks"].as_array().expect("a list");
+    assert_eq!(breaks.len(), 1);
+    assert_eq!((&breaks[0]["kind"], &breaks[0]["user_frame"]["line"]), (&json!("allocation"), &json!(24)));
 }

@@ -9,7 +9,7 @@ use super::head;
 use super::style::Tone;
 use super::view::{self, SiteView, Views};
 use super::{details, facts, phrase, ranks, saving};
-use crate::model::{Attribution, Class, ClassTotals, Report, Totals, Warning};
+use crate::model::{Attribution, Breaks, Class, ClassTotals, GraphBreak, Report, Totals, Warning};
 use crate::text;
 
 /// Warnings that stand below the sites of a screen; the rest is counted.
@@ -46,6 +46,7 @@ pub(crate) fn document(report: &Report, form: Form, capture: Option<&str>) -> Ve
         blocks.extend((form == Form::Wide).then(|| Block::Table(classes(&report.totals))));
         blocks.extend(wide.then(|| basis(&report.totals)));
     }
+    blocks.extend(graph_breaks(report));
     let most = if wide { usize::MAX } else { MOST_WARNED };
     let shown = &report.warnings[..report.warnings.len().min(most)];
     blocks.extend(warnings(shown));
@@ -62,12 +63,43 @@ pub(crate) fn document(report: &Report, form: Form, capture: Option<&str>) -> Ve
 /// The answer to `--graph-ready`.
 fn capturable(report: &Report, range: &str) -> Block {
     let range = Words::code(format!("`{range}`"));
-    let words = match report.totals.sites {
-        0 => Words::from("No wait keeps ").then(range),
-        n => Words::from(format!("{} of waiting keep ", text::counted(n, "place"))).then(range),
+    let other =
+        report.graph_breaks.iter().filter(|breaks| breaks.kind != GraphBreak::CpuTensor).count() as u64;
+    let others = || {
+        format!("{} that {} no wait", text::counted(other, "place"), if other == 1 { "is" } else { "are" })
+    };
+    let words = match (report.totals.sites, other) {
+        (0, 0) => Words::from("No wait keeps ").then(range),
+        (0, _) => Words::from(others()).then(" keep ").then(range),
+        (n, 0) => Words::from(format!("{} of waiting keep ", text::counted(n, "place"))).then(range),
+        (n, _) => {
+            let waiting = format!("{} of waiting and {} keep ", text::counted(n, "place"), others());
+            Words::from(waiting).then(range)
+        }
     };
     let end = if report.totals.sites == 0 { "." } else { ":" };
     Block::Paragraph(words.then(format!(" from being captured as a CUDA graph{end}")))
+}
+
+/// What else is in the way of a CUDA graph.
+fn graph_breaks(report: &Report) -> Vec<Block> {
+    let rows = &report.graph_breaks;
+    let place = |breaks: &Breaks| match &breaks.user_frame {
+        Some(frame) => {
+            format!("{} {}", phrase::at_line(text::path_end(&frame.file, 1), frame.line), frame.function)
+        }
+        None => breaks.api.clone(),
+    };
+    let columns = [
+        Column::places("where", rows.iter().map(|breaks| place(breaks).into())),
+        Column::numbers("calls", rows.iter().map(|breaks| text::count(breaks.calls))),
+        Column::prose("it", rows.iter().map(|breaks| breaks.kind.help().to_owned())),
+        Column::prose("what to do", rows.iter().map(|breaks| breaks.fix.clone())),
+    ];
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading("also in the way of a CUDA graph".into()), Block::Table(Table::new("place", columns))]
 }
 
 /// The program and its iterations, the answer, and where the GPU's time goes.

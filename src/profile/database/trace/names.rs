@@ -17,8 +17,10 @@ pub fn call(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parts of names of calls that may wait, or that a wait's stack is compared with: these get a backtrace. Launches get none.
-const WITH_STACK: Names = Names("Synchronize Memcpy Memset Malloc Alloc Free Register Array Destroy");
+/// Parts of names of calls that may wait, that a wait's stack is compared with, or that no CUDA graph holds: these get a backtrace.
+/// Launches get none.
+const WITH_STACK: Names =
+    Names("Synchronize Memcpy Memset Malloc Alloc Free Register Array Destroy Query HostFunc Callback");
 
 /// Whether a call of that name gets a backtrace.
 pub fn has_stack(call: &str) -> bool {
