@@ -22,4 +22,5 @@ mod random;
 mod reports;
 mod runner;
 mod sources;
+mod traces;
 mod values;
