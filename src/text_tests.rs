@@ -187,3 +187,18 @@ fn percents_add_up() {
     assert_eq!(percents(&[0, 0]), [0, 0]);
     assert_eq!(percents(&[i64::MAX, i64::MAX, 0]), [50, 50, 0]);
 }
+
+/// A column's longest duration gives the unit of all.
+#[test]
+fn durations_of_a_column_have_one_unit() {
+    let shown = |all: &[i64]| -> Vec<String> {
+        let scale = Scale::of(all.iter().copied());
+        all.iter().map(|&ns| scale.show(ns)).collect()
+    };
+    assert_eq!(shown(&[2_341_000, 80_000, 2_000, 0]), ["2.34 ms", "0.08 ms", "<0.01 ms", "0 ms"]);
+    assert_eq!(shown(&[88_200, 61_250, 940, -1_500]), ["88.2 µs", "61.3 µs", "0.9 µs", "-1.5 µs"]);
+    assert_eq!(shown(&[999, 1]), ["999 ns", "1 ns"]);
+    assert_eq!(shown(&[75_000_000_000, 100_000_000]), ["75.0 s", "0.1 s"]);
+    assert_eq!(shown(&[i64::MAX, i64::MIN])[1], "-9223372036.9 s");
+    assert_eq!(shown(&[0]), ["0 ns"]);
+}

@@ -19,7 +19,7 @@ pub mod tables;
 use crate::model::ranks::{Rank, RankSite, Ranks, find_the_late};
 use crate::model::{Report, SCHEMA_VERSION, Totals, Warning};
 use crate::vocabulary::{Class, Kind, Per};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use numbers::Party;
 use std::collections::BTreeSet;
 use tables::Tables;
@@ -95,6 +95,10 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
         }
     }
     let (ranks, warnings) = over_ranks(tables)?;
+    ensure!(
+        ranks.is_some(),
+        "one rank is no report over ranks; give the folders of two or more, or the capture itself to sync-report"
+    );
     report.totals = totals(&report, &parties, ranks.as_ref().map_or(0, |ranks| ranks.sites.len()));
     report.totals.gpu_time = report.gpu_time();
     report.warnings = tables.warnings(&parties);

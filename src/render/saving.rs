@@ -14,16 +14,16 @@ pub fn short(site: &Site) -> Option<String> {
         None if site.per_iteration.is_some() => "/run",
         None => "",
     };
-    Some(amount(site)? + unit)
+    let (at_most, ns) = amount(site)?;
+    Some(format!("{at_most}{}{unit}", text::duration(ns)))
 }
 
-/// A site's saving without its unit: a value, or an upper bound where no more is known.
-pub fn amount(site: &Site) -> Option<String> {
+/// A site's saving in ns, of an iteration where a loop is known; before it "≤ " where no more than an upper bound is known.
+pub fn amount(site: &Site) -> Option<(&'static str, i64)> {
     site.recoverable.as_ref()?;
     let (whole, each) = site.saves();
     let at_most = if site.promise().is_some() || whole == 0 { "" } else { "≤ " };
-    let shown = if site.once { whole } else { each.unwrap_or(whole) };
-    Some(format!("{at_most}{}", text::duration(shown)))
+    Some((at_most, if site.once { whole } else { each.unwrap_or(whole) }))
 }
 
 /// A site's saving, as what follows "saves".

@@ -56,15 +56,25 @@ pub(crate) struct Who {
     pub device: Option<String>,
 }
 
+/// A row's durations, in ns.
+#[derive(Default)]
+pub(crate) struct Durations {
+    /// With what stands before it: "≤ " of an upper bound.
+    pub saves: Option<(&'static str, i64)>,
+    pub blocked: i64,
+    pub p99: i64,
+    pub drain: i64,
+}
+
 /// A row's numbers.
 #[derive(Serialize)]
 pub(crate) struct Cells {
     pub waits: String,
     pub per_iteration: Option<String>,
     pub saves: Option<String>,
-    /// The same without its unit.
+    /// The durations, for a column of one unit, in ns.
     #[serde(skip)]
-    pub amount: Option<String>,
+    pub ns: Durations,
     /// What a replay measured.
     #[serde(skip)]
     pub measured: Option<String>,
@@ -115,7 +125,12 @@ impl<'a> Views<'a> {
                 waits: text::count(site.waits),
                 per_iteration: site.per_iteration.map(text::rate),
                 saves: saving::short(site),
-                amount: saving::amount(site),
+                ns: Durations {
+                    saves: saving::amount(site),
+                    blocked: site.blocked_ns,
+                    p99: site.blocked_p99_ns,
+                    drain: site.drain_ns,
+                },
                 measured: site.replayed.as_ref().map(saving::replayed_short),
                 blocked: [text::duration(site.blocked_ns), text::percent(site.blocked_percent)],
                 p99: text::duration(site.blocked_p99_ns),

@@ -286,6 +286,19 @@ fn a_folder_of_traces_is_a_trace_a_rank() {
         found["profiles"].as_array().expect("profiles").iter().map(|p| &p["rank"]).collect();
     assert_eq!(ranks, [0, 1]);
     assert_eq!(found["ranks"]["sites"].as_array().map(Vec::len), Some(1));
+    // The same by the results of each rank; one alone is no report over ranks.
+    let results: Vec<String> = (0..2)
+        .map(|rank| {
+            let [trace, out] = [format!("host_{rank}.pt.trace.json"), format!("out_{rank}")];
+            let [trace, out] =
+                [trace, out].map(|name| dir.path().join(name).to_str().expect("a path").to_owned());
+            program(&[&*trace, "--format", "parquet", "-o", &out, "-q"]).good();
+            out
+        })
+        .collect();
+    let merged = program(&["merge", &results[0], &results[1], "--format", "json", "-q"]).good().json();
+    assert_eq!(merged["ranks"]["sites"].as_array().map(Vec::len), Some(1));
+    program(&["merge", &results[0], "-q"]).refused("one rank is no report over ranks");
 }
 
 fn run(arguments: &[&str]) -> Ran {

@@ -2,7 +2,8 @@
 
 use crate::render::document::{Block, Cell, Column, Table};
 use crate::render::style::Tone;
-use crate::render::view::SiteView;
+use crate::render::view::{Durations, SiteView};
+use crate::text::Scale;
 
 /// The sites that cost every iteration, then those paid outside the loop or once: savings of a table are of one unit.
 pub(super) fn tables(rows: &[SiteView], looped: bool, wide: bool) -> Vec<Block> {
@@ -18,6 +19,16 @@ pub(super) fn tables(rows: &[SiteView], looped: bool, wide: bool) -> Vec<Block> 
 /// A row per site. A `wide` table has the times too.
 fn table(rows: &[&SiteView], saves: &'static str, wide: bool) -> Table {
     let words = |value: fn(&SiteView) -> String| rows.iter().map(move |row| value(row));
+    // All durations of a column have one unit.
+    let saving = |row: &&SiteView| row.cells.ns.saves.map_or(0, |saves| saves.1);
+    let scale = Scale::of(rows.iter().map(saving));
+    let savings = rows.iter().map(|row| {
+        row.cells.ns.saves.map_or_else(String::new, |(at_most, ns)| format!("{at_most}{}", scale.show(ns)))
+    });
+    let times = |value: fn(&Durations) -> i64| {
+        let scale = Scale::of(rows.iter().map(|row| value(&row.cells.ns)));
+        rows.iter().map(move |row| scale.show(value(&row.cells.ns)))
+    };
     let faint = |value: fn(&SiteView) -> &str| rows.iter().map(move |row| Tone::Faint.cell(value(row)));
     let verdicts = rows.iter().map(|row| {
         let sure = if wide { format!("{} {}", row.verdict, row.confidence) } else { row.verdict.to_owned() };
@@ -47,15 +58,15 @@ fn table(rows: &[&SiteView], saves: &'static str, wide: bool) -> Table {
         ]);
     }
     columns.extend([
-        Column::numbers(saves, rows.iter().map(|row| row.cells.amount.clone().unwrap_or_default())),
+        Column::numbers(saves, savings),
         Column::numbers("measured", faint(|row| row.cells.measured.as_deref().unwrap_or_default())).under(),
     ]);
     if wide {
         columns.extend([
-            Column::numbers("blocked", words(|row| row.cells.blocked[0].clone())).spare(1),
+            Column::numbers("blocked", times(|ns| ns.blocked)).spare(1),
             Column::numbers("of thread", faint(|row| &row.cells.blocked[1])).under().spare(1),
-            Column::numbers("p99", words(|row| row.cells.p99.clone())).spare(4),
-            Column::numbers("idle after", words(|row| row.cells.drain[0].clone())).spare(2),
+            Column::numbers("p99", times(|ns| ns.p99)).spare(4),
+            Column::numbers("idle after", times(|ns| ns.drain)).spare(2),
             Column::numbers("of GPU", faint(|row| &row.cells.drain[1])).under().spare(2),
         ]);
     }
