@@ -89,6 +89,9 @@ pub struct Args {
     /// The number that an operator and the node of autograd's graph that undoes it have in common.
     #[serde(rename = "Sequence number")]
     pub sequence: Number,
+    /// The sizes of an operator's tensors, as they are written.
+    #[serde(rename = "Input Dims")]
+    pub sizes: Option<Box<RawValue>>,
     /// The number of a Python function's call, and of the call around it.
     #[serde(rename = "Python id")]
     pub python: Number,

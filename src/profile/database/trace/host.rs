@@ -207,6 +207,7 @@ impl Host {
 
 /// An operator as the C++ function that runs it; none for a range that the program's author named.
 fn operator(name: &str) -> Option<String> {
+    let name = name.split(", sizes = ").next().unwrap_or(name);
     if let Some(operator) = name.strip_prefix("aten::") {
         return Some(format!("at::_ops::{operator}::call"));
     }

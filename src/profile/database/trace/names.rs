@@ -44,6 +44,17 @@ pub fn copy(name: &str) -> [Option<i64>; 3] {
     [direction.map(|d| d.2), memory.and_then(|m| kind(m.0)), memory.and_then(|m| kind(m.1))]
 }
 
+/// The name of an operator's range; that of a product of matrices has its sizes too, as `emit_nvtx` writes them.
+pub fn operator<'n>(name: &'n str, sizes: Option<&str>) -> Cow<'n, str> {
+    /// Sizes of two tensors, a bias and some numbers are shorter.
+    const LONGEST: usize = 200;
+    const PRODUCTS: Names =
+        Names("mm addmm bmm baddbmm linear matmul mv addmv dot vdot _scaled_mm _int_mm _addmm_activation");
+    let is_product = name.strip_prefix("aten::").is_some_and(|operator| PRODUCTS.has(operator));
+    let sizes = sizes.filter(|sizes| is_product && sizes.starts_with('[') && sizes.len() <= LONGEST);
+    sizes.map_or(name.into(), |sizes| format!("{name}, sizes = {sizes}").into())
+}
+
 /// A range of Python's tracer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Python<'n> {
@@ -126,6 +137,15 @@ mod tests {
         assert_eq!(copy("Memcpy HtoD (Host -> Device)"), [Some(1), None, Some(2)]);
         assert_eq!(copy("CopyDeviceToHost"), [Some(2), None, None]);
         assert_eq!(copy(""), [None; 3]);
+    }
+
+    #[test]
+    fn products_have_sizes() {
+        let sizes = "[[2048], [256, 512], [512, 2048], [], []]";
+        assert_eq!(operator("aten::addmm", Some(sizes)), format!("aten::addmm, sizes = {sizes}"));
+        assert_eq!(operator("aten::addmm", None), "aten::addmm");
+        assert_eq!(operator("aten::add", Some(sizes)), "aten::add");
+        assert_eq!(operator("aten::mm", Some("{}")), "aten::mm");
     }
 
     #[test]
