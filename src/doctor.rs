@@ -214,7 +214,7 @@ fn lines_of_trace(found: &CaptureAnalysis) -> Option<Limit> {
     let of = |site: &&Site| site.bundle.attribution == Attribution::PythonFunction;
     let (functions, all) = (found.sites.iter().filter(of).count(), found.sites.len());
     let message = format!(
-        "of {functions} of {}, the trace names the function and no line: torch.profiler records lines since PyTorch 2.14; with --source-root the line is found where only one of the function waits that way",
+        "the trace names the function, not the line, at {functions} of {}. PyTorch 2.14 and later record lines. --source-root finds a line where only one of the function waits that way",
         counted(all as u64, "site")
     );
     (functions > 0).then(|| recapture(found, "", Code::FunctionsOnly, message))
@@ -257,6 +257,9 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 fn chains(found: &CaptureAnalysis, said: &[Limit]) -> Option<Limit> {
     const ADDRESSES: &str =
         "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
+    if found.profile.target.recorder == Recorder::TorchProfiler {
+        return None; // a trace has operators in their place, and no others
+    }
     let (calls, chains) = (&found.profile.calls, &found.context.chains);
     if chains.frames > 0 && chains.resolved == 0 {
         return Some(recapture(found, "--resolve-symbols=true", Code::ChainsUnresolved, ADDRESSES));
@@ -326,7 +329,9 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
             "{blocked} of {all} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs"
         );
         let mut limit = recapture(found, "", Code::LaunchBlocking, message);
-        limit.warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
+        if found.profile.target.recorder == Recorder::Nsys {
+            limit.warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
+        }
         return Some(limit);
     }
     let message = format!(

@@ -280,7 +280,7 @@ class Breaks:
     kind: GraphBreak
     """Why."""
     api: str
-    """Name of the function of CUDA; of an operation without a recorded call, empty."""
+    """Name of the function of CUDA."""
     calls: int
     """How many."""
     user_frame: Optional[Frame]

@@ -30,7 +30,7 @@ use crate::sites::frames::PathRules;
 use crate::sites::ranges;
 use crate::verdict::site::{self, Site};
 use crate::verdict::source::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
-use crate::vocabulary::{Class, SiteIx, words};
+use crate::vocabulary::{Class, Recorder, SiteIx, words};
 use crate::waits;
 use crate::waits::collectives::Collectives;
 use crate::waits::device::Devices;
@@ -388,7 +388,11 @@ pub fn no_calls(profile: &Profile) -> Option<InputError> {
         path,
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
         remedy: recapture::cuda_failed(&profile.target).map_or_else(
-            || format!("capture again with: {}", recapture::capture(&profile.target, "")),
+            || {
+                let trace = profile.target.recorder == Recorder::TorchProfiler;
+                let again = if trace { "record again" } else { "capture again with" };
+                format!("{again}: {}", recapture::capture(&profile.target, ""))
+            },
             str::to_owned,
         ),
     })

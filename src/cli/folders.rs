@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use sync_report::error::InputError;
 use sync_report::profile::commands::{FOLDER, TRACES, is_folder_name, is_report_name, is_trace_name, stem};
+use sync_report::profile::database::begins_like_trace;
 use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
 use sync_report::text;
@@ -82,10 +83,15 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     }
     let wanted = |path: &Path| {
         let is_file =
-            path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_trace_name(path);
+            path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_trace(path);
         is_file || is_export(path)
     };
     once_each(entries(folder, wanted))
+}
+
+/// Whether a file has the name of a trace and begins like one: folders hold other JSON too.
+fn is_trace(path: &Path) -> bool {
+    is_trace_name(path) && begins_like_trace(path)
 }
 
 /// Without what stands for a capture that is there in a better form: one report in several forms is one rank, and a capture
@@ -99,9 +105,13 @@ fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
         let forms = [".sqlite", ".nsys-rep", FOLDER].iter().chain(TRACES);
         let full = light.is_some_and(|full| forms.clone().any(|form| has(&full, form)));
         let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
-        full || !is_trace_name(path)
-            && path.extension().is_none_or(|e| e != "sqlite")
-            && better.iter().any(|suffix| has(&own, suffix))
+        // A trace and the same packed.
+        let unpacked = path.extension().is_some_and(|e| e == "gz").then(|| path.with_extension(""));
+        let twice = unpacked.is_some_and(|unpacked| names.contains(unpacked.as_os_str()));
+        full || twice
+            || !is_trace_name(path)
+                && path.extension().is_none_or(|e| e != "sqlite")
+                && better.iter().any(|suffix| has(&own, suffix))
     };
     all.iter().filter(|path| !again(path)).cloned().collect()
 }

@@ -63,10 +63,8 @@ pub struct EventCosts {
     pub call: i64,
     /// A call that copies.
     pub copy: i64,
-    /// An NVTX range or an operator, opened and closed.
+    /// An NVTX range, opened and closed.
     pub range: i64,
-    /// A Python function, called and left.
-    pub python: i64,
     /// The backtrace of a call from the line of the thread's last backtrace.
     pub backtrace_again: i64,
     /// The backtrace of a call from another line.
@@ -78,22 +76,16 @@ pub struct EventCosts {
 /// getter, 2.4 for an event record and its getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy
 /// takes more: 3.1 µs with its synchronisation, 4.3 with a getter. Backtraces: 1,075 and 774 waits of two programs (data_pipeline,
 /// moe_router), wait by wait against a capture without backtraces: medians of 17 and 11 µs again, 45 and 28 µs anew.
-pub const NSYS: EventCosts = EventCosts {
-    call: 1_200,
-    copy: 2_500,
-    range: 800,
-    python: 0,
-    backtrace_again: 15_000,
-    backtrace_anew: 45_000,
-};
-/// Of torch.profiler. Calls go through CUPTI as under nsys; operators and Python functions are its own records, of which the trace
-/// tells where each lies.
+pub const NSYS: EventCosts =
+    EventCosts { call: 1_200, copy: 2_500, range: 800, backtrace_again: 15_000, backtrace_anew: 45_000 };
+/// The time that torch.profiler takes to record one operator and one Python function, in ns. Its calls go through CUPTI as those of nsys
+/// do, so [`NSYS`] has their prices.
 ///
-/// Fitted to six programs (train_mlp, data_pipeline, moe_router, and loops of a transformer, a convolutional net and a decoder),
-/// 13 traces with and without stacks on H200 hosts with PyTorch 2.11: of 27 settings, iterations then come out 10 % off those
-/// timed alone in the median, 13 % on average; with half or twice these figures 16 to 25 %.
-pub const KINETO: EventCosts =
-    EventCosts { range: 1_500, python: 2_200, backtrace_again: 0, backtrace_anew: 0, ..NSYS };
+/// Both were chosen among 27 settings on 13 traces of six programs (docs/history/traces.md): iterations are then 10 % off those timed
+/// alone in the median, 13 % on average.
+pub const KINETO_OPERATOR: i64 = 1_500;
+/// The same of a Python function.
+pub const KINETO_PYTHON: i64 = 2_200;
 /// No more than this share of what lies between two calls is the recording of operators and functions: some of it is they themselves.
 const OF_RECORDED: f64 = 0.8;
 /// In a program, whose caches the profiler displaces, calls cost more than in a loop, and the more, the more the program
@@ -249,7 +241,7 @@ impl Costs {
         let Some(recorded) = profile.recorded.get(&profile.calls.tid(call)) else { return 0 };
         let end = profile.calls.end(call);
         let [operators, python] = recorded.between(end, end.saturating_add(gap)).map(|n| n as i64);
-        let each = (operators * KINETO.range + python * KINETO.python) / 2;
+        let each = (operators * KINETO_OPERATOR + python * KINETO_PYTHON) / 2;
         scaled(each, self.tracing).min((gap as f64 * OF_RECORDED) as i64)
     }
 

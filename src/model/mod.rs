@@ -135,7 +135,7 @@ impl Report {
 pub struct Breaks {
     /// Why.
     pub kind: GraphBreak,
-    /// Name of the function of CUDA; of an operation without a recorded call, empty.
+    /// Name of the function of CUDA.
     pub api: String,
     /// How many.
     pub calls: u64,

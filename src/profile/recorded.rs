@@ -26,7 +26,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Of each thread.
+    /// Reads them, thread by thread.
     ///
     /// # Errors
     /// [`InputError`]: the table cannot be read.

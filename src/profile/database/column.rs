@@ -14,6 +14,7 @@ use polars_parquet::read::{
     ColumnChunkMetadata, Filter, PhysicalType, PrimitiveConvertedType, PrimitiveLogicalType,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A column of one row group.
 pub(super) struct Piece {
@@ -36,9 +37,14 @@ pub(super) enum Column {
     Int(Buffer<i64>, Option<Bitmap>),
     /// Texts and blobs, whatever they encode.
     Bytes(BinaryViewArray),
+    /// Texts of which few differ: of each row its place among them, or [`NO_TEXT`].
+    Shared(Buffer<u32>, Arc<[Box<[u8]>]>),
     /// What nobody asks for: no such column, or one of another type.
     Nothing,
 }
+
+/// The place of a row without a text.
+pub(super) const NO_TEXT: u32 = u32::MAX;
 
 /// A row of which the columns asked for are decoded.
 #[derive(Clone, Copy)]
@@ -62,6 +68,7 @@ impl<'r> Row<'r> {
     pub fn bytes(self, i: usize) -> Option<&'r [u8]> {
         match self.columns.get(i)? {
             Column::Bytes(values) => values.get(self.at),
+            Column::Shared(rows, texts) => texts.get(*rows.get(self.at)? as usize).map(|text| &**text),
             _ => None,
         }
     }

@@ -1,11 +1,12 @@
 //! Tables that were made in memory, of a trace that holds events and no tables: rows and columns as an export has them.
 
-use super::column::{Column, Row};
+use super::column::{Column, NO_TEXT, Row};
 use super::{Cells, Each, Parts, ReadPart, Source};
 use crate::error::InputError;
-use polars_arrow::array::{MutableBinaryViewArray, MutablePrimitiveArray, PrimitiveArray};
+use indexmap::IndexSet;
+use polars_arrow::array::{MutablePrimitiveArray, PrimitiveArray};
 use polars_parquet::read::Filter;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Rows that a worker takes at a time; as with SQLite.
 const PART_ROWS: usize = 1 << 15;
@@ -26,8 +27,8 @@ struct Table {
 pub enum Growing {
     /// Integers.
     Int(MutablePrimitiveArray<i64>),
-    /// Texts.
-    Text(MutableBinaryViewArray<[u8]>),
+    /// Texts, each that differs once, and of each row its place among them.
+    Text(Vec<u32>, IndexSet<Box<[u8]>, FxBuildHasher>),
 }
 
 /// A value of a row.
@@ -90,7 +91,7 @@ impl Rows {
     pub fn new(name: &'static str, ints: &[&'static str], texts: &'static str) -> Self {
         let ints = ints.iter().flat_map(|names| names.split_whitespace());
         let ints = ints.map(|column| (column, Growing::Int(MutablePrimitiveArray::new())));
-        let text = |column| (column, Growing::Text(MutableBinaryViewArray::new()));
+        let text = |column| (column, Growing::Text(Vec::new(), IndexSet::default()));
         Self { name, columns: ints.chain(texts.split_whitespace().map(text)).collect(), rows: 0 }
     }
 
@@ -123,8 +124,11 @@ impl Rows {
                 Growing::Int(values) => {
                     values.push(if let Value::Int(value) = value { Some(value) } else { None })
                 }
-                Growing::Text(values) => {
-                    values.push(if let Value::Text(text) = value { Some(text) } else { None });
+                Growing::Text(rows, texts) => {
+                    let mut place = |text: &[u8]| {
+                        texts.get_index_of(text).unwrap_or_else(|| texts.insert_full(text.into()).0) as u32
+                    };
+                    rows.push(if let Value::Text(text) = value { place(text) } else { NO_TEXT });
                 }
             }
         }
@@ -141,7 +145,7 @@ impl Tables {
         }
         let done = |(name, column)| match column {
             Growing::Int(values) => (name, Column::of(&PrimitiveArray::from(values))),
-            Growing::Text(values) => (name, Column::of(&values.freeze())),
+            Growing::Text(rows, texts) => (name, Column::Shared(rows.into(), texts.into_iter().collect())),
         };
         self.tables.insert(name, Table { columns: columns.into_iter().map(done).collect(), rows });
     }

@@ -32,6 +32,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Trace;
+pub use trace::begins_like_trace;
 
 words! {
     /// What reads large tables: the rows are the same.
@@ -241,7 +242,7 @@ impl Database {
         Ok(Self { path: path.to_owned(), reading, tables, shapes, store })
     }
 
-    /// Of a trace of torch.profiler, whether it ends before its end; `None` for an export of nsys.
+    /// Whether a trace of torch.profiler is cut off; `None` for an export of nsys.
     pub fn is_cut_trace(&self) -> Option<bool> {
         if let Store::Trace(trace) = &self.store { Some(trace.cut) } else { None }
     }

@@ -65,20 +65,19 @@ fn capturable(report: &Report, range: &str) -> Block {
     let range = Words::code(format!("`{range}`"));
     let other =
         report.graph_breaks.iter().filter(|breaks| breaks.kind != GraphBreak::CpuTensor).count() as u64;
-    let others = || {
-        format!("{} that {} no wait", text::counted(other, "place"), if other == 1 { "is" } else { "are" })
+    let sites = report.totals.sites;
+    let waits = (sites > 0).then(|| format!("{} of waiting", text::counted(sites, "place")));
+    let others = (other > 0).then(|| {
+        let be = if other == 1 { "is" } else { "are" };
+        format!("{} that {be} no wait", text::counted(other, "place"))
+    });
+    let places: Vec<String> = waits.into_iter().chain(others).collect();
+    let (keep, end) = match sites + other {
+        0 => ("No wait keeps ".to_owned(), "."),
+        1 => (format!("{} keeps ", text::and(&places)), ":"),
+        _ => (format!("{} keep ", text::and(&places)), ":"),
     };
-    let words = match (report.totals.sites, other) {
-        (0, 0) => Words::from("No wait keeps ").then(range),
-        (0, _) => Words::from(others()).then(" keep ").then(range),
-        (n, 0) => Words::from(format!("{} of waiting keep ", text::counted(n, "place"))).then(range),
-        (n, _) => {
-            let waiting = format!("{} of waiting and {} keep ", text::counted(n, "place"), others());
-            Words::from(waiting).then(range)
-        }
-    };
-    let end = if report.totals.sites == 0 { "." } else { ":" };
-    Block::Paragraph(words.then(format!(" from being captured as a CUDA graph{end}")))
+    Block::Paragraph(Words::from(keep).then(range).then(format!(" from being captured as a CUDA graph{end}")))
 }
 
 /// What else is in the way of a CUDA graph.
@@ -93,13 +92,16 @@ fn graph_breaks(report: &Report) -> Vec<Block> {
     let columns = [
         Column::places("where", rows.iter().map(|breaks| place(breaks).into())),
         Column::numbers("calls", rows.iter().map(|breaks| text::count(breaks.calls))),
-        Column::prose("it", rows.iter().map(|breaks| breaks.kind.help().to_owned())),
+        Column::prose("problem", rows.iter().map(|breaks| breaks.kind.help().to_owned())),
         Column::prose("what to do", rows.iter().map(|breaks| breaks.fix.clone())),
     ];
     if rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Heading("also in the way of a CUDA graph".into()), Block::Table(Table::new("place", columns))]
+    vec![
+        Block::Heading("no waits, but in the way of a CUDA graph".into()),
+        Block::Table(Table::new("place", columns)),
+    ]
 }
 
 /// The program and its iterations, the answer, and where the GPU's time goes.

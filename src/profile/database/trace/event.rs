@@ -6,16 +6,18 @@
 //!    "ts": 5030193261362.526, "dur": 12.47, "args": {"cbid": 165, "correlation": 56405}}, ...],
 //!  "baseTimeNanoseconds": 1790857026000000000}
 //! ```
-//! Times are µs, whole before 2023, with three decimals since. As a double a time since 1970 is a quarter of a µs off, so they are
-//! read from their digits. Anything may be missing, or of another type: that is no value. Older traces are a bare list of events.
+//! Times are µs, whole before 2023, with three decimals since. A double is off by a quarter of a µs for times since 1970, so digits are
+//! read. A field may be missing, or of another type: it then has no value. Older traces are a bare list of events.
 
 use super::super::MAX_TIME;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::fmt::{self, Formatter};
 use std::io::Read;
+use std::marker::PhantomData;
 
 /// Values of the trace itself that are read.
 const HEADER: [&str; 6] = [
@@ -55,7 +57,7 @@ pub struct Event {
     pub start: Micros,
     #[serde(rename = "dur")]
     pub duration: Micros,
-    pub args: Option<Args>,
+    pub args: Maybe<Args>,
 }
 
 /// What is read of an event's arguments.
@@ -70,9 +72,9 @@ pub struct Args {
     /// The direction that a copy of HIP was asked for (hipMemcpyKind): 1 to the device, 2 to the host.
     pub kind: Number,
     /// Blocks of a kernel's grid.
-    pub grid: [Number; 3],
+    pub grid: Numbers,
     /// Threads of one block.
-    pub block: [Number; 3],
+    pub block: Numbers,
     #[serde(rename = "registers per thread")]
     pub registers: Number,
     #[serde(rename = "shared memory")]
@@ -102,6 +104,77 @@ pub struct Args {
     pub call_from: Text,
     /// The name that a name event gives.
     pub name: Text,
+}
+
+/// An object; none where there is another value.
+#[derive(Debug)]
+pub struct Maybe<T>(pub Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_any(Object(PhantomData))
+    }
+}
+
+struct Object<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+    type Value = Maybe<T>;
+
+    fn expecting(&self, f: &mut Formatter) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Maybe<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|object| Maybe(Some(object)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Maybe<T>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Maybe(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Maybe<T>, E> {
+        Ok(Maybe(None))
+    }
+}
+
+/// Three whole numbers, as far as there are any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers(pub [Number; 3]);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(json)?;
+        let number = |at: usize| Number(value.get(at).and_then(Value::as_i64).filter(|&number| number >= 0));
+        Ok(Self([0, 1, 2].map(number)))
+    }
 }
 
 /// A whole number; none where there is another value, or it is below 0: Kineto writes -1 for none.
@@ -217,8 +290,8 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(event) = seq.next_element::<Event>()? {
-            (self.0)(event);
+        while let Some(Maybe(event)) = seq.next_element::<Maybe<Event>>()? {
+            event.into_iter().for_each(&mut *self.0);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::profile::database::memory::{Rows, Tables, Value};
 use crate::profile::ids::GlobalTid;
 use crate::profile::recorded::TABLE as RECORDED;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// `eventClass` and `eventType`, as in [`crate::profile::calls`] and [`crate::profile::nvtx`].
 const RUNTIME: i64 = 0;
@@ -31,7 +32,7 @@ pub struct Host {
     chains: Rows,
     /// Chains by stack and call, stacks as texts.
     chain_ids: FxHashMap<(u32, u32), i64>,
-    frames: FxHashMap<u32, Option<String>>,
+    frames: FxHashMap<u32, Option<Arc<str>>>,
     /// Sequence numbers of the operators around waits on autograd's threads.
     undone: FxHashSet<u32>,
 }
@@ -169,7 +170,7 @@ impl Host {
 
     /// The functions of a stack as the payload of a mark. A range of Python that says where it was called from gives the line of the
     /// function around it; without one the line is 0, and only the function's first is known.
-    fn frames(&mut self, stack: u32, strings: &mut Strings) -> Option<String> {
+    fn frames(&mut self, stack: u32, strings: &mut Strings) -> Option<Arc<str>> {
         if let Some(frames) = self.frames.get(&stack) {
             return frames.clone();
         }
@@ -184,10 +185,12 @@ impl Host {
                 ));
             }
             called_from = names::line(strings.text(node.from)).or(called_from);
+            if frames.len() == MOST_FRAMES {
+                break;
+            }
         }
-        frames.truncate(MOST_FRAMES);
-        let text =
-            (!frames.is_empty()).then(|| format!(r#"{{"Python":{{"Frames":[{}]}}}}"#, frames.join(",")));
+        let text = || format!(r#"{{"Python":{{"Frames":[{}]}}}}"#, frames.join(","));
+        let text: Option<Arc<str>> = (!frames.is_empty()).then(|| text().into());
         self.frames.insert(stack, text.clone());
         text
     }

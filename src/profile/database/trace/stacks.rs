@@ -9,7 +9,7 @@
 //!  operator        [aten::item          ]
 //!  call                  |cudaStreamSynchronize        its stack: main, step, item, aten::item
 //! ```
-//! Ranges and calls are sorted by start, of equal starts the longer range first; a stack of open ranges then stands around each call.
+//! Ranges and calls are sorted by start, and ranges of equal starts by length, longest first; a stack of open ranges then stands around each call.
 //! The tracer misses the end of what turns it on and off, such as `profiler.step()`, which then seems open for long. Python calls have
 //! numbers, and that of the call around them: a call below another one closes what seems open there.
 //! Equal stacks are one node of a tree. Cost: sorting, and one pass.
@@ -74,15 +74,20 @@ impl Tree {
         let mut open: Vec<Open> = Vec::new();
         let around = |&time: &i64| {
             while let Some(range) = next.next_if(|range| range.start <= time) {
-                while open.pop_if(|top| top.end <= range.start && range.start < range.end).is_some() {}
+                let ended = |top: &mut Open| {
+                    top.end < range.start || top.end == range.start && range.start < range.end
+                };
+                while open.pop_if(ended).is_some() {}
                 close_missed(&mut open, range.parent);
                 let outer = open.last().map(|top| top.node);
                 let node = self.place(Node { outer, name: range.name, from: range.from });
-                open.push(Open { end: range.end, node, id: range.id, sequence: range.sequence });
+                let outer = open.last().map_or(NO_SEQUENCE, |top| top.sequence);
+                let sequence = if outer == NO_SEQUENCE { range.sequence } else { outer };
+                open.push(Open { end: range.end, node, id: range.id, sequence });
             }
             while open.pop_if(|top| top.end < time).is_some() {}
-            let numbered = open.iter().find(|one| one.sequence != NO_SEQUENCE);
-            (open.last().map(|top| top.node), numbered.map_or(NO_SEQUENCE, |one| one.sequence))
+            let top = open.last();
+            (top.map(|top| top.node), top.map_or(NO_SEQUENCE, |top| top.sequence))
         };
         times.iter().map(around).collect()
     }
@@ -94,12 +99,16 @@ struct Open {
     node: u32,
     /// Of a Python call, its number.
     id: u32,
+    /// The sequence number of the outermost open operator that has one.
     sequence: u32,
 }
 
 /// Closes the Python calls that seem open below the call of number `parent`, with what is in them.
 fn close_missed(open: &mut Vec<Open>, parent: u32) {
-    let Some(at) = open.iter().rposition(|one| one.id == parent).filter(|_| parent != 0) else { return };
+    if parent == 0 {
+        return;
+    }
+    let Some(at) = open.iter().rposition(|one| one.id == parent) else { return };
     if let Some(missed) = open[at + 1..].iter().position(|one| one.id != 0) {
         open.truncate(at + 1 + missed);
     }
@@ -126,6 +135,12 @@ mod tests {
         let names: Vec<_> = found.iter().map(names).collect();
         assert_eq!(names, [vec![2, 1], vec![2, 1], vec![3, 1], vec![1], vec![]]);
         assert_eq!(found[0], found[1], "equal stacks are one");
+        // A range of no length, as whole µs make them, is in what is open, not in what has ended.
+        let mut ranges = [range(0, 20, 1), range(2, 5, 2), range(8, 8, 3)];
+        let found = tree.sweep(&mut ranges, &[8, 9]);
+        let names =
+            |(node, _): &(Option<u32>, u32)| tree.outwards(*node).map(|node| node.name).collect::<Vec<_>>();
+        assert_eq!(found.iter().map(names).collect::<Vec<_>>(), [vec![3, 1], vec![1]]);
     }
 
     /// ```text

@@ -102,7 +102,7 @@ impl Builder {
     /// Takes one event; what says nothing about waits is passed over.
     pub fn take(&mut self, event: Event) {
         let Event { phase, category, name, pid, tid, start, duration, args } = event;
-        let (category, name, args) = (category.0.to_ascii_lowercase(), name.0, args.unwrap_or_default());
+        let (category, name, args) = (category.0.to_ascii_lowercase(), name.0, args.0.unwrap_or_default());
         if phase.0 == "M" {
             return self.name(&name, pid.0, tid.0, &args.name.0);
         }
@@ -131,8 +131,8 @@ impl Builder {
             "kernel" => {
                 self.devices.extend(args.device.0);
                 let name = self.strings.id(&name);
-                let [x, y, z] = args.grid.map(|n| n.0.into());
-                let [bx, by, bz] = args.block.map(|n| n.0.into());
+                let [x, y, z] = args.grid.0.map(|n| n.0.into());
+                let [bx, by, bz] = args.block.0.map(|n| n.0.into());
                 let more = [
                     name.into(),
                     x,
@@ -204,7 +204,7 @@ impl Builder {
         self.known += 1;
     }
 
-    /// Of a process or a thread.
+    /// Takes the name of a process or a thread.
     fn name(&mut self, what: &str, pid: Option<i64>, tid: Option<i64>, name: &str) {
         let id = self.strings.id(name);
         match what {
