@@ -38,3 +38,14 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     cuda = Cuda()
     monkeypatch.setattr(_capture, "_gpu", lambda: cuda if cuda.available else None)
     return cuda
+
+
+@pytest.fixture
+def torch(surroundings: Cuda, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A torch whose profiler writes a trace: four uploads in a function that begins on line 121, a synchronisation in one from 158 on."""
+    import fake_torch  # beside the tests, which only they can import
+
+    surroundings.is_current_stream_capturing = lambda: False
+    found: types.ModuleType = fake_torch.module(surroundings)
+    monkeypatch.setitem(sys.modules, "torch", found)
+    return found

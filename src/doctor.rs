@@ -56,13 +56,17 @@ fn limits(found: &CaptureAnalysis) -> Vec<Limit> {
     list
 }
 
+/// Whether torch.profiler made the capture, which then has no settings of nsys.
+fn is_trace(found: &CaptureAnalysis) -> bool {
+    found.profile.target.recorder == Recorder::TorchProfiler
+}
+
 /// What another capture would mend, made with these flags besides the usual; where the nsys that made this file cannot
 /// export frames, with a word on that.
 fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Limit {
     let target = &found.profile.target;
     let mut command = recapture::capture(target, more);
-    let is_nsys = target.recorder == Recorder::Nsys;
-    if is_nsys && exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
+    if !is_trace(found) && exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
         command.push_str("   # needs nsys 2024.5 or later");
     }
     Limit { warning: Warning::new(code, message, command), captures: true }
@@ -174,7 +178,7 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
     const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame. `nsys status -e` says whether you may sample: as root, or with kernel.perf_event_paranoid at 2 or less. Without that, --python-sampling=true gives probable lines";
     const NONE: &str = "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line";
     let (profile, context) = (&found.profile, &found.context);
-    if profile.target.recorder == Recorder::TorchProfiler {
+    if is_trace(found) {
         return lines_of_trace(found);
     }
     let none_wanted = profile.target.without_python;
@@ -257,7 +261,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 fn chains(found: &CaptureAnalysis, said: &[Limit]) -> Option<Limit> {
     const ADDRESSES: &str =
         "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
-    if found.profile.target.recorder == Recorder::TorchProfiler {
+    if is_trace(found) {
         return None; // a trace has operators in their place, and no others
     }
     let (calls, chains) = (&found.profile.calls, &found.context.chains);
@@ -329,7 +333,7 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
             "{blocked} of {all} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs"
         );
         let mut limit = recapture(found, "", Code::LaunchBlocking, message);
-        if found.profile.target.recorder == Recorder::Nsys {
+        if !is_trace(found) {
             limit.warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
         }
         return Some(limit);
@@ -344,7 +348,7 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
 fn unknown_devices(found: &CaptureAnalysis) -> Option<Limit> {
     let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
     let waits = found.waits.iter().filter(unknown).count();
-    if found.profile.target.recorder == Recorder::TorchProfiler {
+    if is_trace(found) {
         let message = format!(
             "{} waits do not record which device they were for (enable_cuda_sync_events was off): their device is inferred from what ended before they returned",
             count(waits as u64)
@@ -396,8 +400,7 @@ fn size(found: &CaptureAnalysis) -> Vec<Limit> {
 pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     let (limits, target) = (limits(found), &found.profile.target);
-    let nsys = target.recorder == Recorder::Nsys;
-    let again = limits.iter().any(|limit| limit.captures) && !target.without_python && nsys;
+    let again = limits.iter().any(|limit| limit.captures) && !target.without_python && !is_trace(found);
     let limits = limits.into_iter().chain(slowed(found));
     let warnings: Vec<Warning> = limits.map(|limit| limit.warning).collect();
     Examined {
@@ -412,7 +415,7 @@ pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
 
 /// A backtrace of each launch slows the program. The report says so with the time that it takes.
 fn slowed(found: &CaptureAnalysis) -> Option<Limit> {
-    if found.profile.target.recorder == Recorder::TorchProfiler {
+    if is_trace(found) {
         return None;
     }
     const EVERY: &str = "launches carry backtraces too, which slow the program; backtraces at waits alone give the same lines";

@@ -84,7 +84,7 @@ pub enum InputError {
     BadTrace {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// JSON without events of torch.profiler.

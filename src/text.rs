@@ -1,7 +1,10 @@
 //! Numbers and names as people read them, and as a terminal survives them.
 
+mod scale;
+
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
+pub use scale::Scale;
 use std::borrow::Cow;
 use std::hash::Hash;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -61,39 +64,6 @@ pub fn duration(ns: i64) -> String {
     }
     let minutes = rounded(ns, 60_000_000_000);
     format!("{sign}{} h {:02} min", count(minutes / 60), minutes % 60)
-}
-
-/// The unit that all durations of a column have, by the longest of them: "2.34 ms" beside "0.08 ms".
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    ns: u64,
-    name: &'static str,
-    decimals: usize,
-}
-
-impl Scale {
-    /// For durations in ns.
-    pub fn of(durations: impl IntoIterator<Item = i64>) -> Self {
-        let longest = durations.into_iter().map(i64::unsigned_abs).max().unwrap_or(0);
-        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
-        let (ns, name) = units.into_iter().find(|(ns, _)| longest >= *ns).unwrap_or((1, "ns"));
-        let decimals = if ns == 1 { 0 } else { 1 + usize::from(longest < 10 * ns) };
-        Self { ns, name, decimals }
-    }
-
-    /// A duration in that unit; what would round to nothing is less than the least that shows.
-    pub fn show(self, duration: i64) -> String {
-        let Self { ns, name, decimals } = self;
-        let parts = 10_u64.pow(decimals as u32);
-        let scaled = u128::from(duration.unsigned_abs()) * u128::from(parts);
-        let rounded = (scaled + u128::from(ns) / 2) / u128::from(ns);
-        let number = |parts_of: u128| format!("{:.decimals$}", parts_of as f64 / parts as f64);
-        match (duration, rounded) {
-            (0, _) => format!("0 {name}"),
-            (_, 0) => format!("<{} {name}", number(1)),
-            _ => format!("{}{} {name}", sign(duration), number(rounded)),
-        }
-    }
 }
 
 /// From one duration to another: "4.58 to 4.66 ms", "970 µs to 1.02 ms".

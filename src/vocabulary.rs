@@ -196,36 +196,7 @@ impl Attribution {
 }
 
 words! {
-    /// What keeps work from being captured as a CUDA graph, besides waits. Tried on an H200 with CUDA 13 and PyTorch 2.11, in all modes
-    /// of a capture: only the relaxed one permits an allocation or a question about an event.
-    GraphBreak {
-        Allocation = "allocation": "allocates GPU memory from the driver, which a capture forbids",
-        PageableCopy = "pageable-copy": "copies from or to a pageable CPU tensor, which PyTorch refuses while it captures",
-        CpuTensor = "cpu-tensor": "copies from a CPU tensor: each replay reads the same address again",
-        Query = "query": "asks whether work has ended, which a capture forbids",
-        OtherStream = "other-stream": "works on another stream: without events that join it, it is no part of the graph",
-        Callback = "callback": "calls a function of the host at each replay",
-    }
-}
-
-impl GraphBreak {
-    /// What to do about it.
-    pub const fn fix(self) -> &'static str {
-        match self {
-            Self::Allocation => {
-                "run the range twice before the capture: the graph then has a pool of its own"
-            }
-            Self::PageableCopy => "copy into a static GPU tensor before the graph: static.copy_(batch)",
-            Self::CpuTensor => "refill that tensor before each replay, or copy before the graph",
-            Self::Query => "keep event.query() and new pinned buffers out of the range",
-            Self::OtherStream => "side.wait_stream(main) before the work, main.wait_stream(side) after it",
-            Self::Callback => "take the host's part out of the range",
-        }
-    }
-}
-
-words! {
-    /// What made a capture.
+    /// The profiler that made a capture.
     #[derive(Default)]
     Recorder {
         #[default]

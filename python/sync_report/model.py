@@ -50,8 +50,9 @@ EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-
 
 
 GraphBreak = Literal["allocation", "pageable-copy", "cpu-tensor", "query", "other-stream", "callback"]
-"""What keeps work from being captured as a CUDA graph, besides waits. Tried on an H200 with CUDA 13 and PyTorch
-2.11, in all modes of a capture: only the relaxed one permits an allocation or a question about an event.
+"""Causes besides waits that keep work from being captured as a CUDA graph. Each was tried on an H200 with CUDA 13
+and PyTorch 2.11, in all modes of a capture: only the relaxed one permits an allocation or a question about an
+event.
 """
 
 
@@ -74,7 +75,7 @@ Per = Literal["iteration", "run"]
 
 
 Recorder = Literal["nsys", "torch.profiler"]
-"""What made a capture."""
+"""The profiler that made a capture."""
 
 
 Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
@@ -137,7 +138,7 @@ class Report:
     warnings: List[Warning]
     """What limits the report."""
     graph_breaks: Optional[List[Breaks]]
-    """What else keeps the range of `--graph-ready` from being captured as a CUDA graph."""
+    """Causes besides waits that keep the range of `--graph-ready` from being captured as a CUDA graph."""
     ranks: Optional[Ranks]
     """The same over ranks, where the exports hold several; `sites` has each rank's own."""
 
@@ -278,15 +279,15 @@ class Breaks:
     """Calls of one line that keep a range from being captured as a CUDA graph, and are no waits."""
 
     kind: GraphBreak
-    """Why."""
+    """The cause."""
     api: str
     """Name of the function of CUDA."""
     calls: int
-    """How many."""
+    """The number of calls."""
     user_frame: Optional[Frame]
     """The user's line, where a backtrace tells."""
     fix: str
-    """What to do."""
+    """The advice."""
 
 
 @dataclass(frozen=True)
@@ -760,7 +761,7 @@ class ProfileInfo:
     path: str
     """As it was given."""
     recorder: Recorder
-    """What made the capture."""
+    """The profiler that made the capture."""
     export_version: Optional[str]
     """Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022."""
     schema: Optional[str]

@@ -10,15 +10,6 @@ import pytest
 import sync_report
 
 
-@pytest.fixture
-def torch(surroundings, monkeypatch):
-    """A profiler whose trace has four uploads in a function that begins on line 121, and a synchronisation in one from 158 on."""
-    surroundings.is_current_stream_capturing = lambda: False
-    found = fake_torch.module(surroundings)
-    monkeypatch.setitem(sys.modules, "torch", found)
-    return found
-
-
 def excess(**limits):
     try:
         with sync_report.budget(**limits):

@@ -15,14 +15,6 @@ import sync_report
 from sync_report import _profile
 
 
-@pytest.fixture
-def torch(surroundings, monkeypatch):
-    surroundings.is_current_stream_capturing = lambda: False
-    found = fake_torch.module(surroundings)
-    monkeypatch.setitem(sys.modules, "torch", found)
-    return found
-
-
 def train(said, steps, count):
     for _ in steps(range(count)):
         said.append("work")

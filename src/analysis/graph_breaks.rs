@@ -1,4 +1,4 @@
-//! What keeps an NVTX range from being captured as a CUDA graph, besides waits: `--graph-ready`.
+//! Calls and operations besides waits that keep an NVTX range from being captured as a CUDA graph: `--graph-ready`.
 //!
 //! ```text
 //!  range   [forward                                                  ]
@@ -10,14 +10,14 @@
 
 use super::filter;
 use crate::error::InputError;
-use crate::model::Breaks;
+use crate::model::{Breaks, GraphBreak};
 use crate::profile::Profile;
 use crate::profile::elsewhere::{Asked, LastMarks, NamedCall, calls_named};
 use crate::profile::ids::{CallId, GlobalPid, OpId, StreamIx};
 use crate::profile::strings::{base_name, ids_of};
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
-use crate::vocabulary::{ApiFamily, Direction, GraphBreak, HostMemory};
+use crate::vocabulary::{ApiFamily, Direction, HostMemory};
 use crate::waits::Waits;
 use crate::waits::api::family;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -139,7 +139,7 @@ fn operations(
     for (op, _) in all.iter().filter(|(op, _)| ops.is_kernel(*op)) {
         *kernels.entry(ops.stream(*op)).or_default() += 1;
     }
-    // Of each process the stream with most kernels.
+    // Each process has a main stream, the one with most kernels.
     let mut main: FxHashMap<GlobalPid, (usize, Reverse<StreamIx>)> = FxHashMap::default();
     for (&stream, &count) in &kernels {
         let most = main.entry(ops.streams[stream].pid).or_insert((count, Reverse(stream)));

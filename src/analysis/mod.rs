@@ -158,7 +158,7 @@ pub struct CaptureAnalysis {
     pub refused: Vec<Refused>,
     /// Copies whose memory the host used before they had ended.
     pub races: Vec<Race>,
-    /// What else keeps the range of `--graph-ready` from being captured.
+    /// Causes besides waits that keep the range of `--graph-ready` from being captured.
     pub graph_breaks: Vec<Breaks>,
     /// What follows each wait on its thread; empty once priced.
     pub next: TiVec<WaitId, bounds::Next>,

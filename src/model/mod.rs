@@ -10,6 +10,7 @@ pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod gpu_time;
+mod graph_breaks;
 pub mod limits;
 mod named;
 mod native;
@@ -34,6 +35,7 @@ use timeline::Timeline;
 
 pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
 use gpu_time::GpuTime;
+pub use graph_breaks::{Breaks, GraphBreak};
 pub use native::{binding, own_function};
 pub use site::{
     Backward, Bounds, CallPath, Example, Fix, Frame, Once, Recoverable, Replayed, Rewrite, Site, Snippet,
@@ -43,8 +45,8 @@ pub use totals::{ByClass, CapturedRun, ClassTotals, Headline, IterationSaving, T
 pub use warning::{Code, Warning};
 // The types of the tree's fields, so that renderers need no other room.
 pub use crate::vocabulary::{
-    Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, GraphBreak, HostMemory, Kind,
-    PatternId, Per, ProfileIx, Recorder, Strategy, ThreadRole,
+    Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, HostMemory, Kind, PatternId,
+    Per, ProfileIx, Recorder, Strategy, ThreadRole,
 };
 
 /// The version of a report's layout: what is written, and what is read back.
@@ -74,7 +76,7 @@ pub struct Report {
     /// Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there.
     #[serde(default)]
     pub waits_filtered_out: u64,
-    /// What else keeps the range of `--graph-ready` from being captured as a CUDA graph.
+    /// Causes besides waits that keep the range of `--graph-ready` from being captured as a CUDA graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graph_breaks: Vec<Breaks>,
     /// The same over ranks, where the exports hold several; `sites` has each rank's own.
@@ -130,21 +132,6 @@ impl Report {
     }
 }
 
-/// Calls of one line that keep a range from being captured as a CUDA graph, and are no waits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Breaks {
-    /// Why.
-    pub kind: GraphBreak,
-    /// Name of the function of CUDA.
-    pub api: String,
-    /// How many.
-    pub calls: u64,
-    /// The user's line, where a backtrace tells.
-    pub user_frame: Option<Frame>,
-    /// What to do.
-    pub fix: String,
-}
-
 /// Sites whose saving exists only jointly: fixing one of them moves its waiting into another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Together {
@@ -182,7 +169,7 @@ impl Default for Tool {
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
-    /// What made the capture.
+    /// The profiler that made the capture.
     #[serde(default)]
     pub recorder: Recorder,
     /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.

@@ -59,7 +59,7 @@ pub fn some_export() -> String {
 
 const EXPORT: &str = "nsys export --type sqlite --include-json=true";
 
-/// How traces of torch.profiler are named, longest ending first: `trace.json`, and as TensorBoard's handler names them.
+/// Endings of the names of traces, longest first: `trace.json`, and those of TensorBoard's handler.
 pub const TRACES: &[&str] = &[".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json"];
 
 /// Whether a file has the name of a trace.

@@ -76,7 +76,7 @@ pub struct Profile {
     pub blocked: Option<Blocked>,
     /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
-    /// What torch.profiler recorded beside calls; empty of an export of nsys.
+    /// Operators and Python functions that torch.profiler recorded, by thread; empty of an export of nsys.
     pub recorded: FxHashMap<GlobalTid, Recorded>,
     /// Synchronisation rows and event records.
     pub syncs: Syncs,

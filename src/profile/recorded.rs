@@ -1,4 +1,4 @@
-//! What torch.profiler recorded of the host beside calls of CUDA: operators and Python functions. Each record takes time, at its
+//! Operators and Python functions, which torch.profiler records beside calls of CUDA. Each record takes time, at its
 //! beginning and at its end.
 //!
 //! ```text
@@ -19,9 +19,9 @@ pub const TABLE: &str = "TORCH_PROFILER_RANGES";
 /// Beginnings and ends of ranges, in ns, sorted.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// Of operators.
+    /// Operators begin and end at these times.
     pub operators: Vec<i64>,
-    /// Of Python functions.
+    /// Python functions begin and end at these times.
     pub python: Vec<i64>,
 }
 
@@ -45,7 +45,7 @@ impl Recorded {
         Ok(threads)
     }
 
-    /// How many begin or end within `from..to`: operators, and Python functions.
+    /// Counts beginnings and ends within `from..to`: of operators, and of Python functions.
     pub fn between(&self, from: i64, to: i64) -> [usize; 2] {
         [&self.operators, &self.python].map(|times| {
             let before = |time| times.partition_point(|&at| at < time);

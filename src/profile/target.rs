@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Versions, machine and capture settings. Everything may be absent: trimmed and old exports lack most of it.
 #[derive(Default)]
 pub struct Target {
-    /// What made the capture.
+    /// The profiler that made the capture.
     pub recorder: Recorder,
     /// Version of the nsys that wrote the export (not of the one that captured), e.g. "2025.3.2.0".
     pub export_version: Option<String>,

@@ -137,7 +137,7 @@ fn histogram(site: &Site) -> Block {
     ))
 }
 
-/// Whose times the examples have.
+/// The title of the examples, which says whose clock their times are by.
 fn clock(report: &Report, site: &Site) -> &'static str {
     let recorder = report.profiles.get(site.process.profile.index()).map(|profile| profile.recorder);
     match recorder.unwrap_or_default() {
@@ -165,7 +165,7 @@ fn examples(examples: &[Example]) -> Table {
     )
 }
 
-/// What to do: the change, the site's line or the pattern's example before and after, other ways, how to confirm it.
+/// The advice: the change, the site's line or the pattern's example before and after, other ways, how to confirm it.
 pub(super) fn advice(fix: &Fix) -> Block {
     let title = format!("{} ({})", fix.title, fix.strategy);
     let mut blocks =

@@ -59,7 +59,7 @@ pub(crate) struct Who {
 /// A row's durations, in ns.
 #[derive(Default)]
 pub(crate) struct Durations {
-    /// With what stands before it: "≤ " of an upper bound.
+    /// The saving, and "≤ " before it where it is an upper bound.
     pub saves: Option<(&'static str, i64)>,
     pub blocked: i64,
     pub p99: i64,

@@ -105,7 +105,7 @@ fn a_wait_has_its_line_its_function_and_its_operators() {
     assert_eq!(found["iterations"]["count"], 10);
 }
 
-/// Before PyTorch 2.14 only the first line of a function is recorded.
+/// PyTorch before 2.14 records the first line of a function, and no other.
 #[test]
 fn without_lines_the_function_is_named_and_its_one_line_found() {
     let (dir, path) = reading_loop(false).write();
@@ -136,7 +136,7 @@ fn packed_bare_and_old_traces_say_the_same() {
         .replace("gpu_memcpy", "Memcpy");
     let old = old.replace("cpu_op", "Operator");
     let bare = Value::from(trace.events.clone()).to_string();
-    // As ROCm names calls.
+    // ROCm has names of its own for calls.
     let hip = trace
         .text()
         .replace("\"cuda", "\"hip")
@@ -329,7 +329,7 @@ fn every_command_takes_a_trace() {
     for format in ["csv", "markdown", "html", "sarif", "github", "perfetto"] {
         assert!(!run(&[trace, "--format", format, "-q"]).stdout.is_empty(), "{format}");
     }
-    // What the program writes for Perfetto is no trace of torch.profiler.
+    // The program's own trace for Perfetto is none of torch.profiler.
     let (_dir, path) = write("p.json", run(&[trace, "--format", "perfetto", "-q"]).stdout.as_bytes());
     program(&[path.to_str().expect("a path")]).refused("");
 }
@@ -342,7 +342,7 @@ fn pytorch_2_15_tells_lines() {
     assert_eq!(places(&found), ["unknown <stdin>:6 helper python-backtrace 2"]);
 }
 
-/// What a CUDA graph cannot hold, in the range and outside of it.
+/// Calls that a CUDA graph cannot hold stand in the range and outside of it.
 ///
 /// ```text
 ///  range     [forward                                                     ]

@@ -146,13 +146,8 @@ impl Column {
         Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
     }
 
-    /// A whole column.
-    pub fn of(array: &dyn Array) -> Self {
-        Self::new(array, false)
-    }
-
     /// `few`: rows were picked, whose texts are copied so that the pages with those of all others go.
-    fn new(array: &dyn Array, few: bool) -> Self {
+    pub fn new(array: &dyn Array, few: bool) -> Self {
         let any = array.as_any();
         let valid = array.validity().filter(|valid| valid.unset_bits() > 0).cloned();
         if let Some(array) = any.downcast_ref::<PrimitiveArray<i64>>() {

@@ -144,7 +144,7 @@ impl Tables {
             return;
         }
         let done = |(name, column)| match column {
-            Growing::Int(values) => (name, Column::of(&PrimitiveArray::from(values))),
+            Growing::Int(values) => (name, Column::new(&PrimitiveArray::from(values), false)),
             Growing::Text(rows, texts) => (name, Column::Shared(rows.into(), texts.into_iter().collect())),
         };
         self.tables.insert(name, Table { columns: columns.into_iter().map(done).collect(), rows });

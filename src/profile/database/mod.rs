@@ -26,7 +26,7 @@ use parquet::Folder;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
-use sqlite::{connect, sqlite_error};
+use sqlite::{connect, quote, sqlite_error};
 use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -494,8 +494,4 @@ fn in_slices<W, T: Default + Send, S: Default + Send, E: Send>(
         Ok(out)
     };
     joined(threads, slices.len(), open, work, join)
-}
-
-fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,6 +1,6 @@
 //! Everything that is asked of SQLite: opening, the schema, rows by range and by key, and what its errors mean.
 
-use super::{Cells, Parts, ReadPart, Shape, Source, quote};
+use super::{Cells, Parts, ReadPart, Shape, Source};
 use crate::error::InputError;
 use crate::profile::commands;
 use crate::profile::header::beside;
@@ -204,6 +204,11 @@ pub(super) fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
         Some(CannotOpen | SystemIoFailure) => InputError::Unreadable { path, reason: e.to_string() },
         _ => InputError::Damaged { path, reason: e.to_string(), command },
     }
+}
+
+/// A name as SQL has it.
+pub(super) fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Block {
     }
 }
 
-/// For a page: `{section, parts}`, `{facts}`, `{code, language}`, else `{lines}`.
+/// A page gets `{section, parts}`, `{facts}`, `{code, language}`, else `{lines}`.
 impl Serialize for Block {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

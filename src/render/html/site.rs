@@ -33,7 +33,7 @@ pub(super) struct PageSite {
     pub about: Vec<Block>,
     /// Upper bound in ns, waits.
     pub histogram: Vec<(i64, u64)>,
-    /// What to do.
+    /// The advice.
     pub fix: Option<Block>,
     pub examples: Vec<ExampleView>,
     /// Index of the export, and so of the drawing.

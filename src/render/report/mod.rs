@@ -80,7 +80,7 @@ fn capturable(report: &Report, range: &str) -> Block {
     Block::Paragraph(Words::from(keep).then(range).then(format!(" from being captured as a CUDA graph{end}")))
 }
 
-/// What else is in the way of a CUDA graph.
+/// Calls and operations besides waits that are in the way of a CUDA graph.
 fn graph_breaks(report: &Report) -> Vec<Block> {
     let rows = &report.graph_breaks;
     let place = |breaks: &Breaks| match &breaks.user_frame {

@@ -99,7 +99,7 @@ impl Trace {
         self.python
     }
 
-    /// What Kineto does when it stops.
+    /// Kineto stops, and synchronises the device.
     pub fn stop(&mut self, at: f64) -> &mut Self {
         self.call("cudaDeviceSynchronize", at..at + 4.0, 999_999)
     }

@@ -29,15 +29,15 @@ const HEADER: [&str; 6] = [
     "cuda_runtime_version",
 ];
 
-/// What stands beside the events.
+/// The trace's own values, which stand beside its events.
 pub type Header = Map<String, Value>;
 
-/// How the text ended.
+/// The end of the text.
 #[derive(Debug)]
 pub enum Ending {
-    /// With the trace's last bracket.
+    /// The text ends with the trace's last bracket.
     Whole,
-    /// Before it: the program was killed while it wrote, or the file was cut.
+    /// The text ends earlier: the program was killed while it wrote, or the file was cut.
     Cut,
 }
 
@@ -60,7 +60,7 @@ pub struct Event {
     pub args: Maybe<Args>,
 }
 
-/// What is read of an event's arguments.
+/// The arguments of an event, as far as they are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Args {
@@ -228,7 +228,7 @@ fn nanos(text: &str) -> Option<i64> {
 /// Reads a trace, and hands each event on.
 ///
 /// # Errors
-/// What is no JSON, with its line and column; what cannot be read.
+/// The text is no JSON (the error has line and column), or cannot be read.
 pub fn read(text: impl Read, mut each: impl FnMut(Event)) -> Result<(Header, Ending), serde_json::Error> {
     let mut header = Header::new();
     let mut json = serde_json::Deserializer::from_reader(text);

@@ -1,4 +1,4 @@
-//! What a trace tells of the host, as rows: calls with their stacks and operators, ranges, marks.
+//! The host's part of a trace as rows: calls with their stacks and operators, ranges, marks.
 
 use super::names::{self, Python};
 use super::stacks::{NO_SEQUENCE, Range, Tree};
@@ -17,17 +17,17 @@ const PUSH_POP_RANGE: i64 = 59;
 /// Frames of a stack, and operators of a chain: deeper ones are left out, as `payload` and `chains` would.
 const MOST_FRAMES: usize = 1_000;
 const MOST_OPERATORS: usize = 100;
-/// What hands over to autograd's threads, as [`names::python`] is given it.
+/// The method that hands over to autograd's threads, as its ranges are named here.
 const RUN_BACKWARD: &str = "<built-in method run_backward";
 
-/// What the host did: calls, their stacks, ranges.
+/// The rows of all threads.
 pub struct Host {
     /// Whether any thread has Python functions.
     has_python: bool,
     tree: Tree,
     calls: Rows,
     ranges: Rows,
-    /// What the profiler recorded of the host, which took it time.
+    /// Operators and Python functions, each of which took time to record.
     recorded: Rows,
     chains: Rows,
     /// Chains by stack and call, stacks as texts.
@@ -90,7 +90,7 @@ impl Host {
                 .concat()
         };
         let frames = stack.and_then(|stack| self.frames(stack, strings));
-        // As nsys has it: where there are stacks, a twin carries the chain, also of a thread without Python.
+        // A twin carries the chain wherever there are stacks, also of a thread without Python: nsys writes exports so.
         let twin = self.has_python && stack.is_some();
         if twin {
             self.calls.push(&row(BACKTRACE, chain));
@@ -116,9 +116,10 @@ impl Host {
 
     /// Marks the operators that a wait on autograd's threads undoes, and calls of `backward()`.
     fn mark_forward(&mut self, tid: Value<'_>, ranges: &mut [Range], strings: &mut Strings) {
+        let backward = strings.id(RUN_BACKWARD);
         let asked = |range: &&Range| match range.from {
             OPERATOR => self.undone.contains(&range.sequence),
-            _ => strings.text(range.name) == RUN_BACKWARD,
+            _ => range.name == backward,
         };
         let times: Vec<i64> = ranges.iter().filter(asked).map(|range| range.start).collect();
         for (&start, (stack, _)) in times.iter().zip(self.tree.sweep(ranges, &times)) {

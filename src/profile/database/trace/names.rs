@@ -66,7 +66,7 @@ pub enum Python<'n> {
     Other,
 }
 
-/// What a range of Python's tracer is, by its name.
+/// Reads the name of a range of Python's tracer.
 pub fn python(name: &str) -> Python<'_> {
     if let Some(rest) = name.strip_prefix("<built-in method ") {
         return Python::Method(rest.split([' ', '>']).next().unwrap_or(rest));

@@ -9,8 +9,8 @@
 //!  operator        [aten::item          ]
 //!  call                  |cudaStreamSynchronize        its stack: main, step, item, aten::item
 //! ```
-//! Ranges and calls are sorted by start, and ranges of equal starts by length, longest first; a stack of open ranges then stands around each call.
-//! The tracer misses the end of what turns it on and off, such as `profiler.step()`, which then seems open for long. Python calls have
+//! Ranges and calls are sorted by start, and ranges of equal starts by length, longest first. A stack of open ranges then stands
+//! around each call. The tracer misses the end of what turns it on and off, such as `profiler.step()`, which then seems open for long. Python calls have
 //! numbers, and that of the call around them: a call below another one closes what seems open there.
 //! Equal stacks are one node of a tree. Cost: sorting, and one pass.
 
@@ -97,7 +97,7 @@ impl Tree {
 struct Open {
     end: i64,
     node: u32,
-    /// Of a Python call, its number.
+    /// The number of a Python call; 0 of an operator.
     id: u32,
     /// The sequence number of the outermost open operator that has one.
     sequence: u32,
@@ -118,6 +118,16 @@ fn close_missed(open: &mut Vec<Open>, parent: u32) {
 mod tests {
     use super::*;
 
+    /// A range that is called from no known line; `id` and `parent` as in [`Range`].
+    fn range(start: i64, end: i64, name: u32, [id, parent]: [u32; 2]) -> Range {
+        Range { start, end, name, from: 0, id, parent, sequence: NO_SEQUENCE }
+    }
+
+    /// The names of each stack's ranges, innermost first.
+    fn names(tree: &Tree, found: &[(Option<u32>, u32)]) -> Vec<Vec<u32>> {
+        found.iter().map(|(node, _)| tree.outwards(*node).map(|node| node.name).collect()).collect()
+    }
+
     /// ```text
     ///  1 [0                    20]
     ///  2   [2         10][10 14]        3 follows 2
@@ -125,22 +135,16 @@ mod tests {
     /// ```
     #[test]
     fn a_stack_stands_around_each_call() {
-        let range =
-            |start, end, name| Range { start, end, name, from: 0, id: 0, parent: 0, sequence: NO_SEQUENCE };
+        let range = |start, end, name| range(start, end, name, [0, 0]);
         let mut tree = Tree::default();
         let mut ranges = [range(10, 14, 3), range(2, 10, 2), range(0, 20, 1)];
         let found = tree.sweep(&mut ranges, &[2, 5, 10, 16, 25]);
-        let names =
-            |(node, _): &(Option<u32>, u32)| tree.outwards(*node).map(|node| node.name).collect::<Vec<_>>();
-        let names: Vec<_> = found.iter().map(names).collect();
-        assert_eq!(names, [vec![2, 1], vec![2, 1], vec![3, 1], vec![1], vec![]]);
+        assert_eq!(names(&tree, &found), [vec![2, 1], vec![2, 1], vec![3, 1], vec![1], vec![]]);
         assert_eq!(found[0], found[1], "equal stacks are one");
         // A range of no length, as whole µs make them, is in what is open, not in what has ended.
         let mut ranges = [range(0, 20, 1), range(2, 5, 2), range(8, 8, 3)];
         let found = tree.sweep(&mut ranges, &[8, 9]);
-        let names =
-            |(node, _): &(Option<u32>, u32)| tree.outwards(*node).map(|node| node.name).collect::<Vec<_>>();
-        assert_eq!(found.iter().map(names).collect::<Vec<_>>(), [vec![3, 1], vec![1]]);
+        assert_eq!(names(&tree, &found), [vec![3, 1], vec![1]]);
     }
 
     /// ```text
@@ -151,26 +155,14 @@ mod tests {
     /// ```
     #[test]
     fn calls_whose_end_was_missed_are_closed_by_the_next_of_their_caller() {
-        let range = |start, end, id, parent| Range {
-            start,
-            end,
-            name: id,
-            from: 0,
-            id,
-            parent,
-            sequence: NO_SEQUENCE,
-        };
+        let op = range(2, 12, 4, [0, 0]);
+        let range = |start, end, id, parent| range(start, end, id, [id, parent]);
         let mut ranges = [range(0, 20, 1, 0), range(1, 20, 2, 1), range(8, 10, 3, 1)];
         let mut tree = Tree::default();
-        let names = |tree: &Tree, (node, _): &(Option<u32>, u32)| {
-            tree.outwards(*node).map(|n| n.name).collect::<Vec<_>>()
-        };
         let found = tree.sweep(&mut ranges, &[4, 9, 11]);
-        let stacks: Vec<_> = found.iter().map(|node| names(&tree, node)).collect();
-        assert_eq!(stacks, [vec![2, 1], vec![3, 1], vec![1]]);
-        let op = Range { start: 2, end: 12, name: 4, from: 0, id: 0, parent: 0, sequence: NO_SEQUENCE };
+        assert_eq!(names(&tree, &found), [vec![2, 1], vec![3, 1], vec![1]]);
         let mut ranges = [range(0, 20, 1, 0), op, range(8, 10, 3, 1)];
         let found = tree.sweep(&mut ranges, &[9]);
-        assert_eq!(names(&tree, &found[0]), [3, 4, 1], "an operator that calls Python stays");
+        assert_eq!(names(&tree, &found), [vec![3, 4, 1]], "an operator that calls Python stays");
     }
 }

@@ -29,7 +29,7 @@ struct Copy {
     /// Start, end, device, context, stream, correlation.
     place: [Option<i64>; 6],
     bytes: Option<i64>,
-    /// As [`names::copy`] has them.
+    /// The result of [`names::copy`].
     kinds: [Option<i64>; 3],
 }
 
@@ -257,7 +257,7 @@ impl Builder {
         thread_names
             .extend(threads.iter().filter(|(_, thread)| thread.autograd).map(|(&tid, _)| (tid, autograd)));
         let mut numbers: Vec<GlobalTid> = threads.keys().copied().collect();
-        // What backward operators undo is looked for on other threads.
+        // Other threads are then searched for the operators that these undo.
         numbers.sort_unstable_by_key(|tid| (!threads[tid].autograd, *tid));
         if !cut {
             name_last_wait(&mut threads, &mut strings);

@@ -1,4 +1,4 @@
-//! What a trace holds of a thread, as it is read.
+//! Calls and ranges of a thread, as they are read.
 
 use super::stacks::Range;
 use indexmap::IndexSet;
@@ -40,11 +40,11 @@ pub struct Call {
     pub name: u32,
 }
 
-/// What a thread did.
+/// The calls and ranges of a thread.
 #[derive(Default)]
 pub struct Thread {
     pub calls: Vec<Call>,
-    /// Of Python and operators.
+    /// Operators and Python functions.
     pub ranges: Vec<Range>,
     /// Whether it runs backward operators.
     pub autograd: bool,
