@@ -384,9 +384,14 @@ pub fn no_calls(profile: &Profile) -> Option<InputError> {
         return None;
     }
     let said = profile.target.profiler_messages(&["CUDA"]);
+    let cut = profile.db.is_cut_trace() == Some(true);
     Some(InputError::NoCuda {
         path,
-        why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
+        why: match said.first() {
+            Some(message) => format!(" (nsys says: {message})"),
+            None if cut => " before the place where it is cut off".to_owned(),
+            None => String::new(),
+        },
         remedy: recapture::cuda_failed(&profile.target).map_or_else(
             || {
                 let trace = profile.target.recorder == Recorder::TorchProfiler;

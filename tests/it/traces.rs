@@ -218,6 +218,7 @@ fn the_profilers_own_wait_is_no_wait() {
 fn what_is_no_trace_is_refused_in_one_line() {
     let whole = reading_loop(true).text();
     let broken = whole.replacen("{\"args\"", "{\"args\" 7", 1);
+    let cut = whole.find("\"cuda_runtime\"").map(|first| &whole[..first]).expect("calls");
     let cpu = json!({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]});
     for (name, text, why) in [
         ("a.json", "{}", "no trace of torch.profiler"),
@@ -228,6 +229,7 @@ fn what_is_no_trace_is_refused_in_one_line() {
         ("a.json.gz", "hello", "no JSON"),
         ("a.json", "", "is empty"),
         ("a.json", &*cpu.to_string(), "holds no CUDA API calls; record again: with sync_report.profile"),
+        ("a.json", cut, "holds no CUDA API calls before the place where it is cut off; record again"),
     ] {
         let (_dir, path) = write(name, text.as_bytes());
         program(&[path.to_str().expect("a path")]).refused(why);
