@@ -3,9 +3,11 @@
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
 mod in_words;
+pub mod operand;
 mod pattern_id;
 mod rule_id;
 
+pub use operand::Operand;
 pub use pattern_id::PatternId;
 pub use rule_id::RuleId;
 

@@ -53,6 +53,12 @@ class _Budget(ContextManager[None]):
         return any(name.endswith(f"/{allowed}") for allowed in self._allow for name in names)
 
 
+def _place(site: model.Site) -> str:
+    frame = site.library_frame
+    inside = "" if frame is None else f" in {frame.file.rsplit('/', 1)[-1]}:{frame.line} {frame.function}".replace(":0 ", " ")
+    return place(site) + inside
+
+
 def excess(sites: Sequence[model.Site], avoidable: Optional[int], waits: Optional[int]) -> str:
     """The lines that wait more often than allowed, as a table; empty where none does.
 
@@ -73,7 +79,7 @@ def excess(sites: Sequence[model.Site], avoidable: Optional[int], waits: Optiona
         if limit is not None and count > limit:
             heads.append(f"{count} {word}{'s' * (count > 1)}; the budget allows {limit}")
             offending = of
-    rows = [(place(site), VERDICTS[site.class_], f"{site.waits}x", site.fix.title if site.fix else site.api) for site in offending]
+    rows = [(_place(site), VERDICTS[site.class_], f"{site.waits}x", site.fix.title if site.fix else site.api) for site in offending]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
     return "\n".join([*heads, *(f"  {line}" for line in lines)])

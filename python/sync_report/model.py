@@ -727,6 +727,18 @@ class Once:
 
 
 @dataclass(frozen=True)
+class Operand:
+    """The tensor that is copied or read."""
+
+    dtype: Optional[str]
+    """Its `torch.dtype`, without "torch."."""
+    sizes: List[int]
+    """Its sizes; none for a single number."""
+    non_blocking: Optional[bool]
+    """Of a copy, what it was called with."""
+
+
+@dataclass(frozen=True)
 class Over:
     """How something spreads over ranks: values that occur, by nearest rank."""
 
@@ -1049,6 +1061,8 @@ class Site:
     """C++ chain, innermost first, demangled; interpreter frames left out."""
     nvtx: List[str]
     """Enclosing NVTX ranges of an example, outermost first."""
+    operand: Optional[Operand]
+    """The tensor that an example copies or reads, where the capture says it."""
     source: Optional[str]
     """Text of the user line, where the source was at hand."""
     snippet: Optional[Snippet]
@@ -1348,6 +1362,6 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},
-    Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'proposal': Proposal, 'replayed': Replayed},
+    Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'operand': Operand, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'proposal': Proposal, 'replayed': Replayed},
     Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'gpu_time': GpuTime, 'replayed': Replayed},
 }

@@ -85,6 +85,7 @@ impl CaptureAnalysis {
         let kind = site.verdict.kind;
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
+        let passed = || site.bundle.operand().is_some_and(|operand| operand.non_blocking == Some(true));
         let for_nothing = || self.waits_of(site).all(|wait| wait.found.is_nothing());
         let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
         // Work that other streams are given next may rely on it, whatever it found.
@@ -141,6 +142,9 @@ impl CaptureAnalysis {
             Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
             _ if entry.sets_up && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: once, while the program starts or ends")
+            }
+            Kind::Upload if !pinned && entry.fix.strategy == Strategy::NonBlocking && passed() => {
+                (Strategy::NonBlocking, "pin the tensor it copies: non_blocking=True is there")
             }
             Kind::Upload if pinned && !entry.fix.of_pinned.is_empty() => {
                 (Strategy::NonBlocking, entry.fix.of_pinned)

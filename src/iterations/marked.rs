@@ -12,7 +12,9 @@ use super::Iterations;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId};
-use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
+use crate::sites::ranges::{
+    has_word, is_named, is_of_torch, no_range, numbered, says_epoch, says_iteration, stable_name,
+};
 use crate::text::Names;
 use crate::vocabulary::Direction;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -263,12 +265,6 @@ fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
         waiting.iter().copied().chain(copies).map(|call| profile.calls.start(call)).collect();
     times.sort_unstable();
     times
-}
-
-/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
-/// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
-pub fn is_of_torch(text: &str) -> bool {
-    text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 
 impl Family {

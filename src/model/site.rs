@@ -5,8 +5,8 @@ use super::native::method;
 use super::{Awaited, Process, finite, known, or_zero};
 use crate::text;
 use crate::vocabulary::{
-    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, PatternId, Sample, SiteId, Strategy,
-    ThreadRole,
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Operand, PatternId, Sample, SiteId,
+    Strategy, ThreadRole,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,9 @@ pub struct Site {
     pub native: Vec<String>,
     /// Enclosing NVTX ranges of an example, outermost first.
     pub nvtx: Vec<String>,
+    /// The tensor that an example copies or reads, where the capture says it.
+    #[serde(default)]
+    pub operand: Option<Operand>,
     /// Text of the user line, where the source was at hand.
     pub source: Option<String>,
     /// That line and those around it.

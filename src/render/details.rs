@@ -255,6 +255,7 @@ fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
         ("process", Processes::of(report).map(|processes| processes.label(site))),
         ("device", device),
         ("NVTX", (!ranges.is_empty()).then(|| ranges.join(" › "))),
+        ("tensor", site.operand.as_ref().map(|operand| escape_terminal(&operand.to_string()).into_owned())),
         ("pattern", site.pattern.map(|pattern| format!("{pattern}: sync-report explain {pattern}"))),
         ("capture", site.blocks_capture.then(|| "this wait would make a CUDA graph capture fail".to_owned())),
         ("key", Some(view::escaped(&site.key))),

@@ -146,6 +146,7 @@ impl<'a> Sites<'a> {
             backward: self.backward(site),
             native: native::readable(&b.chain),
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
+            operand: b.operand(),
             source: site.line_text().map(str::to_owned),
             snippet: site.snippet.clone(),
             thread: self.thread(&waits.threads, b.role),

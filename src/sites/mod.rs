@@ -19,7 +19,7 @@ pub mod thread;
 
 use crate::profile::ids::GlobalPid;
 use crate::profile::payload::PyFrame;
-use crate::vocabulary::{Attribution, Copy, Direction, ThreadRole};
+use crate::vocabulary::{Attribution, Copy, Direction, Operand, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Found, Guards, Wait, WaitId};
@@ -103,6 +103,11 @@ impl Bundle {
     /// Whether a copy from the host comes with its waits.
     pub fn uploads(&self) -> bool {
         self.copy.is_some_and(|copy| copy.direction == Direction::HostToDevice)
+    }
+
+    /// The tensor that an example copies or reads, where the innermost range says it.
+    pub fn operand(&self) -> Option<Operand> {
+        self.ranges.last().and_then(|text| Operand::read(text))
     }
 
     /// Whether its waits are surely synchronisations, without copies of their own.

@@ -103,6 +103,12 @@ pub fn says_epoch(text: &str) -> bool {
     has_word(text, EPOCHS) && !has_word(text, TURNS)
 }
 
+/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
+/// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
+pub fn is_of_torch(text: &str) -> bool {
+    text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
+}
+
 /// Whether a word of the text is one of these, all in lower case.
 pub fn has_word(text: &str, list: Names) -> bool {
     words(text).any(|word| is_one_of(word, list))

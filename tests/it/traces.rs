@@ -105,6 +105,50 @@ fn a_wait_has_its_line_its_function_and_its_operators() {
     assert_eq!(found["iterations"]["count"], 10);
 }
 
+/// ```text
+///  python  [nn.Module: Net_3                          ]
+///  op         [aten::copy_                     ]        of a float64 tensor; non_blocking as given
+///  host        |memcpy =====|   |sync===|
+///  stream 7        [copy, pageable  ]
+///          0   10  20       60   70      90
+/// ```
+#[test]
+fn a_copy_says_what_is_copied_and_in_which_module() {
+    for (given, title) in [
+        ("False", "copy with non_blocking=True from pinned memory"),
+        ("True", "pin the tensor it copies: non_blocking=True is there"),
+    ] {
+        let mut t = Trace::new();
+        for i in 0..4 {
+            let (at, id) = (f64::from(i) * 100.0, i64::from(i) * 10);
+            let forward = t.python("net.py(10): forward", at..at + 95.0, 0, "");
+            t.python("nn.Module: Net_3", at + 1.0..at + 94.0, forward, "");
+            t.given(
+                "aten::copy_",
+                at + 5.0..at + 92.0,
+                [
+                    json!([[64, 2048], [64, 2048], []]),
+                    json!(["float", "double", "Scalar"]),
+                    json!(["", "", given]),
+                ],
+            );
+            t.call("cudaMemcpyAsync", at + 10.0..at + 60.0, id + 1);
+            t.memcpy("HtoD (Pageable -> Device)", 1 << 20, at + 20.0..at + 62.0, id + 1);
+            t.call("cudaStreamSynchronize", at + 70.0..at + 90.0, id + 2);
+        }
+        let (_dir, path) = t.stop(500.0).write();
+        let found = report(&path, &[]);
+        let site = &sites(&found)[0];
+        let operand = json!({"dtype": "float64", "sizes": [64, 2048], "non_blocking": given == "True"});
+        assert_eq!(site["operand"], operand);
+        assert_eq!(site["nvtx"], json!(["nn.Module::Net", "aten::copy_"]));
+        assert_eq!(site["fix"]["title"], title);
+        let out = program(&[path.to_str().expect("a path"), "--details", "S1"]);
+        let said = format!("tensor     float64 [64, 2048], non_blocking={given}");
+        assert!(out.good().stdout.contains(&said), "{}", out.stdout);
+    }
+}
+
 /// PyTorch before 2.14 records the first line of a function, and no other.
 #[test]
 fn without_lines_the_function_is_named_and_its_one_line_found() {

@@ -39,8 +39,17 @@ pub(super) struct Found {
     pub classes: Vec<ClassView>,
     pub sites: Vec<PageSite>,
     pub ranks: Option<RanksView>,
+    pub graph: Option<GraphView>,
     /// The sentence in place of an empty table.
     pub nothing: Option<String>,
+}
+
+/// What keeps a range from being captured as a CUDA graph, besides waits.
+#[derive(Serialize)]
+pub(super) struct GraphView {
+    pub heading: &'static str,
+    pub columns: [&'static str; 4],
+    pub rows: Vec<[String; 4]>,
 }
 
 #[derive(Serialize)]
@@ -80,6 +89,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
             classes: classes.collect(),
             sites: report.sites.iter().map(|site| site::page_site(report, site, &views)).collect(),
             ranks: report.ranks.as_ref().map(ranks::view),
+            graph: graph(report),
             nothing: report.sites.is_empty().then(|| nothing(report)),
         },
         notes: saving::basis(&report.totals)
@@ -90,6 +100,13 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
         warnings: view::warnings(&report.warnings),
         timelines: drawn(&report.timelines, 0, &names),
     }
+}
+
+fn graph(report: &Report) -> Option<GraphView> {
+    let escaped = |row: [String; 4]| row.map(|text| text::escape_terminal(&text).into_owned());
+    let rows: Vec<_> = screen::graph_rows(report).into_iter().map(escaped).collect();
+    let view = GraphView { heading: screen::GRAPH_HEADING, columns: screen::GRAPH_COLUMNS, rows };
+    (!view.rows.is_empty()).then_some(view)
 }
 
 fn title(names: &[String]) -> String {

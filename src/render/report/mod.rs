@@ -80,28 +80,38 @@ fn capturable(report: &Report, range: &str) -> Block {
     Block::Paragraph(Words::from(keep).then(range).then(format!(" from being captured as a CUDA graph{end}")))
 }
 
-/// Calls and operations besides waits that are in the way of a CUDA graph.
-fn graph_breaks(report: &Report) -> Vec<Block> {
-    let rows = &report.graph_breaks;
+/// Heading and columns of [`graph_rows`].
+pub(crate) const GRAPH_HEADING: &str = "no waits, but in the way of a CUDA graph";
+pub(crate) const GRAPH_COLUMNS: [&str; 4] = ["where", "calls", "problem", "what to do"];
+
+/// Calls and operations besides waits that are in the way of a CUDA graph, a row each.
+pub(crate) fn graph_rows(report: &Report) -> Vec<[String; 4]> {
     let place = |breaks: &Breaks| match &breaks.user_frame {
         Some(frame) => {
             format!("{} {}", phrase::at_line(text::path_end(&frame.file, 1), frame.line), frame.function)
         }
         None => breaks.api.clone(),
     };
+    let row = |breaks: &Breaks| {
+        [place(breaks), text::count(breaks.calls), breaks.kind.help().to_owned(), breaks.fix.clone()]
+    };
+    report.graph_breaks.iter().map(row).collect()
+}
+
+fn graph_breaks(report: &Report) -> Vec<Block> {
+    let rows = graph_rows(report);
+    let cells = |column: usize| rows.iter().map(move |row| row[column].clone());
+    let [place, calls, problem, fix] = GRAPH_COLUMNS;
     let columns = [
-        Column::places("where", rows.iter().map(|breaks| place(breaks).into())),
-        Column::numbers("calls", rows.iter().map(|breaks| text::count(breaks.calls))),
-        Column::prose("problem", rows.iter().map(|breaks| breaks.kind.help().to_owned())),
-        Column::prose("what to do", rows.iter().map(|breaks| breaks.fix.clone())),
+        Column::places(place, cells(0).map(Into::into)),
+        Column::numbers(calls, cells(1)),
+        Column::prose(problem, cells(2)),
+        Column::prose(fix, cells(3)),
     ];
     if rows.is_empty() {
         return Vec::new();
     }
-    vec![
-        Block::Heading("no waits, but in the way of a CUDA graph".into()),
-        Block::Table(Table::new("place", columns)),
-    ]
+    vec![Block::Heading(GRAPH_HEADING.into()), Block::Table(Table::new("place", columns))]
 }
 
 /// The program and its iterations, the answer, and where the GPU's time goes.

@@ -7,6 +7,8 @@
 //! Sizes are logical and row-major: `R (rows × columns) = A (rows × depth) · B (depth × columns)`. cuBLAS computes the
 //! transposed product of the transposed matrices, so its m is `columns` and its n is `rows`.
 
+use crate::vocabulary::operand::sizes;
+
 /// Rows and columns of the result, depth, and how many pairs of matrices: as PyTorch sees a product.
 pub type Sizes = (u64, u64, u64, u64);
 
@@ -21,8 +23,7 @@ pub struct Operator {
     pub product: Option<Sizes>,
 }
 
-/// More dimensions or larger sizes than this are no tensor's.
-const MOST_DIMENSIONS: usize = 64;
+/// Elements of the largest tensor.
 const LARGEST: u64 = 1 << 40;
 
 /// Reads the text of a range; `None` for an operator that is no product.
@@ -74,28 +75,6 @@ fn matmul(a: &[u64], b: &[u64]) -> Option<Sizes> {
 
 fn all(dimensions: &[u64]) -> Option<u64> {
     dimensions.iter().try_fold(1u64, |product, &d| product.checked_mul(d))
-}
-
-/// The lists after `sizes = `: one a tensor, empty for what is none.
-fn sizes(text: &str) -> Vec<Vec<u64>> {
-    let Some((_, list)) = text.split_once("sizes = [") else { return Vec::new() };
-    let mut sizes = Vec::new();
-    let mut rest = list;
-    while let Some(inner) = rest.trim_start_matches([',', ' ']).strip_prefix('[') {
-        let Some((numbers, after)) = inner.split_once(']') else { break };
-        if numbers.contains('[') || sizes.len() == MOST_DIMENSIONS {
-            break; // a list of tensors
-        }
-        let numbers: Option<Vec<u64>> = numbers
-            .split(',')
-            .map(str::trim)
-            .filter(|n| !n.is_empty())
-            .map(|n| n.parse().ok().filter(|n| *n <= LARGEST))
-            .collect();
-        sizes.push(numbers.unwrap_or_default());
-        rest = after;
-    }
-    sizes
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
 use crate::iterations::Iterations;
-use crate::iterations::marked::is_of_torch;
 use crate::profile::ids::RangeId;
+use crate::sites::ranges::is_of_torch;
 use crate::sites::ranges::{numbered, says_iteration, stable_name};
 use crate::waits::Wait;
 

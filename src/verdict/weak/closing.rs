@@ -9,7 +9,7 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalTid, RangeId};
-use crate::sites::ranges::stable_name;
+use crate::sites::ranges::{is_of_torch, stable_name};
 use crate::waits::{Wait, WaitId, Waits};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -34,7 +34,8 @@ pub fn find(profile: &mut Profile, waits: &Waits) -> Result<FxHashMap<WaitId, Ar
         let all: Vec<RangeId> =
             ranges.closed_at(of.1).filter(|&r| ranges.tid(r) == of.0).take(MANY).collect();
         let texts = ranges.texts(&profile.db, &mut profile.strings, &all)?;
-        let named = all.into_iter().zip(texts).filter_map(|(range, text)| Some((range, stable_name(&text?))));
+        let named = all.into_iter().zip(texts).filter_map(|(range, text)| Some((range, text?)));
+        let named = named.filter(|one| !is_of_torch(&one.1)).map(|(range, text)| (range, stable_name(&text)));
         let names: FxHashMap<RangeId, String> = named.collect();
         let count = |ranges: &mut dyn Iterator<Item = RangeId>| {
             let mut counts: FxHashMap<&str, usize> = FxHashMap::default();

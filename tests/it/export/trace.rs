@@ -83,6 +83,13 @@ impl Trace {
         self.event("cpu_op", name, MAIN, at, json!({"External id": 1}))
     }
 
+    /// An operator, and its tensors: sizes, types, arguments.
+    pub fn given(&mut self, name: &str, at: Range<f64>, tensors: [Value; 3]) -> &mut Self {
+        let [sizes, types, values] = tensors;
+        let args = json!({"Input Dims": sizes, "Input type": types, "Concrete Inputs": values});
+        self.event("cpu_op", name, MAIN, at, args)
+    }
+
     /// A range that the program's author named.
     pub fn annotation(&mut self, name: &str, at: Range<f64>) -> &mut Self {
         self.event("user_annotation", name, MAIN, at, json!({}))

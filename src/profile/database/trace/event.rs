@@ -94,6 +94,12 @@ pub struct Args {
     /// The sizes of an operator's tensors, as they are written.
     #[serde(rename = "Input Dims")]
     pub sizes: Option<Box<RawValue>>,
+    /// Their types.
+    #[serde(rename = "Input type")]
+    pub types: Option<Box<RawValue>>,
+    /// Its arguments that are no tensors.
+    #[serde(rename = "Concrete Inputs")]
+    pub values: Option<Box<RawValue>>,
     /// The number of a Python function's call, and of the call around it.
     #[serde(rename = "Python id")]
     pub python: Number,

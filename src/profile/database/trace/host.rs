@@ -129,14 +129,19 @@ impl Host {
         }
     }
 
-    /// An operator or a range that the program's author named; what autograd undoes with its number, as `emit_nvtx` writes it.
-    fn add_range(&mut self, tid: Value<'_>, range: &Range, strings: &Strings) {
+    /// An operator, a module, or a range that the program's author named; what autograd undoes with its number, as `emit_nvtx`
+    /// writes it.
+    fn add_range(&mut self, tid: Value<'_>, range: &Range, strings: &mut Strings) {
         let is_python = range.from != OPERATOR;
         self.recorded.push(&[range.start.into(), range.end.into(), tid, i64::from(is_python).into()]);
+        let row = [range.start.into(), range.end.into(), PUSH_POP_RANGE.into(), tid];
         if is_python {
+            if let Python::Module(class) = names::python(strings.text(range.name)) {
+                let text = format!("nn.Module::{class}");
+                self.ranges.push(&[&row[..], &[strings.id(&text).into()]].concat());
+            }
             return;
         }
-        let row = [range.start.into(), range.end.into(), PUSH_POP_RANGE.into(), tid];
         if self.undone.contains(&range.sequence) {
             let text = format!("{}, seq = {}", strings.text(range.name), range.sequence);
             self.ranges.push(&[&row[..], &[Value::Null, text.as_str().into()]].concat());
@@ -157,7 +162,7 @@ impl Host {
                 (OPERATOR, _) => operator(name),
                 (_, Python::Method(method)) => Some(format!("torch::autograd::THPVariable_{method}")),
                 (_, Python::Function(..)) => break,
-                (_, Python::Other) => None,
+                (_, Python::Module(_) | Python::Other) => None,
             };
             symbols.extend(symbol.map(|symbol| strings.id(&symbol)));
         }

@@ -1,6 +1,8 @@
 //! Names of a trace in the words of an nsys export: HIP's calls as CUDA's, copies, and files as they lie on disk.
 
+use super::event::Args;
 use crate::text::Names;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// The CUDA function that does what a HIP function does. `hipMemcpyWithStream` returns when its copy is done.
@@ -44,15 +46,26 @@ pub fn copy(name: &str) -> [Option<i64>; 3] {
     [direction.map(|d| d.2), memory.and_then(|m| kind(m.0)), memory.and_then(|m| kind(m.1))]
 }
 
-/// The name of an operator's range; that of a product of matrices has its sizes too, as `emit_nvtx` writes them.
-pub fn operator<'n>(name: &'n str, sizes: Option<&str>) -> Cow<'n, str> {
+/// The name of an operator's range; of a product of matrices, a copy and a read, what it was given follows, as
+/// [`crate::vocabulary::operand`] reads it.
+pub fn operator<'n>(name: &'n str, args: &Args) -> Cow<'n, str> {
     /// Sizes of two tensors, a bias and some numbers are shorter.
     const LONGEST: usize = 200;
-    const PRODUCTS: Names =
-        Names("mm addmm bmm baddbmm linear matmul mv addmv dot vdot _scaled_mm _int_mm _addmm_activation");
-    let is_product = name.strip_prefix("aten::").is_some_and(|operator| PRODUCTS.has(operator));
-    let sizes = sizes.filter(|sizes| is_product && sizes.starts_with('[') && sizes.len() <= LONGEST);
-    sizes.map_or(name.into(), |sizes| format!("{name}, sizes = {sizes}").into())
+    const OPERATORS: Names = Names(
+        "mm addmm bmm baddbmm linear matmul mv addmv dot vdot _scaled_mm _int_mm _addmm_activation \
+         copy_ _local_scalar_dense nonzero _unique2 repeat_interleave histc bincount masked_select",
+    );
+    if !name.strip_prefix("aten::").is_some_and(|operator| OPERATORS.has(operator)) {
+        return name.into();
+    }
+    let mut text = name.to_owned();
+    for (label, list) in [("sizes", &args.sizes), ("types", &args.types), ("values", &args.values)] {
+        // Some traces write a number a line.
+        let list = list.as_ref().and_then(|list| serde_json::from_str::<Vec<Value>>(list.get()).ok());
+        let list = list.map(|list| Value::from(list).to_string()).filter(|list| list.len() <= LONGEST);
+        text.extend(list.map(|list| format!(", {label} = {list}")));
+    }
+    text.into()
 }
 
 /// A range of Python's tracer.
@@ -62,7 +75,9 @@ pub enum Python<'n> {
     Function(&'n str, u32, &'n str),
     /// `<built-in method item of Tensor object at 0x7f…>`: a method in C, of a tensor or of torch.
     Method(&'n str),
-    /// `nn.Module: Linear_0`, `<built-in function max>`, and what else is no code and no method of PyTorch's.
+    /// `nn.Module: Linear_0`: a module by its class, and its number among those of the class.
+    Module(&'n str),
+    /// `<built-in function max>`, and what else is no code and no method of PyTorch's.
     Other,
 }
 
@@ -70,6 +85,9 @@ pub enum Python<'n> {
 pub fn python(name: &str) -> Python<'_> {
     if let Some(rest) = name.strip_prefix("<built-in method ") {
         return Python::Method(rest.split([' ', '>']).next().unwrap_or(rest));
+    }
+    if let Some(module) = name.strip_prefix("nn.Module: ") {
+        return Python::Module(module.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_'));
     }
     let function = || {
         let (head, function) = name.split_once("): ")?;
@@ -140,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn products_have_sizes() {
-        let sizes = "[[2048], [256, 512], [512, 2048], [], []]";
-        assert_eq!(operator("aten::addmm", Some(sizes)), format!("aten::addmm, sizes = {sizes}"));
-        assert_eq!(operator("aten::addmm", None), "aten::addmm");
-        assert_eq!(operator("aten::add", Some(sizes)), "aten::add");
-        assert_eq!(operator("aten::mm", Some("{}")), "aten::mm");
+    fn products_copies_and_reads_have_what_they_were_given() {
+        let args = |text: &str| serde_json::from_str::<Args>(text).expect("JSON");
+        let given = args(r#"{"Input Dims": [[4], []], "Input type": ["float", ""], "Concrete Inputs": {}}"#);
+        assert_eq!(operator("aten::mm", &given), r#"aten::mm, sizes = [[4],[]], types = ["float",""]"#);
+        assert_eq!(operator("aten::mm", &args("{}")), "aten::mm");
+        assert_eq!(operator("aten::add", &given), "aten::add");
     }
 
     #[test]
@@ -157,7 +175,7 @@ mod tests {
         );
         assert_eq!(python("<built-in method item of Tensor object at 0x7f2>"), Python::Method("item"));
         assert_eq!(python("<built-in function max>"), Python::Other);
-        assert_eq!(python("nn.Module: Linear_0"), Python::Other);
+        assert_eq!(python("nn.Module: Linear_0"), Python::Module("Linear"));
         assert_eq!(python("a): b"), Python::Other);
         assert_eq!((line("/x/a.py:14"), line("<stdin>"), line("C:\\a.py:x")), (Some(14), None, None));
     }

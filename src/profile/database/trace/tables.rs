@@ -164,8 +164,7 @@ impl Builder {
                 }
             }
             "cpu_op" | "operator" | "user_annotation" => {
-                let sizes = args.sizes.as_ref().map(|sizes| sizes.get());
-                let name_id = self.strings.id(&names::operator(&name, sizes));
+                let name_id = self.strings.id(&names::operator(&name, &args));
                 let sequence = args.sequence.0.and_then(|n| u32::try_from(n).ok()).unwrap_or(NO_SEQUENCE);
                 let thread = self.thread(pid.0, tid.0);
                 thread.ranges.push(Range {

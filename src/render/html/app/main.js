@@ -40,6 +40,15 @@ function classTable() {
   return plainTable("classes by-class", [{ class: "unseen" }, "Waits by class"], heads, page.classes.map(row), (i) => i > 0);
 }
 
+function showGraph() {
+  if (!page.graph) return;
+  const { heading, columns, rows } = page.graph;
+  byId("graph").hidden = false;
+  byId("graph-title").textContent = sentence(heading);
+  byId("graph-body").append(plainTable("graph", [{ class: "unseen" }, sentence(heading)], columns, rows.map((row) =>
+    el("tr", {}, row.map((cell, i) => i ? el("td", { class: i === 1 ? "num" : "" }, cell) : el("th", { scope: "row" }, cell)))), (i) => i === 1));
+}
+
 function showLimits() {
   byId("limits").hidden = !page.warnings.length;
   if (isDiff) byId("limits-title").textContent = "What limits this comparison";
@@ -170,6 +179,7 @@ const table = new Table(byId("sites-body"), spec, remember);
 if (page.nothing) byId("sites-body").replaceChildren(el("p", {}, page.nothing));
 alignment?.show();
 showRanks((id) => table.reveal(id));
+showGraph();
 showLimits();
 showTheme();
 recall();
