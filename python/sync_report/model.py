@@ -44,8 +44,7 @@ DriverApi = Literal["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchroni
 """The driver call behind a wait."""
 
 
-EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-once", "read-together",
-    "output-size", "wait-stream"]
+EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "read-together"]
 """What an edit does."""
 
 
@@ -81,8 +80,7 @@ Recorder = Literal["nsys", "torch.profiler"]
 Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
     "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "joined", "reused",
     "streams", "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike",
-    "advanced", "numbers", "reads", "on-cpu", "crossing", "third-stream", "sizes", "meter", "clock",
-    "destination", "float64", "random", "rounding", "shown"]
+    "advanced", "numbers", "reads", "on-cpu", "clock", "destination", "float64", "random"]
 """Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way."""
 
 

@@ -11,10 +11,7 @@ words! {
         NonBlocking = "non-blocking": "copy without blocking",
         OnDevice = "on-device": "make the tensor on the GPU",
         KeepTensor = "keep-tensor": "add up on the GPU and read the sum once",
-        IndexOnce = "index-once": "upload the index where it is made",
         ReadTogether = "read-together": "read the values in one copy",
-        OutputSize = "output-size": "name the size that the host knows",
-        WaitStream = "wait-stream": "let the GPU wait for the other stream",
     }
 }
 
@@ -62,17 +59,11 @@ words! {
         Numbers = "numbers": "that the values are floats of one size is not shown",
         Reads = "reads": "that each of the values is on the GPU is not shown",
         OnCpu = "on-cpu": "code on the CPU takes the value",
-        Crossing = "crossing": "which tensors go from one stream to the other is not shown",
-        Third = "third-stream": "work runs on a third stream, which it may keep in order",
-        Sizes = "sizes": "that the host still has the numbers is not shown",
-        Meter = "meter": "who else reads the meter, or needs numbers of it, is not shown",
         // What is safe only if it holds.
         Clock = "clock": "clocks of the file would measure something else",
         Destination = "destination": "the destination may be the CPU in another run",
         Float64 = "float64": "the file also runs on accelerators that may have no float64, in which it would add up",
         Random = "random": "the GPU makes other values of the same seed",
-        Rounding = "rounding": "the GPU may round the last digit of an average otherwise",
-        Shown = "shown": "it is shown in every tenth turn only",
     }
 }
 

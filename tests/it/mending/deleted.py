@@ -150,7 +150,7 @@ side = torch.cuda.Stream()
 def step(x):
     with torch.cuda.stream(side):
         y = model(x)
-    side.synchronize()  #! stream-sync; refused crossing
+    side.synchronize()  #! stream-sync; refused streams
     return y.sum()
 
 # --- the current stream is the one that all is on

@@ -112,7 +112,7 @@ for i in range(9):
 x[:, [1, 2]] = 0.0  #! upload setitem 4; refused no-edit
 
 # --- a mask
-x[mask] = 0.0  #! upload setitem 4; refused form
+x[mask] = 0.0  #! upload setitem 4; refused no-edit
 
 # --- a tensor of columns
 x[:, columns] = 0.0  #! upload setitem 4; refused no-edit

@@ -340,57 +340,12 @@ def train(steps):
             seen = losses
     print(seen)
 
-# --- a progress bar
-def train(bar):
-    for i, x in enumerate(bar):
-        loss = step(x)
-        bar.set_postfix(loss=loss.item())  #! item; unsafe shown
-# file: after
-def train(bar):
-    for i, x in enumerate(bar):
-        loss = step(x)
-        if i % 10 == 0:
-            bar.set_postfix(loss=loss.item())
-
-# --- a progress bar whose counter changes
-def train(bar):
-    for i, x in enumerate(bar):
-        i += offset
-        loss = step(x)
-        bar.set_postfix(loss=loss.item())  #! item; refused form
-
-# --- a progress bar without a counter
-def train(bar):
-    for x in bar:
-        loss = step(x)
-        bar.set_postfix(loss=loss.item())  #! item; refused form
-
-# --- a progress bar over lines
-def train(bar):
-    for i, x in enumerate(bar):
-        loss = step(x)
-        bar.set_postfix(
-            loss=loss.item())  #! item; refused form
-
 # --- a progress bar told now and then
 def train(bar):
     for i, x in enumerate(bar):
         loss = step(x)
         if i % 50 == 0:
             bar.set_postfix(loss=loss.item())  #! item; refused no-edit
-
-# --- a progress bar that counts with
-def train(bar):
-    for i, x in enumerate(bar):
-        loss = step(x)
-        bar.set_postfix(loss=loss.item(), n=next(counter))  #! item; refused form
-
-# --- a progress bar of an inner loop
-def train(bar):
-    for i, x in enumerate(bar):
-        for part in x:
-            loss = step(part)
-            bar.set_postfix(loss=loss.item())  #! item; refused form
 
 # --- a list that is read in every turn of an inner loop
 import torch

@@ -267,56 +267,6 @@ index = torch.as_tensor(data).to(x.device, non_blocking=True)
 # --- a leaf of the graph
 w = torch.tensor([a, b], device="cuda", requires_grad=True)  #! upload tensor 16; refused form
 
-# --- an index that the host makes
-import numpy as np
-import torch
-def epoch(obs, count):
-    x = obs.to("cuda")
-    y = torch.zeros(count, device="cuda")
-    inds = np.arange(count)
-    np.random.shuffle(inds)
-    for start in range(0, count, 64):
-        part = inds[start : start + 64]
-        step(x[part], len(part))  #! upload getitem 512
-        y[part].sum()  #! upload getitem 512
-# file: after
-import numpy as np
-import torch
-def epoch(obs, count):
-    x = obs.to("cuda")
-    y = torch.zeros(count, device="cuda")
-    inds = np.arange(count)
-    np.random.shuffle(inds)
-    for start in range(0, count, 64):
-        part = torch.as_tensor(inds[start : start + 64]).to(x.device, non_blocking=True)
-        step(x[part], len(part))
-        y[part].sum()
-
-# --- an index of an array of the host, too
-import numpy as np
-import torch
-def epoch(obs, labels, count):
-    x = obs.to("cuda")
-    part = np.random.permutation(count)
-    step(x[part], labels[part])  #! upload getitem 512; refused form
-
-# --- an index that is a mask
-import numpy as np
-import torch
-def epoch(obs, labels):
-    x = obs.to("cuda")
-    part = labels > 3
-    step(x[part])  #! upload getitem 512; refused form
-
-# --- an index that is shown
-import numpy as np
-import torch
-def epoch(obs, count):
-    x = obs.to("cuda")
-    part = np.random.permutation(count)
-    print(part)
-    step(x[part])  #! upload getitem 512; refused form
-
 # --- joined on the host, which loses the pin
 import torch
 def step(parts):

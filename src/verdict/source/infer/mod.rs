@@ -11,8 +11,8 @@ pub mod sinks;
 
 pub use changes::changes;
 pub use libraries::{
-    ARRAYS, DICTS, FILLS, JOINS_ARRAYS, NUMERIC, NUMPY, Names, SETTINGS, TORCH, WELL_NAMED, function_of,
-    makes_tensor, tensor_dtype,
+    ARRAYS, DICTS, FILLS, JOINS_ARRAYS, NUMERIC, NUMPY, Names, TORCH, WELL_NAMED, function_of, makes_tensor,
+    tensor_dtype,
 };
 pub use made::{counts, draws, filled, fills, is_iterated, is_of_sizes, joins, unread};
 pub use objects::{Objects, Whose};

@@ -28,8 +28,6 @@ const LOG_NAMES: Names = Names(
 pub const DISPLAYS: Names = Names("visualizer visualiser visdom");
 /// First words of what draws or tells figures.
 pub const SHOWS: Names = Names("plot show display visualize report draw");
-/// What tells a progress bar something to show beside it.
-pub const TELLS: Names = Names("set_postfix set_postfix_str set_description set_description_str");
 /// Members of a meter that do not give back what it was told.
 pub const TOLD: Names = Names(
     "update record track set write add append reset clear close flush keys synchronize_between_processes \
@@ -50,10 +48,6 @@ pub const MATHS: Names = Names(
     "softmax prob probs probability sum exp likelihood det sigmoid normal odds scale space ratio var \
     std mean",
 );
-/// What shows an object by its own text.
-pub const SHOW_OBJECTS: Names = Names("print str");
-/// What only looks at a list of numbers.
-pub const LOOK_AT: Names = Names("len sum max min print enumerate zip");
 /// What makes text of its arguments.
 pub const TEXTS: Names =
     Names("str repr format pformat join dumps AsciiTable SingleTable DoubleTable PrettyTable tabulate");

@@ -2,6 +2,7 @@
 //! logged.
 
 use super::barrier::surely_before;
+use super::origin::repeats;
 use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
@@ -9,7 +10,6 @@ use crate::rules::grade;
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value, conditions::is_about_nan};
 use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, TORCH, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
-use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};

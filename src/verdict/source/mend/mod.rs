@@ -1,15 +1,10 @@
 //! The same line without the wait: what to write, and what must hold for it.
 
-mod bars;
 mod delete;
-mod index;
 mod join;
-mod meters;
 mod needs;
 pub mod neighbours;
-mod order;
 mod shown;
-mod sizes;
 mod sums;
 pub mod text;
 mod upload;
@@ -19,9 +14,8 @@ use super::infer::{Here, fills, is_kept, is_of_sizes};
 use super::locate::{Index, Observed, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
-use crate::vocabulary::{Kind, PatternId::B10};
+use crate::vocabulary::Kind;
 pub use delete::{is_clock, unused_imports};
-pub use sizes::repeats;
 pub use upload::{is_constant, is_literal};
 
 /// An expression that waits.
@@ -45,7 +39,7 @@ struct Way {
     safe: &'static [Refusal],
 }
 
-use EditKind::{Delete, IndexOnce, KeepTensor, OnDevice, ReadTogether};
+use EditKind::{Delete, KeepTensor, OnDevice, ReadTogether};
 use Refusal::*;
 
 const fn way(kind: EditKind) -> Way {
@@ -64,19 +58,10 @@ const NON_BLOCKING: Way = Way {
     ..way(EditKind::NonBlocking)
 };
 const FILLED: Way = Way { shown: &[Direction], made: &[Streams], safe: &[Random], ..way(OnDevice) };
-const INDEXED: Way = Way { shown: &[Direction], made: &[Streams, Pageable], ..way(IndexOnce) };
 const WRITTEN: Way = Way { shown: &[Advanced, Direction], ..way(OnDevice) };
 const READ_TOGETHER: Way = Way { shown: &[Numbers], ..READ_ONCE };
 const READ_ONCE: Way = Way { made: &[Devices, Reads], ..way(ReadTogether) };
 const KEPT: Way = Way { made: &[Devices, Numbers], safe: &[Float64], ..way(KeepTensor) };
-const METER: Way = Way { safe: &[Float64, Rounding], ..KEPT };
-const RARER: Way = Way { safe: &[Shown], ..way(KeepTensor) };
-const OUTPUT_SIZE: Way = way(EditKind::OutputSize);
-const WAIT_STREAM: Way = Way {
-    made: &[Barrier, Third, Devices, InFlight, Measured, Foreign, Wrapper, Tried, Alike],
-    safe: &[Clock],
-    ..way(EditKind::WaitStream)
-};
 const COLLECTED: Way = Way { made: &[Devices], ..way(KeepTensor) };
 const CHECKED: Way = way(OnDevice);
 const OTHER_FORM: Way = Way { shown: &[OnCpu], ..way(OnDevice) };
@@ -127,13 +112,12 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
     let only_shown = |way, shown: Option<String>| Some(Written::new(way, Some(shown?), Err(Refusal::NoEdit)));
     match s.sync {
-        SyncExpr::Explicit => order::waited(s, call?).or_else(|| {
+        SyncExpr::Explicit => {
             let (file, path) = (s.here.file(), s.here.path);
             let deleted = delete::statement(file, path).ok_or(Refusal::Form);
             let all = deleted.map(|one| delete::left_over(file, path).into_iter().chain([one]).collect());
             Some(Written::new(&DELETE, None, all))
-        }),
-        SyncExpr::Shape(B10) if s.kind == Kind::HostKnown => sizes::output(s, call?),
+        }
         SyncExpr::Move(op @ ("to" | "cuda" | "copy_"), _) if upload => match nodes::receiver(call?) {
             Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
                 Some(upload::filled(s, call?))
@@ -148,14 +132,13 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             let shown = shown::kept(s.here, call);
             let alone = || match shown {
                 Some(_) => only_shown(&KEPT, shown.clone()),
-                _ => join::together(s, call).or_else(|| bars::rarer(s)),
+                _ => join::together(s, call),
             };
-            sums::collected(s, call, shown.clone()).or_else(|| meters::told(s, call)).or_else(alone)
+            sums::collected(s, call, shown.clone()).or_else(alone)
         }
         SyncExpr::Check(_) => only_shown(&CHECKED, shown::checked(s.here.file(), call?)),
         SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
-        SyncExpr::Index { .. } if upload => index::once(s),
         _ => None,
     }
 }

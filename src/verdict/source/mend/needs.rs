@@ -23,7 +23,6 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         // Of pageable memory the driver has taken its copy when the call returns.
         Refusal::Reused => memory(s) == Some(HostMemory::Pageable) || upload::loaders(s).is_some(),
         Refusal::Streams => s.observed.beside.streams < 2 && !names(s, STREAMS),
-        Refusal::Third => s.observed.beside.streams < 3,
         Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,

@@ -1,13 +1,12 @@
 //! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
 
-use super::index::asks_length;
 use super::join::imports_torch;
 use super::text::{beside, insert, replace};
 use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::{Here, Names, Placement};
-use crate::verdict::source::parse::{Node, Occurrence, Path, Source, nodes, scope, within};
+use crate::verdict::source::parse::{Node, Occurrence, Path, Source, dotted, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -196,6 +195,11 @@ fn looks(path: &[Node<'_>]) -> bool {
         [.., Node::InterpolatedElement(_), _] => true,
         _ => false,
     }
+}
+
+/// Whether the last node is only asked for its length.
+fn asks_length(path: &[Node<'_>]) -> bool {
+    nodes::argument_of(path).is_some_and(|call| dotted(&call.func) == "len")
 }
 
 /// Whether a list is only emptied, by a statement of its own: a name read from it before holds numbers.

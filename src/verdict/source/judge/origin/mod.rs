@@ -12,11 +12,16 @@ use super::reader::Case;
 use crate::rules::grade;
 use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, tested};
-use crate::verdict::source::mend::repeats;
-use crate::verdict::source::parse::{Node, last, nodes};
+use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
+
+/// How often a call of repeat_interleave repeats each element.
+pub(super) fn repeats(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.repeat_interleave";
+    call.arguments.find_argument_value("repeats", usize::from(torch))
+}
 
 impl<'a> Case<'_, 'a> {
     /// The verdict on a read or a size whose values the host had before it uploaded them, in place of one that says that the
