@@ -23,6 +23,7 @@ pub mod model;
 pub mod patch;
 pub mod perfetto;
 pub mod profile;
+pub mod python;
 pub mod ranks;
 pub mod render;
 pub mod replay;

@@ -34,6 +34,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         )
     ) {
         cli::threads::reserve()?;
+        cli::own::read()?;
     }
     match cli.command {
         None => cli::report::run(cli.report),

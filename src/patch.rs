@@ -4,7 +4,7 @@ use crate::model::edit::{Edit, Outcome, Refusal, Replacement, Safety};
 pub use crate::model::patch::{Answer, Patch, PatchedFile};
 use crate::model::{Frame, Report, Site};
 pub use crate::verdict::source::apply;
-use crate::verdict::source::{self, SourceTree};
+use crate::verdict::source::{self, SourceTree, editable};
 use crate::vocabulary::Class;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
         };
         let mut answer = answer(site, frame, &proposal.outcome);
         if let Outcome::Edit(edit) = &proposal.outcome {
-            match sources.editable(&frame.file) {
+            match editable(sources, &frame.file) {
                 Err(reason) => answer.reason = Some(reason),
                 Ok((path, _)) if !wanted.may_edit(&path) => answer.reason = Some(Refusal::Outside),
                 Ok(_) if edit.safety == Safety::Unsafe && !wanted.with_unsafe => answer.is_unsafe = true,

@@ -14,6 +14,7 @@ pub mod input;
 pub mod merge;
 pub mod options;
 pub mod output;
+pub mod own;
 pub mod progress;
 pub mod replay;
 pub mod report;

@@ -79,7 +79,7 @@ pub enum Fit {
 
 impl Fit {
     fn of(name: &str) -> Self {
-        if has_word(name, BEFORE_THE_LOOP) {
+        if has_word(name, &|word| BEFORE_THE_LOOP.has(word)) {
             Self::BeforeTheLoop
         } else if says_epoch(name) {
             Self::Epochs
@@ -221,9 +221,9 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     for (&r, text) in ranges.iter().zip(texts) {
         let Some(text) = text.as_deref().filter(|text| !is_of_torch(text)) else { continue };
         let (turns, whole) = threads.entry(table.tid(r)).or_default();
-        if has_word(text, FORWARD) {
+        if has_word(text, &|word| FORWARD.has(word)) {
             turns.push((table.start(r), table.end(r)));
-        } else if has_word(text, AFTER_FORWARD)
+        } else if has_word(text, &|word| AFTER_FORWARD.has(word))
             && let Some(turn) = turns.last_mut()
         {
             turn.1 = turn.1.max(table.end(r));

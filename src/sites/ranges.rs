@@ -95,12 +95,13 @@ pub fn numbered(text: &str) -> Option<(&str, u64)> {
 /// Whether a word of the text says that it is an iteration of a program's loop. Whole words only: a `criterion` and a
 /// `writer` are none, and neither is the optimizer's step, which is part of one.
 pub fn says_iteration(text: &str) -> bool {
-    (has_word(text, TURNS) || has_word(text, EPOCHS)) && !has_word(text, STEPPERS)
+    (has_word(text, &|word| TURNS.has(word)) || has_word(text, &|word| EPOCHS.has(word)))
+        && !has_word(text, &|word| STEPPERS.has(word))
 }
 
 /// Whether a text speaks of epochs, and not of the turns within one (`epoch 1 [batch 7]`).
 pub fn says_epoch(text: &str) -> bool {
-    has_word(text, EPOCHS) && !has_word(text, TURNS)
+    has_word(text, &|word| EPOCHS.has(word)) && !has_word(text, &|word| TURNS.has(word))
 }
 
 /// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
@@ -109,9 +110,9 @@ pub fn is_of_torch(text: &str) -> bool {
     text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 
-/// Whether a word of the text is one of these, all in lower case.
-pub fn has_word(text: &str, list: Names) -> bool {
-    words(text).any(|word| is_one_of(word, list))
+/// Whether a word of the text, in lower case, is one of those.
+pub fn has_word(text: &str, is: &dyn Fn(&str) -> bool) -> bool {
+    words(text).any(|word| is(&word.to_ascii_lowercase()))
 }
 
 fn is_one_of(word: &str, list: Names) -> bool {

@@ -2,7 +2,7 @@
 
 use super::combine::Combined;
 use super::library::Inside;
-use super::source::{Reading, SourceTree, line};
+use super::source::{self, Reading, SourceTree, line};
 use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
 use crate::profile::ids::GlobalPid;
@@ -93,7 +93,7 @@ impl Site {
     /// Looks up the user line with those around it, unless the file is known to have changed.
     pub fn quote(&mut self, sources: &SourceTree) {
         let frame = self.bundle.user_frame().filter(|_| self.line_text().is_some());
-        self.snippet = frame.and_then(|f| sources.snippet(&f.file, f.line));
+        self.snippet = frame.and_then(|f| source::snippet(sources, &f.file, f.line));
     }
 }
 

@@ -16,6 +16,7 @@ mod html;
 mod look;
 mod loops;
 mod mending;
+mod own_names;
 mod properties;
 mod races;
 mod ranks;

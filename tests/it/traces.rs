@@ -56,7 +56,7 @@ fn codes(report: &Value) -> Vec<&str> {
 ///  stream 7     [gemm             ][copy]
 ///          0 10 20 40   100 110 112        150
 /// ```
-fn reading_loop(lines: bool) -> Trace {
+pub fn reading_loop(lines: bool) -> Trace {
     let mut t = Trace::new();
     let from = |line: &str| if lines { format!("train.py:{line}") } else { String::new() };
     let main = t.python("train.py(40): main", 0.0..11_000.0, 0, "");

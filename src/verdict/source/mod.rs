@@ -1,31 +1,31 @@
 //! Reading the Python source of a call site: which expression waits, and where its value goes.
 //!
-//! Its rooms face one way: `parse` (files and their syntax) → `infer` (what the text says of values, without following
-//! them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict).
+//! Its rooms face one way: `infer` (what the text says of values, without following them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict).
 
+mod files;
 mod flow;
 mod infer;
 mod judge;
 mod locate;
 mod mend;
-mod parse;
 
-pub(super) use infer::sinks;
+pub use crate::python::parse::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
+pub use files::{editable, snippet};
+
 pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
 pub use mend::text::apply;
-pub use parse::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
 
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
+use crate::python::parse::{Source, last};
 use crate::rules::grade;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId};
 use flow::Program;
 use infer::{Here, Placements};
 use judge::reader::{Case, SiteReader};
-use parse::last;
 use std::mem::discriminant;
 
 /// What the source says about a call site.
@@ -83,14 +83,14 @@ pub fn raced(tree: &SourceTree, recorded: &str, line: u32, function: &str, up: b
 
 /// Where `after` imports a name that `before` uses and it does not: byte ranges of whole lines, ascending.
 pub fn unused_imports(before: &str, after: &str) -> Vec<std::ops::Range<usize>> {
-    let parse = |text: &str| parse::Source::parse(text.as_bytes().to_vec()).ok();
+    let parse = |text: &str| Source::parse(text.as_bytes().to_vec()).ok();
     let Some((before, after)) = parse(before).zip(parse(after)) else { return Vec::new() };
     mend::unused_imports(&before, &after).into_iter().map(std::ops::Range::from).collect()
 }
 
 /// Whether a text is Python without a syntax error.
 pub fn parses(text: &str) -> bool {
-    parse::Source::parse(text.as_bytes().to_vec()).is_ok_and(|file| file.is_valid())
+    Source::parse(text.as_bytes().to_vec()).is_ok_and(|file| file.is_valid())
 }
 
 /// The line of a function that waits in the way the trace saw, where only one does: the trace names the method, or the line waits
@@ -141,7 +141,7 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
 
 /// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and all read `alike`, or of
 /// the others nothing is told; else unknown.
-fn combine(file: &parse::Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> {
+fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
     let rewritten = distinct(judged.iter().filter_map(|one| one.rewritten.clone()));
     let needed = alike || judged.iter().all(|one| one.verdict.class != Class::False);
@@ -182,7 +182,7 @@ fn combine(file: &parse::Source, judged: Vec<Reading>, alike: bool) -> Option<Re
 }
 
 /// The edit of two expressions that fit alike: both, where both can be edited in the same way.
-fn together(file: &parse::Source, one: Outcome, other: Outcome) -> Outcome {
+fn together(file: &Source, one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Outcome::Edit(mut one), Outcome::Edit(other)) if one.kind == other.kind => {
             one.replacements.extend(other.replacements);

@@ -1,10 +1,9 @@
 //! What each weak rule looks for, and what it says where it fires.
 
 use super::observe::Observed;
+use crate::python::facts::{self, Fact};
 use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
-use crate::text::Names;
-use crate::verdict::source::sinks;
 use crate::vocabulary::{Direction, NUMBER_BYTES, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
@@ -67,7 +66,8 @@ pub const RULES: &[(RuleId, Says)] = &[
         (o.run >= FEW).then(|| format!("{} reads follow one another: metrics, and one read would do", o.run))
     }),
     (RuleId::X11, |b, _| {
-        let name = code_names(b).find(|n| has_word(n, sinks::REPORTING) && !has_word(n, sinks::MATHS))?;
+        let name =
+            code_names(b).find(|n| has_word(n, &is(Fact::Reporting)) && !has_word(n, &is(Fact::Maths)))?;
         Some(format!("it happens in {name}, by its name code that reports"))
     }),
     (RuleId::X13, |b, o| {
@@ -134,15 +134,16 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
     frames.chain(b.ranges.iter().rev().map(|r| &**r).filter(|r| !r.contains("::")))
 }
 
-/// Words of code that measures time.
-const TIMING: Names = Names(
-    "timed timer timers timing timings timeit elapsed latency bench benchmark benchmarks benchmarking throughput measure measured measurement measuring warmup",
-);
+/// Whether a word is known to be that.
+fn is(fact: Fact) -> impl Fn(&str) -> bool {
+    move |word| facts::word(word).is(fact)
+}
 
 /// The name of the code around that says that it measures time: of functions, unless they were `read`, and of ranges.
 pub fn measuring(b: &Bundle, read: bool) -> Option<&str> {
     let known = if read { b.user_stack().len().min(HEARD) } else { 0 };
-    let says = |name: &&str| has_word(name, TIMING) || name.to_ascii_lowercase().contains("warm-up");
+    let says =
+        |name: &&str| has_word(name, &is(Fact::Timing)) || name.to_ascii_lowercase().contains("warm-up");
     code_names(b).skip(known).find(says)
 }
 

@@ -305,7 +305,7 @@ def sub(model, n):
 
 # --- a branch that only fills a part of a tensor
 def rule(logits, k, stamp, text, begin):
-    if stamp.logsumexp(0) > text.max():  #! truth: control-flow; pattern A03; > 0.9
+    if stamp.logsumexp(0) > text.max():  #! truth: control-flow; pattern A03; > 0.8
         logits[k, :begin] = -np.inf
 
 # --- decided once, after the loop that collects it

@@ -5,15 +5,16 @@ use super::calls::is_array;
 use super::device::joins;
 use super::tracer::{Tracer, UNKNOWN};
 use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
+use crate::python::facts::{self, Fact, Facts};
+use crate::python::parse::{
+    Node, Path, Source, dotted, full_callee, nodes, scope, split_callee, string, within,
+};
 use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::text::package;
 use crate::verdict::source::infer::{
-    DICTS, NUMPY, Names, Objects, makes_tensor,
+    Objects, makes_tensor,
     roles::{self, Role},
     sinks,
-};
-use crate::verdict::source::parse::{
-    Node, Path, Source, WRAPPERS, dotted, full_callee, nodes, scope, split_callee, string, within,
 };
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -196,6 +197,10 @@ impl<'a> Tracer<'a, '_> {
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
             Role::Text => value.becomes_text(),
+            // A tensor on the device has no such function.
+            Role::Through if value.bulk && is_numpys_own(self.file, call) => {
+                return ends(Sink::Compute, format!("an argument of {callee}"));
+            }
             Role::Through => through(self.file, call, node.range(), value),
         }
         Next::Up(path.len() - 1 - at)
@@ -244,21 +249,29 @@ fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
 fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
     let keeps = |names| has_field(class, names);
-    keeps(sinks::SUMS)
-        && keeps(sinks::COUNTS)
-        && (keeps(sinks::MEANS) || objects.method(class, "avg").is_some())
+    keeps(Fact::SumField)
+        && keeps(Fact::CountField)
+        && (keeps(Fact::MeanField) || objects.method(class, "avg").is_some())
 }
 
 /// Whether the class of a method keeps sums, counts or means, as meters do.
 fn averages(method: &[Node<'_>]) -> bool {
-    nodes::class_around(method).is_some_and(|class| has_field(class, sinks::KEPT))
+    nodes::class_around(method).is_some_and(|class| has_field(class, Fact::MeterField))
 }
 
 /// Whether the code of a class names one of these fields of `self`.
-fn has_field(class: &[Node<'_>], names: Names) -> bool {
+fn has_field(class: &[Node<'_>], fact: Fact) -> bool {
     nodes::any(class, &mut |path| {
-        nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self" && names.has(&ast.attr))
+        nodes::attribute(path)
+            .is_some_and(|ast| dotted(&ast.value) == "self" && facts::name(&ast.attr).is(fact))
     })
+}
+
+/// Whether a call is of a function of NumPy that is none of tensors.
+fn is_numpys_own(file: &Source, call: &ExprCall) -> bool {
+    let full = full_callee(file, call);
+    let (module, function) = split_callee(&full);
+    facts::module(nodes::root(module)).is(Fact::Numpy) && facts::name(function) == Facts::default()
 }
 
 /// The mode in which a call opens a file.
@@ -276,9 +289,6 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     ends(Sink::Size, format!("a size for {callee}"))
 }
 
-/// Functions of NumPy and its kin that make one figure of many.
-const MEANS: Names = Names("average median std var nanmean nansum fmean pstdev stdev fsum");
-
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
     // What the containers say of it, before they are gone.
@@ -286,17 +296,21 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     match (base, name) {
-        (_, name) if DICTS.has(name) && !base.starts_with("torch") => match nodes::keyword(call, at) {
-            Some(keyword) => value.steps.extend(keyword.arg.as_ref().map(|name| Step::Key(name.to_string()))),
-            // Of pairs, the second is the value.
-            None if matches!(value.steps[..], [.., Step::Index(1), Step::Index(_) | Step::Any]) => {
-                value.steps.truncate(value.steps.len() - 2);
-                value.steps.push(Step::Entry);
+        (_, name) if facts::name(name).is(Fact::Dict) && !base.starts_with("torch") => {
+            match nodes::keyword(call, at) {
+                Some(keyword) => {
+                    value.steps.extend(keyword.arg.as_ref().map(|name| Step::Key(name.to_string())))
+                }
+                // Of pairs, the second is the value.
+                None if matches!(value.steps[..], [.., Step::Index(1), Step::Index(_) | Step::Any]) => {
+                    value.steps.truncate(value.steps.len() - 2);
+                    value.steps.push(Step::Entry);
+                }
+                None => {}
             }
-            None => {}
-        },
+        }
         ("", "sorted") | (_, "deepcopy" | "copy") => {}
-        ("", name) if WRAPPERS.has(name) => {}
+        ("", name) if facts::name(name).is(Fact::Wrap) => {}
         ("", "enumerate") => {
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([Step::Index(1), Step::Any]);
@@ -309,21 +323,18 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([row.unwrap_or(Step::Any), Step::Any]);
         }
-        (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
-            value.summed |= !value.steps.is_empty() && !matches!(name, "float" | "int" | "bool");
+        (_, name) if facts::name(name).any(&[Fact::Number, Fact::Total, Fact::Reduce, Fact::Mean]) => {
+            value.summed |= !value.steps.is_empty() && !facts::name(name).is(Fact::Number);
             value.steps.clear();
             // Along a dimension an array stays one; the builtins know none.
             if base.is_empty() || !nodes::along(call, 1) {
                 (value.bulk, value.data) = (false, false);
             }
         }
-        _ => {
-            value.summed |= !value.steps.is_empty() && MEANS.has(name);
-            value.steps.clear();
-        }
+        _ => value.steps.clear(),
     }
     value.joined |= value.bulk && joins(name, call);
-    let array = NUMPY.has(nodes::root(&full_callee(file, call))) || makes_tensor(name);
+    let array = facts::module(nodes::root(&full_callee(file, call))).is(Fact::Numpy) || makes_tensor(name);
     value.arrays |= array;
     // NumPy's numbers have the methods of arrays, and tables those of tables.
     value.number &= !array && !matches!(base, "pd" | "pandas");

@@ -3,9 +3,10 @@
 
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Names, Whose, sinks};
-use crate::verdict::source::parse::{Given, Node, Path, dotted, last, nodes, scope, split_callee};
+use crate::verdict::source::infer::{Whose, sinks};
 use ruff_python_ast::{Expr, ExprAttribute};
 use ruff_text_size::TextRange;
 
@@ -93,7 +94,7 @@ impl<'a> Tracer<'a, '_> {
                 used.sink = Sink::Stored;
                 // What a container of the program keeps in the host's form it keeps for code of the host.
                 let accessor = nodes::function_name(read);
-                if ACCESSORS.has(accessor) && is_of_host(&used.value) {
+                if facts::name(accessor).is(Fact::Part) && is_of_host(&used.value) {
                     used.what = format!("kept as an array or a list, which `{accessor}` hands out").into();
                     (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
                 }
@@ -166,9 +167,6 @@ fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
     (!nodes::any(nodes::function_around(path), answers)).then_some(name)
 }
-
-/// Methods by which a container hands out what it keeps.
-const ACCESSORS: Names = Names("__getitem__ __iter__ items values get");
 
 /// Whether many numbers that were read are an array of NumPy, or a list of Python's.
 fn is_of_host(value: &Value) -> bool {

@@ -3,13 +3,10 @@
 use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, What, constant_step};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Definition, Node, Path, dotted, last, nodes, scope, split_callee, string};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::{
-    ARRAYS, DICTS, JOINS_ARRAYS, NUMPY, Names, Placement, function_of, sinks,
-};
-use crate::verdict::source::parse::{
-    Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
-};
+use crate::verdict::source::infer::{Placement, function_of, sinks};
 use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -40,9 +37,8 @@ impl<'a> Tracer<'a, '_> {
 
     /// Whether an expression names an array that lies in a file.
     fn is_on_disk(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let on_disk = Names("create_dataset require_dataset memmap open_memmap");
-        let made =
-            |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk.has(nodes::name(&call.func)));
+        let on_disk = |name: &str| facts::name(name).is(Fact::Mapped);
+        let made = |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk(nodes::name(&call.func)));
         self.objects.is_always(expr, path, made)
     }
 
@@ -174,9 +170,9 @@ impl<'a> Tracer<'a, '_> {
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
                 let made = self.objects.values_of(&ast.value, place);
                 for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
-                    value.arrays |= function_of(call, ARRAYS).is_some();
+                    value.arrays |= function_of(call, Fact::Arrays).is_some();
                     // NumPy gathers it, where the device could not.
-                    value.tensor &= function_of(call, NUMPY).is_none();
+                    value.tensor &= function_of(call, Fact::Numpy).is_none();
                 }
                 self.store(&path, &ast.value, value.held(step));
             }
@@ -325,19 +321,23 @@ fn is_rate(target: &Expr) -> bool {
         Expr::Subscript(ast) => string(&ast.slice),
         _ => None,
     };
-    name.is_some_and(|name| Names("lr learning_rate weight_decay momentum").has(name))
+    name.is_some_and(|name| facts::name(name).is(Fact::Rate))
+}
+
+/// Whether what a method gives is the same in another form, or in another place.
+fn same_form(method: &str) -> bool {
+    let facts = facts::name(method);
+    facts.keeps_elements() || facts.is(Fact::Read)
 }
 
 /// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone. `None`
 /// where some were made for it by what it calls.
 fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
     // What gives a part of something else, which others may read as well.
-    const PARTS: Names = Names("get pop popleft setdefault next iter getattr vars globals locals");
     // What gives the same in another form, or in another place.
-    const FORMS: Names = Names("numpy cpu detach float squeeze tolist astype to cuda");
     let is_same = |value: &Expr| {
         let forms = |rest: &str| {
-            rest.split('.').all(|call| call.is_empty() || FORMS.has(call.trim_end_matches("()")))
+            rest.split('.').all(|call| call.is_empty() || same_form(call.trim_end_matches("()")))
         };
         dotted(value).strip_prefix(name).is_some_and(forms)
     };
@@ -346,15 +346,15 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
             Expr::Call(call) => {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
-                let own = DICTS.has(name)
-                    || Names("list set defaultdict deque Counter").has(name)
-                    || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
-                    || ARRAYS.has(base)
-                        && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
-                            || JOINS_ARRAYS.has(name));
+                let own = facts::name(name).is(Fact::Dict)
+                    || facts::name(name).is(Fact::Container)
+                    || facts::module(base).is(Fact::Encoding) && facts::name(name).is(Fact::Decode)
+                    || facts::module(base).is(Fact::Arrays)
+                        && (facts::name(name).any(&[Fact::Make, Fact::Like])
+                            || facts::name(name).is(Fact::JoinArrays));
                 match nodes::receiver(call) {
-                    _ if own || PARTS.has(name) => Some(own),
-                    Some(same) if FORMS.has(name) => made(same),
+                    _ if own || facts::name(name).is(Fact::Part) => Some(own),
+                    Some(same) if same_form(name) => made(same),
                     _ => None,
                 }
             }

@@ -4,11 +4,12 @@
 use super::program::{Found, MAX_FILES, Program, has_class, has_function};
 use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Steps, Use, Value};
-use crate::rules::grade;
-use crate::verdict::source::infer::{Names, Objects, Placements, roles, sinks};
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Definition, Import, Node, Path, dotted, nodes, scope, split_callee, string, within,
 };
+use crate::rules::grade;
+use crate::verdict::source::infer::{Objects, Placements, roles, sinks};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -271,10 +272,9 @@ impl<'a> Tracer<'a, '_> {
 
 /// Whether a call has another thread write what it hands over: `pool.submit(torch.save, state, path)`.
 fn hands_to_writer(call: &ExprCall) -> bool {
-    const OTHERS: Names = Names("submit apply_async Thread Process to_thread run_in_executor");
     let target = call.arguments.find_keyword("target").map(|keyword| &keyword.value);
     let first = || call.arguments.args.iter().find(|argument| !argument.is_none_literal_expr());
-    OTHERS.has(nodes::name(&call.func))
+    facts::name(nodes::name(&call.func)).is(Fact::Elsewhere)
         && target.or_else(first).is_some_and(|target| roles::is_writer(nodes::name(target)))
 }
 

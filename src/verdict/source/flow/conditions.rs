@@ -1,7 +1,8 @@
 //! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
-use crate::verdict::source::infer::{Names, sinks};
-use crate::verdict::source::parse::{Node, Source, function_scope, last, nodes, scope, within};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Source, function_scope, last, nodes, scope, within};
+use crate::verdict::source::infer::sinks;
 use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
@@ -238,7 +239,7 @@ fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
 }
 
 fn stops(call: &ExprCall) -> bool {
-    Names("exit _exit abort set_trace breakpoint warn").has(nodes::name(&call.func))
+    facts::name(nodes::name(&call.func)).is(Fact::Stop)
 }
 
 /// The innermost `if` of the function that lets the last node run only now and then.

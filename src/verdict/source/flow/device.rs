@@ -1,8 +1,8 @@
 //! Values that go back to the device: as they came, or after the CPU has made a product of them.
 
 use super::value::{Next, Sink, Value, What, ends, ends_perhaps};
+use crate::python::facts::{self, Fact};
 use crate::rules::grade;
-use crate::verdict::source::infer::Names;
 use ruff_python_ast::ExprCall;
 
 /// The value goes back to the device; as it came, or after the CPU has multiplied it with other data.
@@ -19,26 +19,22 @@ pub(super) fn carried(value: &Value) -> Next {
 
 /// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.
 pub(super) fn combined(method: &str) -> Next {
-    if matches!(method, "is_integer" | "hex" | "conjugate" | "bit_length" | "as_integer_ratio") {
+    if facts::name(method).is(Fact::OfNumber) {
         return Next::Up(2);
     }
-    let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
+    let surely = method == "to" || method != "item" && facts::name(method).is(Fact::Tensor);
     let limit = if surely { 1.0 } else { grade::PERHAPS_TENSOR };
     let what = What::Joined(format!("combined with what `.{method}()` is called on"));
     ends_perhaps(limit, Sink::Device, what)
 }
 
-/// Products with another tensor.
-const PRODUCTS: Names =
-    Names("matmul bmm mm mv dot einsum tensordot addmm baddbmm linear scaled_dot_product_attention");
-
 /// Whether a function of that name makes a product of several tensors.
 pub(super) fn joins(name: &str, call: &ExprCall) -> bool {
-    PRODUCTS.has(name)
+    facts::name(name).is(Fact::Product)
         && call.arguments.args.iter().filter(|argument| !argument.is_literal_expr()).count() > 1
 }
 
 /// Whether a method of that name multiplies its tensor with another.
 pub(super) fn multiplies(method: &str, call: &ExprCall) -> bool {
-    PRODUCTS.has(method) && !call.arguments.args.is_empty()
+    facts::name(method).is(Fact::Product) && !call.arguments.args.is_empty()
 }

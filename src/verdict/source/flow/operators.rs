@@ -3,8 +3,8 @@
 use super::conditions::{is_asserted, is_guard};
 use super::tracer::Tracer;
 use super::value::{Next, Sink, Step, Use, Value, What, ends};
+use crate::python::parse::{Node, within};
 use crate::verdict::source::infer::Placement;
-use crate::verdict::source::parse::{Node, within};
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, ExprIf};
 use ruff_text_size::Ranged;
 

@@ -1,7 +1,7 @@
 //! The program that a file is of: in which of its other files a name is defined.
 
+use crate::python::parse::{Import, Node, Source, SourceTree, nodes, scope};
 use crate::verdict::source::infer::Objects;
-use crate::verdict::source::parse::{Import, Node, Source, SourceTree, nodes, scope};
 use std::sync::Arc;
 
 /// Files that a value is followed into, one from the other.

@@ -4,9 +4,10 @@ use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is
 use super::device::{carried, combined, multiplies};
 use super::program::Program;
 use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends, ends_perhaps};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Source, dotted, nodes, string, within};
 use crate::rules::grade;
-use crate::verdict::source::infer::{JOINS_ARRAYS, Objects, Placement, Placements, roles, sinks, tells_form};
-use crate::verdict::source::parse::{Node, Source, dotted, nodes, string, within};
+use crate::verdict::source::infer::{Objects, Placement, Placements, sinks, tells_form};
 use ruff_python_ast::{
     DictItem, Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp,
 };
@@ -24,7 +25,7 @@ const MAX_HOPS: u8 = 12;
 ///
 /// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
 /// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
-/// ([`reached`](crate::verdict::source::parse::scope::reached)) are followed in turn, attributes likewise through their class, arguments of functions of the same file
+/// ([`reached`](crate::python::parse::scope::reached)) are followed in turn, attributes likewise through their class, arguments of functions of the same file
 /// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
 ///
 /// ```text
@@ -283,7 +284,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if tells_form(name, Some(call)) || number && is_type_tested(path, self.file) {
             return Next::Done;
         }
-        if roles::EXPORTS.has(name) {
+        if facts::name(name).is(Fact::Export) {
             // As data or as a result, or figures to look at later.
             let figure = value.is_figure() || self.keeps_figures(call, nodes::range(path), path);
             let (limit, sink) = match figure {
@@ -310,7 +311,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "tolist" => value.tensor = false,
             "numpy" => value.arrays = true,
             "backward" => return ends(Sink::Device, "used by the backward pass"),
-            "item" | "mean" | "sum" | "max" | "min" | "std" => {
+            _ if name == "item" || facts::name(name).any(&[Fact::Total, Fact::Reduce]) => {
                 value.summed |= name != "item";
                 value.steps.clear();
                 // Along a dimension an array stays one.
@@ -322,7 +323,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "sort" if value.data && !call.arguments.is_empty() => {
                 return ends(Sink::BRANCH, "the key of a sort");
             }
-            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse" => return Next::Done,
+            _ if facts::name(name).is(Fact::Alter) => return Next::Done,
             "keys" | "index" | "count" | "__len__" => return Next::Done,
             "values" | "items" | "get" | "pop" => {
                 let key = call.arguments.args.first().and_then(constant_step);
@@ -456,7 +457,8 @@ fn joins_target(ast: &StmtAssign) -> bool {
     let ([target], Expr::Call(call)) = (ast.targets.as_slice(), &*ast.value) else { return false };
     let wanted = dotted(target);
     let parts = call.arguments.args.first().map_or(&[][..], nodes::listed);
-    JOINS_ARRAYS.has(nodes::name(&call.func)) && parts.iter().any(|part| dotted(part) == wanted)
+    facts::name(nodes::name(&call.func)).is(Fact::JoinArrays)
+        && parts.iter().any(|part| dotted(part) == wanted)
 }
 
 /// Whether the function around has no decorator, which could make something else of what it yields.

@@ -1,8 +1,9 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
 use super::conditions::Fork;
-use crate::verdict::source::infer::sinks::{self, is_figure, is_figure_of_run};
-use crate::verdict::source::parse::{Node, argument_for, dotted, nodes, scope};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, argument_for, dotted, nodes, scope};
+use crate::verdict::source::infer::sinks::{is_figure, is_figure_of_run};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{TextRange, TextSize};
 
@@ -111,10 +112,10 @@ impl Value {
     /// Whether an attribute or method of a meter gives the value back, which it then stands for; true for all other values.
     pub fn is_given_by(&mut self, name: &str) -> bool {
         let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
-        let any = matches!(name, "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history");
-        let own = sinks::GIVING.has(name) || any || key.as_deref() == Some(name);
+        let any = facts::name(name).is(Fact::Holds);
+        let own = facts::name(name).is(Fact::Giving) || any || key.as_deref() == Some(name);
         // What it was told is not given back, nor is another figure.
-        if sinks::TOLD.has(name) || !own && key.is_some() {
+        if facts::name(name).is(Fact::Told) || !own && key.is_some() {
             return false;
         }
         self.steps.pop();

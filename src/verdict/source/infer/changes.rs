@@ -1,12 +1,9 @@
 //! What an occurrence of a tensor does to it.
 
-use super::libraries::Names;
-use crate::verdict::source::parse::{Node, dotted, nodes};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, dotted, nodes};
 use ruff_python_ast::ExprContext;
 use ruff_text_size::Ranged;
-
-/// What changes the tensors that it is given.
-const CHANGES: Names = Names("all_reduce broadcast reduce recv irecv scatter all_gather_into_tensor");
 
 /// Whether an occurrence of a name or an attribute changes the tensor: `x.clamp_(0)`, `x[i] = v`, `x += 1`,
 /// `dist.all_reduce(x)`, `torch.exp(y, out=x)`.
@@ -22,7 +19,7 @@ pub fn changes(path: &[Node<'_>]) -> bool {
         Node::Arguments(_) => {
             let call = nodes::call(&path[..path.len() - 2]).map(|call| dotted(&call.func));
             let name = call.as_deref().map_or("", |callee| nodes::split_callee(callee).1);
-            CHANGES.has(name) || name.ends_with('_')
+            facts::name(name).is(Fact::Change) || name.ends_with('_')
         }
         _ => false,
     }

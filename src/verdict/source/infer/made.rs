@@ -1,35 +1,35 @@
 //! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
 
 use super::libraries::*;
-use crate::verdict::source::parse::{Given, Node, Path, dotted, nodes, scope, split_callee};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Path, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign};
 use ruff_text_size::Ranged;
 
-/// Methods that overwrite all of a tensor with no data.
-const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_");
-/// Methods that only give a tensor another form or type.
-const FORMING: Names = Names(
-    "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten repeat transpose \
-     permute t contiguous",
-);
-
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
-    let placed = Names("device out pin_memory generator");
     expr.as_call_expr().is_some_and(|call| {
-        function_of(call, TORCH).is_some_and(|name| FACTORIES.has(name))
-            && placed.iter().all(|name| call.arguments.find_keyword(name).is_none())
+        function_of(call, Fact::Torch).is_some_and(|name| facts::name(name).is(Fact::Make))
+            && !call
+                .arguments
+                .keywords
+                .iter()
+                .any(|one| one.arg.as_ref().is_some_and(|name| facts::name(name).is(Fact::Placing)))
     })
 }
 
 /// Whether an expression makes one tensor of several: `torch.cat(parts)`.
 pub fn joins(expr: &Expr) -> bool {
-    expr.as_call_expr().and_then(|call| function_of(call, TORCH)).is_some_and(|name| JOINS.has(name))
+    expr.as_call_expr()
+        .and_then(|call| function_of(call, Fact::Torch))
+        .is_some_and(|name| facts::name(name).is(Fact::Join))
 }
 
 /// What methods only give another form: `x` of `x.view(1, n).float()`.
 pub(super) fn unformed(expr: &Expr) -> &Expr {
-    let formed = expr.as_call_expr().filter(|call| FORMING.has(nodes::name(&call.func)));
+    let formed = expr.as_call_expr().filter(|call| {
+        facts::name(nodes::name(&call.func)).any(&[Fact::Form, Fact::Type, Fact::Same, Fact::Tile])
+    });
     formed.and_then(nodes::receiver).map_or(expr, unformed)
 }
 
@@ -145,8 +145,7 @@ pub fn is_iterated<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
 
 /// Whether what fills an expression ([`fills`]) draws random numbers.
 pub fn draws(expr: &Expr) -> bool {
-    const DRAWING: Names = Names("rand randn randint randperm normal_ uniform_ random_");
-    let drawn = |call: &ExprCall| DRAWING.has(nodes::name(&call.func));
+    let drawn = |call: &ExprCall| facts::name(nodes::name(&call.func)).is(Fact::Random);
     match unformed(expr) {
         Expr::BinOp(ast) => draws(&ast.left),
         made @ Expr::Call(call) => {
@@ -183,10 +182,12 @@ fn is_typed(made: &ExprCall) -> bool {
 
 fn fills_in_words(call: &ExprCall) -> bool {
     let array = |data: &Expr| {
-        data.as_call_expr().and_then(|data| function_of(data, NUMPY)).is_some_and(|name| FACTORIES.has(name))
+        data.as_call_expr()
+            .and_then(|data| function_of(data, Fact::Numpy))
+            .is_some_and(|name| facts::name(name).is(Fact::Make))
     };
     match (nodes::name(&call.func), &*call.arguments.args) {
-        (name, values) if FILLING.has(name) => {
+        (name, values) if facts::name(name).is(Fact::Fill) => {
             let plain = call.arguments.find_keyword("generator").is_none()
                 && (name != "fill_" || values.iter().all(nodes::is_number));
             let made = nodes::receiver(call).filter(|_| plain);

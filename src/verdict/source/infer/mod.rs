@@ -10,10 +10,7 @@ pub mod roles;
 pub mod sinks;
 
 pub use changes::changes;
-pub use libraries::{
-    ARRAYS, DICTS, FILLS, JOINS_ARRAYS, NUMERIC, NUMPY, Names, TORCH, WELL_NAMED, function_of, makes_tensor,
-    tensor_dtype,
-};
+pub use libraries::{function_of, makes_tensor, tensor_dtype};
 pub use made::{counts, draws, filled, fills, is_iterated, is_of_sizes, joins, unread};
 pub use objects::{Objects, Whose};
 pub use placement::{Here, Placement, Placements, device_text, is_kept, sends, tells_form};

@@ -1,8 +1,8 @@
 //! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
 
 use super::changes::changes;
-use super::libraries::{DICTS, Names};
-use crate::verdict::source::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
 use std::cell::Cell;
 
@@ -10,8 +10,6 @@ use std::cell::Cell;
 const MAX_STEPS: u8 = 4;
 /// Walks over the file per traced value; then classes are unknown.
 const BUDGET: u32 = 100;
-/// Methods that give back the object that they are called on.
-const SAME_OBJECT: Names = Names("to cuda cpu eval train half float bfloat16 requires_grad_ compile");
 
 /// Answers about the objects of one file.
 pub struct Objects<'a> {
@@ -65,7 +63,7 @@ impl<'a> Objects<'a> {
             }
             Expr::Call(call) => match &*call.func {
                 Expr::Name(name) => self.class_named(&name.id),
-                Expr::Attribute(ast) if SAME_OBJECT.has(&ast.attr) => {
+                Expr::Attribute(ast) if facts::name(&ast.attr).is(Fact::Own) => {
                     self.find_class(&ast.value, path, steps + 1)
                 }
                 _ => None,
@@ -240,7 +238,7 @@ fn makes_dict(value: &Expr) -> bool {
     match value {
         Expr::Call(call) => {
             let name = nodes::name(&call.func);
-            DICTS.has(name) || Names("defaultdict Counter").has(name)
+            facts::name(name).is(Fact::Dict)
         }
         _ => value.is_dict_expr() || value.is_dict_comp_expr(),
     }

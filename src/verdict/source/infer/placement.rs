@@ -3,7 +3,8 @@
 use super::libraries::*;
 use super::made::unformed;
 use super::objects::Objects;
-use crate::verdict::source::parse::{Given, Node, Source, dotted, nodes, scope, split_callee, string};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Source, dotted, nodes, scope, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprGenerator, ExprListComp, ExprName, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 use std::cell::Cell;
@@ -57,52 +58,19 @@ impl<'a> Here<'_, 'a> {
     }
 }
 
-/// Builtins whose result is a Python value whatever their arguments.
-const HOST_BUILTINS: Names = Names(
-    "len int float bool str complex isinstance issubclass hasattr callable range enumerate id hash type \
-     repr format open input ord chr any all print",
-);
-/// Methods that answer with a Python value or a CPU copy.
-const HOST_METHODS: Names = Names(
-    "item tolist numpy cpu keys startswith endswith split format strip lower upper exists is_set join \
-     replace isdigit query is_available get_rank get_world_size pin_memory perf_counter",
-);
-/// Methods that tell how a tensor is laid out: with a Python value, whatever the tensor holds.
-const FORM_METHODS: Names = Names(
-    "size dim numel ndimension stride element_size is_contiguous is_floating_point get_device data_ptr",
-);
-/// Attributes that are Python values.
-const HOST_ATTRIBUTES: Names = Names(
-    "shape ndim dtype device is_cuda requires_grad training is_leaf layout __name__ __class__ itemsize \
-     nbytes",
-);
 /// Whether a member of a tensor, asked as an attribute or called, tells nothing of what the tensor holds: `x.shape`, `x.dim()`,
 /// `x.type()` without arguments.
 pub fn tells_form(name: &str, call: Option<&ExprCall>) -> bool {
     match call {
-        None => HOST_ATTRIBUTES.has(name),
-        Some(call) => FORM_METHODS.has(name) || name == "type" && call.arguments.is_empty(),
+        None => facts::name(name).is(Fact::Layout),
+        Some(call) => facts::name(name).is(Fact::Layout) || name == "type" && call.arguments.is_empty(),
     }
 }
 
-/// Methods that only a tensor has: a name that they are called on is a tensor.
-const TENSOR_METHODS: Names = Names(
-    "backward detach cuda cpu requires_grad_ item detach_ retain_grad type_as div_ mul_ sub_ masked_fill_ scatter_ zero_",
-);
-/// Methods that only a tensor has, and that give one where their receiver lives.
-const TENSOR_GIVING: Names = Names(
-    "masked_fill masked_fill_ scatter scatter_ scatter_add_ index_add_ div_ mul_ sub_ zero_ fill_ clamp_ \
-     new_zeros new_ones new_full new_empty type_as",
-);
-/// Methods whose result lives where their receiver does.
-const SAME_PLACE: Names = Names(
-    "clone detach float half long mean sum max min argmax view reshape squeeze unsqueeze flatten any all \
-     abs sqrt norm double bool contiguous transpose permute std round astype copy",
-);
 /// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
 pub fn sends(call: &ExprCall, name: &str) -> bool {
     nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name)
-        && Names("to cuda").has(nodes::name(&call.func))
+        && matches!(nodes::name(&call.func), "to" | "cuda")
 }
 
 /// Whether a field is moved that a module has had, unchanged, since it was made: `self.table` of `self.table.expand(b, -1)`.
@@ -111,9 +79,6 @@ pub fn is_kept<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> bool {
     let moved = expanded.and_then(nodes::receiver).unwrap_or(moved);
     Objects::new(here.file()).is_kept(unformed(moved), here.path)
 }
-
-/// Functions of `torch` that give no tensor.
-const NO_TENSORS: Names = Names("device Size is_tensor get_num_threads is_grad_enabled Generator");
 
 /// Place that a device argument names.
 pub fn device_text(text: &str) -> Placement {
@@ -144,9 +109,11 @@ impl<'a> Placements<'a> {
             Expr::Call(call) => self.call(call, around, depth),
             Expr::Attribute(ast) => match ast.attr.as_str() {
                 "grad" => Device,
-                attr if HOST_ATTRIBUTES.has(attr) => Host,
-                "data" | "T" | "mT" | "real" | "imag" | "H" => sub(&ast.value),
-                _ if SETTINGS.has(nodes::name(&ast.value)) => Host,
+                attr if facts::name(attr).is(Fact::Layout) => Host,
+                attr if facts::name(attr).keeps_elements() || facts::name(attr).is(Fact::Each) => {
+                    sub(&ast.value)
+                }
+                _ if facts::module(nodes::name(&ast.value)).is(Fact::Settings) => Host,
                 _ => Unknown,
             },
             Expr::Subscript(ast) => sub(&ast.value),
@@ -182,41 +149,48 @@ impl<'a> Placements<'a> {
         let root = nodes::root(&callee);
         let device = || self.device_argument(call, around);
         let receiver = || nodes::receiver(call).map_or(Unknown, |expr| self.guess(expr, around, depth + 1));
-        if base.is_empty() && HOST_BUILTINS.has(name) || HOST_METHODS.has(name) || FORM_METHODS.has(name) {
+        if base.is_empty() && facts::name(name).is(Fact::Answer)
+            || facts::name(name).is(Fact::Host)
+            || facts::name(name).is(Fact::Layout)
+        {
             return Host;
         }
         let arguments = || {
             let values = call.arguments.args.iter().map(|argument| self.guess(argument, around, depth + 1));
             values.reduce(operands).unwrap_or(Unknown)
         };
-        let method = !base.is_empty() && !TORCH.has(base);
+        let method = !base.is_empty() && !facts::module(base).is(Fact::Torch);
         match name {
-            "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => {
+            _ if base.is_empty() && facts::name(name).is(Fact::Through) => {
                 return arguments();
             }
             "cuda" => return Device,
             "to" => return device().unwrap_or_else(receiver),
             "from_numpy" => return Host,
-            _ if method && TENSOR_GIVING.has(name) => {
+            _ if method && facts::name(name).is(Fact::Tensor) && facts::name(name).stays() => {
                 return match device().unwrap_or_else(receiver) {
                     Unknown => Device,
                     known => known,
                 };
             }
-            _ if method && SAME_PLACE.has(name) && !NUMPY.has(base) => return receiver(),
+            _ if method && facts::name(name).stays() && !facts::module(base).is(Fact::Numpy) => {
+                return receiver();
+            }
             _ => {}
         }
         match root {
             "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
-            root if TORCH.has(root) && NO_TENSORS.has(name) => Host,
-            "torch" if makes_tensor(name) || FACTORIES.has(name) || tensor_dtype(name).is_some() => {
+            root if facts::module(root).is(Fact::Torch) && facts::name(name).is(Fact::Stateless) => Host,
+            "torch"
+                if makes_tensor(name) || facts::name(name).is(Fact::Make) || tensor_dtype(name).is_some() =>
+            {
                 let text = self.file.whole();
                 let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
                 device().unwrap_or(if moved { Unknown } else { Host })
             }
-            "torch" if JOINS.has(name) => self.gathered(call, around, depth),
-            root if TORCH.has(root) && arguments() != Host => Device,
+            "torch" if facts::name(name).is(Fact::Join) => self.gathered(call, around, depth),
+            root if facts::module(root).is(Fact::Torch) && arguments() != Host => Device,
             root if gives_host_values(root) => Host,
             _ => Unknown,
         }
@@ -329,17 +303,16 @@ fn gives_bool(op: &CmpOp) -> bool {
 }
 
 fn names_dtype(attribute: &str) -> bool {
-    Names("half long bool").has(attribute)
+    facts::name(attribute).is(Fact::Type)
         || ["float", "int", "type"].iter().any(|word| attribute.contains(word))
 }
 
 /// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
 fn device_name(name: &str) -> Placement {
     let name = name.to_ascii_lowercase();
-    let has = |words: Names| words.iter().any(|word| name.contains(word));
     match () {
-        _ if has(Names("cpu host")) => Host,
-        _ if has(Names("dev cuda gpu rank")) => Device,
+        _ if name.contains("cpu") || name.contains("host") => Host,
+        _ if ["dev", "cuda", "gpu", "rank"].iter().any(|word| name.contains(word)) => Device,
         _ => Unknown,
     }
 }
@@ -348,7 +321,7 @@ fn device_name(name: &str) -> Placement {
 fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
     let annotation = scope::parameter(owner, name)?.annotation()?;
     match split_callee(&dotted(annotation)).1 {
-        "int" | "float" | "str" | "bool" | "ndarray" => Some(Host),
+        declared if facts::name(declared).is(Fact::HostType) => Some(Host),
         _ => None,
     }
 }
@@ -357,8 +330,8 @@ fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
 fn used_as_tensor(path: &[Node<'_>]) -> bool {
     let mut end = path.len();
     while let Some((_, method)) = nodes::method_of(&path[..end]) {
-        if TENSOR_METHODS.has(method) || !SAME_PLACE.has(method) {
-            return TENSOR_METHODS.has(method);
+        if facts::name(method).is(Fact::Tensor) || !facts::name(method).stays() {
+            return facts::name(method).is(Fact::Tensor);
         }
         end -= 2;
     }
@@ -370,7 +343,7 @@ fn is_input(path: &[Node<'_>]) -> bool {
     nodes::argument_of(path).is_some_and(|call| {
         let first = call.arguments.args.first().map(Ranged::range);
         let module = nodes::receiver(call).map(dotted).unwrap_or_default();
-        module != "torch" && TORCH.has(&module) && first == Some(nodes::range(path))
+        module != "torch" && facts::module(&module).is(Fact::Torch) && first == Some(nodes::range(path))
     })
 }
 

@@ -2,7 +2,8 @@
 
 use super::libraries::*;
 use super::sinks::*;
-use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, string, within};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
@@ -42,30 +43,6 @@ pub enum Role {
     Unknown,
 }
 
-/// Functions of a tensor library that take sizes.
-pub const SIZES: Names = Names(
-    "zeros ones empty rand randn arange eye view reshape expand repeat split narrow unfold chunk tile pad \
-     new_zeros new_ones new_empty resize_ topk unflatten range islice tril_indices triu_indices randperm \
-     randint interpolate one_hot roll slice full new_full linspace broadcast_to",
-);
-/// Libraries that work on the CPU with the arrays and lists that they are given.
-const CPU_LIBRARIES: Names = Names(
-    "pycocotools lvis cityscapesscripts cv2 PIL skimage sklearn scipy pandas polars pyarrow h5py networkx \
-     shapely matplotlib nltk sacrebleu bert_score rouge rouge_score seqeval jiwer editdistance Levenshtein \
-     spacy sentencepiece tokenizers librosa soundfile gym gymnasium mujoco trimesh open3d hnswlib annoy \
-     numba lmdb msgpack orjson ujson xgboost lightgbm rdkit Bio statsmodels imageio mmcv mir_eval pesq pystoi",
-);
-/// Of these, the ones that draw and cut by the numbers that they are given.
-const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
-/// Functions and methods that are told how many samples to draw.
-const DRAWS: Names = Names("multinomial sample rsample sample_n");
-/// Builtins and conversions that give another host value.
-const THROUGH: Names = Names(
-    "float int round abs complex len sum min max sorted list tuple set zip enumerate reversed map \
-     filter bool any all pow divmod Decimal Fraction deepcopy isnan isinf isfinite next iter defaultdict \
-     namedtuple timedelta isclose",
-);
-
 /// Whether a receiver's name is a learning-rate scheduler's.
 pub fn is_scheduler(base: &str) -> bool {
     let base = base.to_ascii_lowercase();
@@ -74,20 +51,12 @@ pub fn is_scheduler(base: &str) -> bool {
 
 /// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
 pub fn is_environment(base: &str) -> bool {
-    has_word(base, Names("env envs venv environment sim simulator"))
+    has_word(base, Fact::Environment)
 }
 
-/// Words for what makes text of tokens.
-const TOKENIZERS: Names =
-    Names("tokenizer tokeniser tok detokenizer processor decoder enc encoder encoding vocab bpe sp spm");
-/// Words for callbacks: `callbacks.on_train_batch_end(step, logs)`.
-const CALLBACKS: Names = Names("callback callbacks cb cbs");
 /// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
 fn is_score(name: &str) -> bool {
-    const METRICS: Names = Names(
-        "confusion_matrix classification_report roc_curve precision_recall_curve precision_recall_fscore_support",
-    );
-    name.ends_with("_score") || METRICS.has(name)
+    name.ends_with("_score") || facts::name(name).is(Fact::Score)
 }
 
 /// What the call at the end of `path` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions
@@ -115,16 +84,19 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
         // Numbers are drawn for those who watch.
         return if draws(root) && !bulk { Role::Log } else { Role::Write };
     }
-    let through = matches!(base, "" | "datetime") && THROUGH.has(name);
-    if through || DICTS.has(name) && !TORCH.has(root) || computes_on_host(root) {
+    let through = matches!(base, "" | "datetime") && facts::name(name).is(Fact::Through);
+    if through
+        || facts::name(name).is(Fact::Dict) && !facts::module(root).is(Fact::Torch)
+        || computes_on_host(root)
+    {
         return Role::Through;
     }
-    let torch = TORCH.has(root) || base.ends_with("functional");
+    let torch = facts::module(root).is(Fact::Torch) || base.ends_with("functional");
     if base.is_empty() && matches!(name, "range" | "slice" | "islice") {
         return Role::Size;
     }
     let drawn = |call: &ExprCall| call.arguments.args.iter().take(2).any(|value| within(at, value.range()));
-    let sized = SIZES.has(name) || DRAWS.has(name) && drawn(call);
+    let sized = facts::name(name).is(Fact::Size) || facts::name(name).is(Fact::Draw) && drawn(call);
     if sized && (torch || !base.is_empty() || name == "pad") {
         return if fills(call, name, at) { Role::Device } else { Role::Size };
     }
@@ -143,41 +115,41 @@ fn named(
         "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
         // Series of a run: `run["train/loss"].append(v)`.
         "append" | "log" if base == "run[]" || root == "neptune" => Role::Log,
-        name if FILLS.has(name) && !base.is_empty() && !ARRAYS.has(base) => Role::Keep,
-        "update" if ends_with(base, Names("stopper stopping")) => Role::Decide("early stopping"),
+        name if facts::name(name).is(Fact::Put)
+            && !base.is_empty()
+            && !facts::module(base).is(Fact::Arrays) =>
+        {
+            Role::Keep
+        }
+        "update" if ends_with(base, Fact::Stopper) => Role::Decide("early stopping"),
         // pycocotools compares on the CPU.
-        "update" if bulk && has_word(base, Names("coco")) => Role::Compute,
+        "update" if bulk && words(base).iter().any(|word| word == "coco") => Role::Compute,
         "update" if !base.is_empty() && dropped && !is_log(call, dropped) => Role::Keep,
-        name if TEXTS.has(name) => Role::Text,
+        name if facts::name(name).is(Fact::Text) => Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => Role::Decide("the exit code"),
         name if name.starts_with("on_")
             && (name.contains("batch") || name.contains("step"))
-            && has_word(base, CALLBACKS) =>
+            && has_word(base, Fact::Callback) =>
         {
             Role::Report
         }
-        "report" if ends_with(base, Names("train tune session")) => Role::Log,
+        "report" if ends_with(base, Fact::Session) => Role::Log,
         _ if base == "wandb" && name.starts_with(char::is_uppercase) => Role::Text,
         "add_batch" if bulk && is_metric(base) => Role::Compute,
         "sleep" | "linear_sum_assignment" => Role::Compute,
         // It takes tensors only: the number has been put in one.
         "Variable" if !bulk => Role::Device,
-        "heappush" | "heappushpop" | "heapreplace" | "nlargest" | "nsmallest" => {
-            Role::Decide("the order of a heap")
-        }
+        _ if facts::name(name).is(Fact::Heap) => Role::Decide("the order of a heap"),
         // Drawn with these chances.
         "choice" if is_given(call, at, "p", 3) => Role::Compute,
         // PyTorch wants the lengths on the host, to say how many sequences each time step has.
         "pack_padded_sequence" | "_pack_padded_sequence" if is_given(call, at, "lengths", 1) => Role::Compute,
-        "len" | "isinstance" | "issubclass" | "hasattr" | "callable" | "type" | "id" if base.is_empty() => {
-            Role::Neutral
-        }
-        "is_tensor" | "iscomplexobj" | "isscalar" | "ndim" | "is_floating_point" | "is_complex"
-        | "result_type" => Role::Neutral,
+        _ if base.is_empty() && facts::name(name).is(Fact::Neutral) => Role::Neutral,
+        _ if facts::name(name).is(Fact::TellsKind) => Role::Neutral,
         // Text is made on the CPU, and it is what the program is for, shown or not.
         "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Words,
-        "decode" if has_word(base, TOKENIZERS) => Role::Words,
+        "decode" if has_word(base, Fact::Tokenizer) => Role::Words,
         "decode" | "batch_decode" | "convert_ids_to_tokens" | "detokenize" => Role::Through,
         _ => return object_role(call, bulk, (base, name, root)),
     })
@@ -187,8 +159,8 @@ fn named(
 fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &str)) -> Option<Role> {
     Some(match name {
         _ if bulk
-            && (matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
-                || NUMPY.has(root) && base.ends_with(".random"))
+            && (facts::module(root).is(Fact::Cpu)
+                || facts::module(root).is(Fact::Numpy) && base.ends_with(".random"))
             && !writes_by(base, name) =>
         {
             Role::Compute
@@ -208,10 +180,10 @@ pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> R
     let (module, name) = split_callee(full);
     let root = nodes::root(full);
     match () {
-        _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
-        _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
-        _ if (!data || has_word(module, DISPLAYS))
-            && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) =>
+        _ if text && facts::module(root).is(Fact::Image) => Role::Log,
+        _ if facts::module(root).is(Fact::Image) => Role::Compute,
+        _ if (!data || has_word(module, Fact::Display))
+            && name.split_once('_').is_some_and(|(first, _)| facts::word(first).is(Fact::Show)) =>
         {
             Role::Log
         }
@@ -219,15 +191,15 @@ pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> R
             && !module.is_empty()
             && !module.contains('[')
             && is_logger(module)
-            && LOG_VERBS.has(name) =>
+            && facts::name(name).is(Fact::LogVerb) =>
         {
             Role::Log
         }
         // A message of protobuf, which takes numbers and goes to others.
         _ if module.ends_with("_pb2") => Role::Compute,
-        _ if data && CPU_LIBRARIES.has(root) && is_writer(name) => Role::Write,
-        _ if computes_on_host(root) || HOST_THROUGH.has(root) => Role::Through,
-        _ if data && CPU_LIBRARIES.has(root) => Role::Compute,
+        _ if data && facts::module(root).is(Fact::Cpu) && is_writer(name) => Role::Write,
+        _ if computes_on_host(root) || facts::module(root).is(Fact::HostThrough) => Role::Through,
+        _ if data && facts::module(root).is(Fact::Cpu) => Role::Compute,
         _ => Role::Unknown,
     }
 }
@@ -247,11 +219,11 @@ fn torch_role(call: &ExprCall, name: &str, bulk: bool) -> Role {
 
 /// Methods of an unknown receiver that hand a number to a tensor.
 fn method_role(name: &str, bulk: bool) -> Role {
-    const TENSOR: Names = Names(
-        "fill_ mul_ add_ sub_ div_ mul div clamp clamp_ clamp_min clamp_max masked_fill masked_fill_ pow \
-         lerp lerp_ index_fill_ eq ne lt le gt ge where addcmul_ addcdiv_ copy_ sub",
-    );
-    if TENSOR.has(name) && !bulk || name == "copy_" { Role::Device } else { Role::Unknown }
+    if facts::name(name).is(Fact::TakesNumber) && !bulk || name == "copy_" {
+        Role::Device
+    } else {
+        Role::Unknown
+    }
 }
 
 /// Whether the argument at `at` is a fill value rather than a size: `torch.full(size, value)`, `torch.linspace(from, to, steps)`.
@@ -262,7 +234,7 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
         "linspace" => is("start", 0) || is("end", 1),
         "pad" => is("value", 3),
         // The weights are data.
-        "multinomial" => is("input", 0) && function_of(call, TORCH).is_some(),
+        "multinomial" => is("input", 0) && function_of(call, Fact::Torch).is_some(),
         _ => false,
     }
 }
@@ -272,13 +244,9 @@ fn is_given(call: &ExprCall, at: TextRange, name: &str, position: usize) -> bool
     call.arguments.find_argument_value(name, position).is_some_and(|value| within(at, value))
 }
 
-/// Methods that write a table or an array to a file: `frame.to_csv(path)`.
-pub const EXPORTS: Names =
-    Names("to_csv to_parquet to_json to_excel to_pickle to_hdf to_feather to_sql tofile");
-
 /// Whether a function's name says that it writes what it is given.
 pub fn is_writer(name: &str) -> bool {
-    begins_with(name, Names("save write dump export"))
+    begins_with(name, Fact::Writer)
 }
 
 /// Whether a call writes data to a file or draws it.
@@ -290,17 +258,14 @@ pub fn writes(call: &ExprCall) -> bool {
 
 /// [`writes`] by receiver and method.
 fn writes_by(base: &str, name: &str) -> bool {
-    const WRITERS: Names = Names(
-        "imwrite save_image imsave writerow writerows to_csv savez savez_compressed savetxt write writelines",
-    );
     let root = nodes::root(base);
-    WRITERS.has(name)
-        || name == "save" && ARRAYS.has(root)
-        || name == "dump" && matches!(root, "json" | "pickle" | "yaml")
+    facts::name(name).is(Fact::Write)
+        || name == "save" && facts::module(root).is(Fact::Arrays)
+        || name == "dump" && facts::module(root).is(Fact::Encoding)
         || draws(root)
 }
 
 /// Whether a module or object of that name draws.
 fn draws(root: &str) -> bool {
-    matches!(root, "plt" | "ax" | "axes" | "sns")
+    facts::module(root).is(Fact::Drawing)
 }

@@ -6,21 +6,18 @@ use super::origin::repeats;
 use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::rules::grade;
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value, conditions::is_about_nan};
-use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, TORCH, changes, function_of};
+use crate::verdict::source::infer::{Here, Objects, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Names followed to what they are assigned.
 const MAX_STEPS: u8 = 6;
-/// Methods that give the same values in another shape or type.
-const RESHAPES: Names = Names(
-    "view reshape t transpose permute flatten ravel contiguous long int to squeeze unsqueeze clone detach cpu cuda",
-);
 
 impl<'a> Case<'_, 'a> {
     /// The verdict on a read that another line of the program makes superfluous, in place of one that says it is needed.
@@ -137,7 +134,7 @@ impl<'a> Case<'_, 'a> {
         if ast.body.iter().any(Stmt::is_break_stmt) {
             return None;
         }
-        let tensor = nodes::only(read(node).filter(|name| !NUMERIC.has(&name.id)))?;
+        let tensor = nodes::only(read(node).filter(|name| !facts::module(&name.id).is(Fact::Numeric)))?;
         let frame = self.site.frames.first()?;
         let what = self.shown(self.here, frame, 0, tensor, ast.range)?;
         Some((A39, format!("guards a value that is {what} anyway: test the number that is read there")))
@@ -199,10 +196,12 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
                 Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores })
             })
         }
-        Expr::Call(call) if RESHAPES.has(nodes::name(&call.func)) => {
+        Expr::Call(call) if facts::name(nodes::name(&call.func)).keeps_elements() => {
             values(path, nodes::receiver(call)?, steps + 1)
         }
-        Expr::Attribute(ast) if Names("T mT data").has(&ast.attr) => values(path, &ast.value, steps + 1),
+        Expr::Attribute(ast) if facts::name(&ast.attr).keeps_elements() => {
+            values(path, &ast.value, steps + 1)
+        }
         _ => None,
     }
 }
@@ -220,7 +219,9 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
             "int" | "float" if call.func.is_name_expr() => {
                 total(path, call.arguments.args.first()?, steps + 1)
             }
-            name if name == "item" || RESHAPES.has(name) => total(path, nodes::receiver(call)?, steps + 1),
+            name if name == "item" || facts::name(name).keeps_elements() => {
+                total(path, nodes::receiver(call)?, steps + 1)
+            }
             _ => None,
         },
         Expr::Subscript(ast) if is_last(&ast.slice) => {
@@ -229,7 +230,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
                 value => (value, path.to_vec()),
             };
             let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
-            let torch = function_of(call, TORCH).is_some();
+            let torch = function_of(call, Fact::Torch).is_some();
             let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
             values(&at, input, steps + 1)
         }
@@ -275,15 +276,12 @@ fn bounds(index: &Expr) -> Vec<&Expr> {
 
 /// The names whose values a call reads as numbers.
 fn numbers(path: &Path<'_>) -> Vec<Values> {
-    const SIZED: Names = Names(
-        "zeros ones empty full rand randn arange new_zeros new_ones new_empty new_full view reshape expand repeat range",
-    );
     let Some(call) = nodes::call(path) else { return Vec::new() };
     let arguments = &*call.arguments.args;
     let parts: Vec<&Expr> = match split_callee(&dotted(&call.func)) {
         ("", "int" | "float") => arguments.first().into_iter().collect(),
         (base, "item") if !base.is_empty() => nodes::receiver(call).into_iter().collect(),
-        (_, name) if SIZED.has(name) => arguments.iter().flat_map(terms).collect(),
+        (_, name) if facts::name(name).is(Fact::Size) => arguments.iter().flat_map(terms).collect(),
         _ => Vec::new(),
     };
     parts.into_iter().filter(|part| part.is_name_expr()).filter_map(|part| values(path, part, 0)).collect()

@@ -1,10 +1,11 @@
 //! Waits that make a copied buffer valid (S15b).
 
-use crate::verdict::source::infer::{Placement, device_text};
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Node, Path, Source, Valued, dotted, flag, function_scope, last, nodes, range, scope, split_callee,
     statement, string, within,
 };
+use crate::verdict::source::infer::{Placement, device_text};
 use ruff_python_ast::{Expr, ExprCall, StmtAssign, StmtExpr};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -183,5 +184,5 @@ fn attribute_reads<'a>(function: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
 /// Whether a buffer is only written where it is named: `host.copy_(x)`.
 fn is_written(path: &[Node<'_>]) -> bool {
     matches!(nodes::above(path, 1), Some(Node::ExprAttribute(ast))
-        if matches!(ast.attr.as_str(), "copy_" | "fill_" | "zero_" | "record_stream" | "resize_"))
+        if matches!(ast.attr.as_str(), "copy_" | "record_stream" | "resize_") || facts::name(&ast.attr).is(Fact::Fill))
 }

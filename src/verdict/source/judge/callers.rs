@@ -3,11 +3,11 @@
 use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
+use crate::python::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
 use crate::rules::grade::{DECIDED, HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
-use crate::verdict::source::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprName, Operator};
 use std::mem::discriminant;

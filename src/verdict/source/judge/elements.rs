@@ -1,23 +1,14 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
 use super::reader::Case;
-use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes, function_of};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Path, dotted, last, nodes, scope};
+use crate::verdict::source::infer::{Here, Placement, changes, function_of};
 use crate::verdict::source::locate::{SyncExpr, tested};
-use crate::verdict::source::parse::{Given, Node, Path, dotted, last, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 
 /// Names followed to what they are given.
 const MAX_STEPS: u8 = 8;
-/// Methods that only a tensor has, or that give one; arrays of the host have some of them, for which nobody waits.
-const TENSORS: Names = Names(
-    "argmax argmin argsort view reshape squeeze unsqueeze flatten transpose permute contiguous t long int float \
-     bool half double detach clone cuda numel dim eq ne lt le gt ge nonzero gather index_select expand type_as \
-     softmax log_softmax sigmoid exp cumsum new_zeros new_ones new_tensor masked_select masked_fill topk unbind",
-);
-/// Functions and methods that give several tensors.
-const SEVERAL: Names = Names("topk max min sort unique mode kthvalue median");
-/// Functions of torch that give no tensor, or a list of them.
-const LISTS: Names = Names("split chunk unbind tensor_split load is_tensor no_grad device Size meshgrid");
 
 impl Case<'_, '_> {
     /// Whether the value is one element of what a loop goes through, here or in a caller, and whether that is surely one tensor.
@@ -81,21 +72,21 @@ impl Case<'_, '_> {
         let sub = |expr: &'a Expr| steps < MAX_STEPS && self.is_tensor(here, inner, expr, steps + 1);
         match expr {
             Expr::Name(name) => {
-                let asked = |path: &Path<'a>| nodes::method_of(path).is_some_and(|one| TENSORS.has(one.1));
+                let asked = |path: &Path<'a>| nodes::method_of(path).is_some_and(|one| gives_tensor(one.1));
                 let tensor = |path: &Path<'a>| self.is_given_tensor(here, inner, name, path, steps + 1);
                 let given = || Some(scope::reaching(here.path, name)).filter(|all| !all.is_empty());
                 scope::mentions(here.path, &name.id).iter().any(|one| one.load && asked(&one.path))
                     || steps < MAX_STEPS && given().is_some_and(|all| all.iter().all(tensor))
             }
             Expr::Call(call) => {
-                let (name, torch) = (nodes::name(&call.func), function_of(call, TORCH).is_some());
-                !LISTS.has(name)
-                    && !SEVERAL.has(name)
-                    && (torch || TENSORS.has(name) && nodes::receiver(call).is_some())
+                let (name, torch) = (nodes::name(&call.func), function_of(call, Fact::Torch).is_some());
+                !facts::name(name).is(Fact::List)
+                    && !facts::name(name).is(Fact::Several)
+                    && (torch || gives_tensor(name) && nodes::receiver(call).is_some())
             }
             Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
             Expr::Subscript(ast) => match &*ast.value {
-                Expr::Call(call) if SEVERAL.has(nodes::name(&call.func)) => true,
+                Expr::Call(call) if facts::name(nodes::name(&call.func)).is(Fact::Several) => true,
                 value => ast.slice.is_tuple_expr() || sub(value),
             },
             Expr::BinOp(ast) => sub(&ast.left) || sub(&ast.right),
@@ -117,9 +108,9 @@ impl Case<'_, '_> {
         let sub = |expr| self.is_tensor(Here { path, ..here }, inner, expr, steps);
         match scope::given(path) {
             Given::Value(value) | Given::Iterated(value) => sub(value),
-            Given::Element(value) => {
-                value.as_call_expr().is_some_and(|call| SEVERAL.has(nodes::name(&call.func)))
-            }
+            Given::Element(value) => value
+                .as_call_expr()
+                .is_some_and(|call| facts::name(nodes::name(&call.func)).is(Fact::Several)),
             Given::Other => {
                 let passed = self.site.with_argument(here, inner, name, &|here, caller, given| {
                     Some(self.is_tensor(here, caller.at, given, steps))
@@ -160,7 +151,7 @@ fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// Whether the loop at the end of a path gives the device nothing to do by functions of torch: it only looks at what was
 /// computed before. Between other work, how soon each turn needs its number is not told.
 fn is_idle(turn: &[Node<'_>]) -> bool {
-    let torch = |call: &ExprCall| TORCH.has(nodes::root(&dotted(&call.func)));
+    let torch = |call: &ExprCall| facts::module(nodes::root(&dotted(&call.func))).is(Fact::Torch);
     !nodes::any_call(turn, &torch)
 }
 
@@ -176,4 +167,10 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
         };
         !context.is_load() || changes(path)
     })
+}
+
+/// Whether only a tensor has a method of that name, or it gives one; arrays of the host have some of them, for which nobody waits.
+fn gives_tensor(method: &str) -> bool {
+    let facts = facts::name(method);
+    facts.stays() && !facts.any(&[Fact::Shared, Fact::Total])
 }

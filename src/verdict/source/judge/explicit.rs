@@ -4,12 +4,13 @@ use super::barrier::barrier;
 use super::guard::guard;
 use super::pinned::Home;
 use crate::model::Frame;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Source, nodes, statement};
 use crate::rules::grade::{self, Grade};
 use crate::verdict::source::flow::Program;
-use crate::verdict::source::infer::{Here, Names};
+use crate::verdict::source::infer::Here;
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
-use crate::verdict::source::parse::{Node, Source, nodes, statement};
 use crate::vocabulary::Kind;
 use ruff_python_ast::Stmt;
 use ruff_python_ast::helpers::is_docstring_stmt;
@@ -60,10 +61,9 @@ fn is_wrapper(path: &[Node<'_>]) -> bool {
 fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let (block, own) = nodes::place(path)?;
     // Other synchronisations and event records belong to the measurement.
-    let measures = Names("synchronize record empty_cache reset_peak_memory_stats barrier");
     let transparent = |stmt: &&Stmt| {
         let call = stmt.as_expr_stmt().and_then(|ast| ast.value.as_call_expr());
-        call.is_none_or(|call| !measures.has(nodes::name(&call.func)))
+        call.is_none_or(|call| !facts::name(nodes::name(&call.func)).is(Fact::Order))
     };
     let before = block[..own].iter().rev().find(transparent);
     let own_statement = statement(path)?;

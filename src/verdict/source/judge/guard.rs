@@ -3,7 +3,7 @@
 use super::barrier::Span;
 use super::pinned::Home;
 use super::race::{from_its_start, sent, writes};
-use crate::verdict::source::parse::{Node, dotted, flag, nodes, range};
+use crate::python::parse::{Node, dotted, flag, nodes, range};
 use ruff_python_ast::{Expr, ExprCall};
 
 /// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.

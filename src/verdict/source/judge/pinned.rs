@@ -1,10 +1,10 @@
 //! Where pinned memory is made: in the file that uses it, or in another one of the program.
 
-use crate::verdict::source::flow::{Program, binds, has_class, has_function};
-use crate::verdict::source::infer::Objects;
-use crate::verdict::source::parse::{
+use crate::python::parse::{
     Import, Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope,
 };
+use crate::verdict::source::flow::{Program, binds, has_class, has_function};
+use crate::verdict::source::infer::Objects;
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
 /// Functions looked at, one calling the other, for what one returns and for whether a line runs once.

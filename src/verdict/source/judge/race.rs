@@ -2,12 +2,12 @@
 
 use super::barrier::{copies_down, reads, surely_before, target};
 use super::pinned::Home;
-use crate::verdict::source::flow::Program;
-use crate::verdict::source::infer::Names;
-use crate::verdict::source::locate::line::{Tier, runs_in, walk_line};
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope, within,
 };
+use crate::verdict::source::flow::Program;
+use crate::verdict::source::locate::line::{Tier, runs_in, walk_line};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -43,7 +43,8 @@ fn only<'a>(file: &'a Source, line: u32, function: &str, is: &dyn Fn(&ExprCall) 
 /// Where the trace shows that a copy of the line had not ended when the line ran again, the write in between came too early.
 /// Cost: some walks over the file, and those where the buffer is made.
 pub fn rewritten(program: Program<'_>, file: &Source, line: u32, function: &str) -> Option<Use> {
-    let copy = only(file, line, function, &|call| Names("to cuda copy_").has(nodes::name(&call.func)))?;
+    let copy =
+        only(file, line, function, &|call| matches!(nodes::name(&call.func), "to" | "cuda" | "copy_"))?;
     let call = nodes::call(&copy)?;
     let (buffer, whole) = from_its_start(sent(call)?)?;
     Home { program, file }.is_made_once(buffer, &copy).then_some(())?;
@@ -155,13 +156,18 @@ fn runs_before(path: &[Node<'_>], other: TextRange) -> bool {
 /// Whether a read is computed with at once, so that its time is that of the line: not `.numpy()`, whose array may wait for its
 /// reader.
 fn is_number(read: &[Node<'_>]) -> bool {
-    const COMPUTE: Names = Names("item tolist sum mean max min argmax argmin any all abs clone");
     match read {
-        [.., Node::ExprCall(_), Node::ExprAttribute(ast), _] => COMPUTE.has(&ast.attr),
+        [.., Node::ExprCall(_), Node::ExprAttribute(ast), _] => computes(&ast.attr),
         [.., Node::ExprCall(call), Node::Arguments(_), _] => {
-            matches!(&*call.func, Expr::Name(name) if Names("float int bool print").has(&name.id))
+            matches!(&*call.func, Expr::Name(name) if &*name.id == "print" || facts::name(&name.id).is(Fact::Number))
         }
         [.., Node::InterpolatedElement(_) | Node::ExprBinOp(_) | Node::ExprCompare(_), _] => true,
         _ => false,
     }
+}
+
+/// Whether a method computes with the values at once.
+fn computes(method: &str) -> bool {
+    use Fact::{Each, Reduce, Same, Test, Total};
+    matches!(method, "item" | "tolist") || facts::name(method).any(&[Each, Test, Total, Reduce, Same])
 }

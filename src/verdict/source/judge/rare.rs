@@ -2,9 +2,9 @@
 
 use super::callers::MAX_CALLERS;
 use super::reader::Case;
+use crate::python::parse::{Node, Source, nodes};
 use crate::verdict::source::flow::conditions;
 use crate::verdict::source::locate::line;
-use crate::verdict::source::parse::{Node, Source, nodes};
 use crate::vocabulary::{Evidence, RuleId};
 use ruff_python_ast::StmtIf;
 use ruff_text_size::{Ranged, TextSize};

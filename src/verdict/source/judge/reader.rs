@@ -5,6 +5,7 @@ use super::{explicit, surroundings};
 use crate::catalogue::{self, Reads};
 use crate::model::Frame;
 use crate::model::edit::Outcome;
+use crate::python::parse::{Node, SourceTree, nodes};
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
@@ -12,7 +13,6 @@ use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_
 use crate::verdict::source::infer::{Here, Placement, is_kept, is_of_sizes, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
-use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::verdict::subject::bare_pattern;
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};

@@ -1,32 +1,18 @@
 //! Selections of which only a total is used: how many elements they have decides nothing (S11).
 
 use super::reader::Case;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, dotted, last, nodes, scope};
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::{Step, constant_step};
-use crate::verdict::source::infer::{Names, Placement, TORCH, changes, function_of};
+use crate::verdict::source::infer::{Placement, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope};
 use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
 use ruff_text_size::Ranged;
 
 /// Names followed between the selection and its totals.
 const MAX_NAMES: u8 = 4;
-/// What makes one element of one element, as a method or a function.
-const ELEMENTWISE: Names = Names(
-    "eq ne lt le gt ge abs neg exp log log1p sqrt square pow float double half long int bool add sub mul div \
-     logical_and logical_or logical_not logical_xor isnan isinf isfinite clamp clamp_min clamp_max sigmoid tanh relu \
-     detach",
-);
-/// Of these, what is true or false for each element.
-const TESTS: Names =
-    Names("eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite");
-/// What makes one number of all elements.
-const TOTALS: Names = Names("sum any all count_nonzero mean");
-/// Functions of two tensors that make one number of the distances of their elements, of which equal ones add nothing.
-const DISTANCES: Names = Names("l1_loss smooth_l1_loss mse_loss huber_loss");
-/// Methods that only give a tensor another form: all of its elements make the same total.
-const FORMING: Names = Names("view reshape flatten contiguous");
 
 /// What is asked of the elements that a mask, or an operator, selects.
 #[derive(Default)]
@@ -63,7 +49,7 @@ impl<'a> Asked<'a> {
         let read = match path {
             [.., Node::ExprCall(_), Node::ExprAttribute(ast), _] => &*ast.attr == "item",
             [.., Node::ExprCall(call), Node::Arguments(_), _] => {
-                call.func.as_name_expr().is_some_and(|name| Names("int float bool").has(&name.id))
+                call.func.as_name_expr().is_some_and(|name| facts::name(&name.id).is(Fact::Number))
             }
             _ => false,
         };
@@ -202,7 +188,7 @@ impl<'a> Case<'_, 'a> {
                     return asked.count(path);
                 }
                 // Of a method, the receiver is another operand.
-                let (torch, receiver) = (function_of(call, TORCH).is_some(), nodes::receiver(call));
+                let (torch, receiver) = (function_of(call, Fact::Torch).is_some(), nodes::receiver(call));
                 let fits = torch || receiver.is_none_or(|other| self.fits(other, path, asked));
                 let onward = self.called(call, usize::from(torch), path, asked, tested);
                 onward.filter(|_| fits && receiver.is_some())
@@ -243,15 +229,15 @@ impl<'a> Case<'_, 'a> {
         tested: &mut bool,
     ) -> Option<usize> {
         let name = nodes::name(&call.func);
-        if TOTALS.has(name) && whole(call, arguments) {
+        if facts::name(name).is(Fact::Total) && whole(call, arguments) {
             asked.total(name, *tested, &path[..path.len() - 2]);
             return Some(0);
         }
-        if FORMING.has(name) && arguments == 0 {
+        if facts::name(name).is(Fact::Form) && arguments == 0 {
             asked.formed = true;
             return Some(2);
         }
-        if DISTANCES.has(name) && arguments == 1 {
+        if facts::name(name).is(Fact::Distance) && arguments == 1 {
             let [one, two] = &*call.arguments.args else { return None };
             let other = if nodes::within(last(path)?, one) { two } else { one };
             let total = reduction(call).filter(|_| self.fits(other, path, asked))?;
@@ -259,10 +245,12 @@ impl<'a> Case<'_, 'a> {
             asked.total(total, false, &path[..path.len() - 2]);
             return Some(0);
         }
-        if !ELEMENTWISE.has(name) || !self.all_fit(call, last(path)?, asked) {
+        if !facts::name(name).any(&[Fact::Each, Fact::Test, Fact::Type, Fact::Same])
+            || !self.all_fit(call, last(path)?, asked)
+        {
             return None;
         }
-        *tested |= TESTS.has(name);
+        *tested |= facts::name(name).is(Fact::Test);
         Some(2)
     }
 
@@ -277,7 +265,7 @@ impl<'a> Case<'_, 'a> {
         let same = |mask: &Expr| asked.mask.as_ref() == Some(&self.here.text(mask));
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
-            Expr::Call(call) if FORMING.has(nodes::name(&call.func)) => {
+            Expr::Call(call) if facts::name(nodes::name(&call.func)).is(Fact::Form) => {
                 nodes::receiver(call).is_some_and(|other| self.fits(other, path, asked))
             }
             Expr::Subscript(ast) if same(&ast.slice) => true,
@@ -301,7 +289,7 @@ fn is_test(path: &[Node<'_>]) -> bool {
         _ => None,
     };
     match from {
-        Some(Expr::Call(call)) => TESTS.has(nodes::name(&call.func)),
+        Some(Expr::Call(call)) => facts::name(nodes::name(&call.func)).is(Fact::Test),
         from => from.is_some_and(Expr::is_compare_expr),
     }
 }

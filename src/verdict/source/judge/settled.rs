@@ -3,11 +3,12 @@
 use super::reader::Case;
 use super::surroundings;
 use crate::catalogue;
+use crate::python::facts;
+use crate::python::parse::{Node, dotted, last, nodes};
 use crate::rules::{grade, says};
 use crate::verdict::operators::{self, READS, SELECTS};
-use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
-use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -161,13 +162,12 @@ impl<'a> Case<'_, 'a> {
 
     /// `x[mask] = y[mask].clone()`, either side: what is selected is stored at the same places.
     fn is_stored_alike(self) -> bool {
-        const ALIKE: Names = Names("clone detach float half bfloat16 double type to contiguous");
         let assigned = |node: &Node<'a>| if let Node::StmtAssign(ast) = node { Some(*ast) } else { None };
         let Some(ast) = self.here.path.iter().rev().find_map(assigned) else { return false };
         let [Expr::Subscript(to)] = ast.targets.as_slice() else { return false };
         let mut value = Some(&*ast.value);
         while let Some(Expr::Call(call)) = value
-            && ALIKE.has(nodes::name(&call.func))
+            && facts::name(nodes::name(&call.func)).keeps_elements()
         {
             value = nodes::receiver(call);
         }

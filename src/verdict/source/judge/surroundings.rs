@@ -1,9 +1,9 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
+use crate::python::parse::{nodes, scope};
 use crate::text::shorten_end;
 use crate::verdict::source::infer::{Here, counts, draws, fills, is_iterated, is_of_sizes, joins, unread};
 use crate::verdict::source::mend::neighbours::{reads, run};
-use crate::verdict::source::parse::{nodes, scope};
 use crate::vocabulary::{Evidence, Made, RuleId};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

@@ -2,8 +2,9 @@
 
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
-use crate::verdict::source::infer::{NUMERIC, Names, Objects, sinks};
-use crate::verdict::source::parse::{Given, Node, Path, Source, dotted, last, nodes, scope, split_callee};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Path, Source, dotted, last, nodes, scope, split_callee};
+use crate::verdict::source::infer::{Objects, sinks};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameters};
 
 /// What returned the value.
@@ -114,14 +115,6 @@ fn is_partial<'a>(file: &'a Source, path: &[Node<'a>], called: &'a Expr, name: &
 /// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
 /// tensors, another function of the file.
 fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, called: &Callee<'_>) -> bool {
-    const BUILTINS: Names = Names(
-        "print len float int str bool range zip enumerate list tuple dict set sum min max sorted map filter isinstance \
-         hasattr getattr abs round any all next iter repr format reversed type super open",
-    );
-    const METHODS: Names = Names(
-        "append extend update add items keys values get setdefault pop item tolist cpu cuda to numpy detach backward mean sum \
-         max min size view reshape float long format join split write log info debug zero_grad",
-    );
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     let root = nodes::root(&callee);
@@ -138,10 +131,10 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
         && call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
         || args.len() > 1 && matches!(name, "append" | "extend" | "update" | "add");
     match &*call.func {
-        Expr::Name(_) if BUILTINS.has(name) || logs() => true,
-        Expr::Attribute(_) if METHODS.has(name) && !hands_on || logs() => true,
+        Expr::Name(_) if facts::name(name).is(Fact::Builtin) || logs() => true,
+        Expr::Attribute(_) if is_known(name) && !hands_on || logs() => true,
         Expr::Name(_) => own() && !is_rebound(path, name),
-        _ => NUMERIC.has(root) || matches!(root, "os" | "time") || own(),
+        _ => facts::module(root).is(Fact::Numeric) || matches!(root, "os" | "time") || own(),
     }
 }
 
@@ -156,4 +149,11 @@ fn is_rebound(path: &[Node<'_>], name: &str) -> bool {
     let owner = scope::owner(path, name);
     owner.len() > 1 && scope::stores(&owner, name).any(|store| !matches!(scope::given(&store), Given::Other))
         || scope::parameter(&owner, name).is_some()
+}
+
+/// Whether containers or tensors have a method of that name.
+fn is_known(method: &str) -> bool {
+    use Fact::{Layout, Method, Part, Put, Read, Tensor};
+    let facts = facts::name(method);
+    facts.stays() || facts.any(&[Fact::Move, Read, Layout, Tensor, Put, Part, Method])
 }

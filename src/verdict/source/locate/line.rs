@@ -4,12 +4,12 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
-use crate::text::Names;
-use crate::verdict::source::infer::{Here, Placement, Placements};
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Node, Path, Source, last,
     nodes::{self, scope},
 };
+use crate::verdict::source::infer::{Here, Placement, Placements};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
@@ -26,16 +26,11 @@ pub struct Candidate<'a> {
     tier: Tier,
 }
 
-/// Types whose call is none of a function in C: profilers of Python see neither it nor what it reads.
-const TYPES: Names = Names(
-    "bool int float complex list tuple set frozenset dict str bytes range enumerate zip map filter slice",
-);
-
 impl Candidate<'_> {
     /// Whether it may call a function in C, which a profiler of Python sees.
     pub fn calls_c(&self) -> bool {
         let call = nodes::call(&self.path);
-        call.is_some_and(|call| !TYPES.has(nodes::name(&call.func)))
+        call.is_some_and(|call| !facts::name(nodes::name(&call.func)).is(Fact::Class))
     }
 
     /// Whether the expression waits plainly, or as the trace names it, and a capture would record this line for it.

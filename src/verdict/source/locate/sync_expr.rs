@@ -1,13 +1,10 @@
 //! What a synchronising expression does, told from its text.
 
 use crate::catalogue;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, dotted, flag, last, nodes, scope, split_callee, string, within};
 use crate::verdict::operators::{self, By};
-use crate::verdict::source::infer::{
-    Here, NUMPY, Names, Objects, Placement, TORCH, makes_tensor, roles, sinks, tensor_dtype,
-};
-use crate::verdict::source::parse::{
-    Given, Node, dotted, flag, last, nodes, scope, split_callee, string, within,
-};
+use crate::verdict::source::infer::{Here, Objects, Placement, makes_tensor, roles, sinks, tensor_dtype};
 use crate::vocabulary::{Kind, PatternId};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
@@ -150,23 +147,30 @@ impl<'c, 'a> Called<'c, 'a> {
 
     fn guesses(&self) -> Vec<Guess<'a>> {
         let (name, base) = (self.name, &*self.base);
-        let builtin = |names: Names| base.is_empty() && names.has(name) && self.takes_tensors();
+        let builtin = |is: bool| base.is_empty() && is && self.takes_tensors();
+        let number = facts::name(name).is(Fact::Number) || name == "complex";
         let sure = |surely: bool, or: u8| if surely { 3 } else { or };
         let read = |sync| self.receiver.map(|expr| (sync, sure(!self.on_host(expr), 0)));
         let guess = match name {
             // `.item()` of a NumPy or CPU value copies nothing, but the guess that it is one gives way to a trace that names it.
             "item" => read(SyncExpr::Item),
             "tolist" => read(SyncExpr::ToList),
-            _ if builtin(Names("float int complex")) => Some((SyncExpr::Convert(name), 2)),
-            _ if builtin(Names("bool")) => Some((SyncExpr::Bool, 2)),
+            _ if builtin(number && name != "bool" && name != "len") => Some((SyncExpr::Convert(name), 2)),
+            _ if builtin(name == "bool") => Some((SyncExpr::Bool, 2)),
             "is_nonzero" => Some((SyncExpr::Bool, 3)),
-            "equal" | "allclose" if !NUMPY.has(base) && base != "jnp" => Some((SyncExpr::Same(name), 3)),
-            _ if builtin(Names("max min sorted any all")) => Some((SyncExpr::Order, 2)),
-            _ if builtin(Names("round")) => Some((SyncExpr::Convert("round"), 1)),
-            _ if (base == "math" || NUMPY.has(base)) && self.takes_tensors() => {
+            "equal" | "allclose" if !facts::module(base).is(Fact::Numpy) && base != "jnp" => {
+                Some((SyncExpr::Same(name), 3))
+            }
+            _ if builtin(facts::name(name).is(Fact::Compares)) => Some((SyncExpr::Order, 2)),
+            _ if builtin(name == "round") => Some((SyncExpr::Convert("round"), 1)),
+            _ if (base == "math" || facts::module(base).is(Fact::Numpy)) && self.takes_tensors() => {
                 Some((SyncExpr::Convert("math"), 1))
             }
-            _ if builtin(Names("range")) => Some((SyncExpr::SizeArgument, 1)),
+            _ if builtin(name == "range") => Some((SyncExpr::SizeArgument, 1)),
+            // A function of the program's own, by its sync-report.toml.
+            _ if facts::name(name).is(Fact::Read) && !facts::name(name).is(Fact::Host) => {
+                Some((SyncExpr::Convert(name), 3))
+            }
             "synchronize" => Some((SyncExpr::Explicit, 3)),
             "empty_cache" => Some((SyncExpr::EmptyCache, 3)),
             "barrier" | "monitored_barrier" | "wait_for_everyone" => Some((SyncExpr::Barrier, 3)),
@@ -248,7 +252,7 @@ impl<'c, 'a> Called<'c, 'a> {
     fn shaped(&self) -> Option<Guess<'a>> {
         let (name, base, arguments) = (self.name, &*self.base, &self.call.arguments);
         let given = |name: &str, position: usize| arguments.find_argument_value(name, position);
-        let torch = TORCH.has(base);
+        let torch = facts::module(base).is(Fact::Torch);
         let found = operators::called(name).filter(|known| {
             let fits = match known.call.0 {
                 By::Any => name != "where" || arguments.len() == 1,
@@ -261,12 +265,12 @@ impl<'c, 'a> Called<'c, 'a> {
             fits && known.spared.is_none_or(|(argument, place, _)| given(argument, place).is_none())
         });
         match found {
-            _ if NUMPY.has(base) || base == "pd" => None,
+            _ if facts::module(base).is(Fact::Numpy) || base == "pd" => None,
             Some(known) if catalogue::entry(known.pattern).kind == Some(Kind::DynamicShape) => {
                 Some((SyncExpr::Shape(known.pattern), known.call.2))
             }
             Some(known) => Some((SyncExpr::Check(known.pattern), known.call.2)),
-            None => roles::SIZES.has(name).then_some((SyncExpr::SizeArgument, 0)),
+            None => facts::name(name).is(Fact::Size).then_some((SyncExpr::SizeArgument, 0)),
         }
     }
 }
@@ -383,8 +387,7 @@ fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
 /// Path of the first argument of a call that may be a tensor, of which code without frames can ask a number;
 /// torch's functions have guesses of their own.
 pub fn converted<'a>(here: Here<'_, 'a>) -> Option<nodes::Path<'a>> {
-    const FORM: Names = Names("len isinstance hasattr callable type id");
-    let told = |callee: &str| callee.starts_with("torch.") || FORM.has(callee);
+    let told = |callee: &str| callee.starts_with("torch.") || facts::name(callee).is(Fact::Neutral);
     let call = nodes::call(here.path).filter(|call| !told(&dotted(&call.func)))?;
     let all = &call.arguments;
     let named = all.keywords.iter().map(|one| (Some(Node::from(one)), &one.value));
@@ -412,7 +415,7 @@ fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
         Node::ExprTuple(ast) if percent(above(2)) => ast.elts.iter().find(own),
         Node::Arguments(ast) if text_call(2) => ast.args.iter().find(own),
         Node::Keyword(ast) if text_call(3) => {
-            let shown = ast.arg.as_ref().is_none_or(|id| !Names("file end sep flush exc_info").has(id));
+            let shown = ast.arg.as_ref().is_none_or(|id| !facts::name(id).is(Fact::Unshown));
             Some(&ast.value).filter(own).filter(|_| shown)
         }
         // `log_dict({"loss": loss})`, `print([a, b])`.

@@ -2,8 +2,8 @@
 
 use super::text::{beside, is_alone, replace};
 use crate::model::edit::Replacement;
-use crate::verdict::source::infer::Names;
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Node, Path, Source, called, full_callee, function_scope, last, nodes, scope, split_callee,
 };
 use ruff_python_ast::{Expr, ExprCall, Stmt};
@@ -145,15 +145,12 @@ fn only_synchronises(body: &[Stmt]) -> bool {
     })
 }
 
-/// Modules of which [`is_clock`] knows the clocks.
-const CLOCKS: Names = Names("time timeit datetime");
-
 /// Whether a call reads a clock.
 pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
     let callee = full_callee(file, call);
     let name = split_callee(&callee).1;
-    Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
-        || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
+    facts::name(name).is(Fact::Clock) && name != "time" && name != "timer"
+        || facts::name(&callee).is(Fact::Clock)
 }
 
 /// Whether the file reads a clock anywhere, but for what goes with the statement ([`left_over`]): what is measured around a call
@@ -197,11 +194,13 @@ pub fn unused_imports(before: &Source, after: &Source) -> Vec<TextRange> {
     let Node::ModModule(module) = after.module() else { return Vec::new() };
     let single = module.body.iter().filter_map(|stmt| match stmt {
         Stmt::ImportFrom(import) => match (&*import.names, import.module.as_deref()) {
-            ([one], Some(from)) if from.starts_with("torch") || CLOCKS.has(from) => Some((import.range, one)),
+            ([one], Some(from)) if from.starts_with("torch") || facts::module(from).is(Fact::Clocks) => {
+                Some((import.range, one))
+            }
             _ => None,
         },
         Stmt::Import(import) => match &*import.names {
-            [one] if CLOCKS.has(&one.name) => Some((import.range, one)),
+            [one] if facts::module(&one.name).is(Fact::Clocks) => Some((import.range, one)),
             _ => None,
         },
         _ => None,

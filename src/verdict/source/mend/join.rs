@@ -4,18 +4,11 @@ use super::neighbours;
 use super::text::{beside, insert, line_break, replace};
 use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{Here, Names, Placement, sinks};
-use crate::verdict::source::parse::{Node, dotted, full_name, last, nodes, scope, statement};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, dotted, full_name, last, nodes, scope, statement};
+use crate::verdict::source::infer::{Here, Placement, sinks};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
-
-/// Methods that give the same tensor again and change nothing.
-const PURE: Names = Names(
-    "abs all amax amin any detach double exp float log max mean median min norm prod sqrt square squeeze std sum var",
-);
-/// What else may be called between reads that are moved together: none of it writes to a tensor.
-pub const HARMLESS: Names =
-    Names("float int round str format append len update abs max min sum mean exp sqrt log add");
 
 /// How many values the line of the last node reads beside the others of its run.
 pub fn on_line(s: Subject<'_, '_>) -> Option<usize> {
@@ -80,7 +73,7 @@ impl<'a> Reads<'a> {
 
     /// Whether a call tells an object something of which a part is read: `meter.update(v)` before `meter.avg.item()`.
     fn tells(&self, call: &ExprCall) -> bool {
-        let told = Names("update append add").has(nodes::name(&call.func));
+        let told = tells(nodes::name(&call.func));
         let object = nodes::receiver(call).filter(|_| told).map(dotted);
         let holds = |object: &str, name: &str| {
             name.strip_prefix(object).is_some_and(|rest| rest.starts_with(['.', '[']))
@@ -97,7 +90,7 @@ impl<'a> Reads<'a> {
         };
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
-            own || (sinks::is_log(call, dropped(call)) || HARMLESS.has(nodes::name(&call.func)))
+            own || (sinks::is_log(call, dropped(call)) || is_harmless(nodes::name(&call.func)))
                 && !self.tells(call)
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
@@ -177,9 +170,19 @@ fn is_plain(expr: &Expr, bound: &[&str]) -> bool {
         Expr::Subscript(ast) => ast.slice.is_literal_expr() && is_plain(&ast.value, bound),
         Expr::Call(call) => {
             nodes::given(call).all(Expr::is_literal_expr)
-                && PURE.has(nodes::name(&call.func))
+                && facts::is_pure(nodes::name(&call.func))
                 && nodes::receiver(call).is_some_and(|value| is_plain(value, bound))
         }
         _ => false,
     }
+}
+
+/// Whether a method tells an object something: `meter.update(v)`, `losses.append(v)`.
+fn tells(method: &str) -> bool {
+    method == "update" || facts::name(method).is(Fact::Put)
+}
+
+/// Whether a call may stand between reads that are moved together: it writes to no tensor.
+fn is_harmless(called: &str) -> bool {
+    facts::is_pure(called) || tells(called) || facts::name(called).is(Fact::Text)
 }

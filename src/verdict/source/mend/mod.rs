@@ -12,8 +12,8 @@ mod values;
 
 use super::infer::{Here, fills, is_kept, is_of_sizes};
 use super::locate::{Index, Observed, SyncExpr};
-use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
+use crate::python::parse::nodes;
 use crate::vocabulary::Kind;
 pub use delete::{is_clock, unused_imports};
 pub use upload::{is_constant, is_literal};

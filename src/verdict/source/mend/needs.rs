@@ -3,15 +3,12 @@
 use super::upload::{self, is_staged, memory};
 use super::{Subject, delete, join};
 use crate::model::edit::Refusal;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, dotted, last, nodes};
 use crate::verdict::source::flow::{Sink, Tracer, Value};
-use crate::verdict::source::infer::Names;
 use crate::verdict::source::locate::fit;
-use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{HostMemory, Kind};
 use ruff_python_ast::{Expr, StmtImport};
-
-/// What a file names that puts work on streams of its own, whatever ran in the capture.
-const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_stream wait_event record_stream");
 
 /// Whether what `need` asks for is proven.
 pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
@@ -22,7 +19,7 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         Refusal::Pageable => pinned || is_staged(s) || upload::pins(s).is_some(),
         // Of pageable memory the driver has taken its copy when the call returns.
         Refusal::Reused => memory(s) == Some(HostMemory::Pageable) || upload::loaders(s).is_some(),
-        Refusal::Streams => s.observed.beside.streams < 2 && !names(s, STREAMS),
+        Refusal::Streams => s.observed.beside.streams < 2 && !names(s, Fact::Stream),
         Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
@@ -41,14 +38,13 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         // A copy of a float or a half. Of 8 bytes it may be an integer, and a joined read would make floats of those; so would it
         // of integers as wide as floats.
         Refusal::Numbers => {
-            let short = Names("int int32 int16 short IntTensor");
-            s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !names(s, short)
+            s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !names(s, Fact::Narrow)
         }
         Refusal::Reads => {
             s.observed.burst.is_some_and(|burst| join::on_line(s) == usize::try_from(burst).ok())
         }
         // Some other accelerators that the file may run on have no float64.
-        Refusal::Float64 => !names(s, Names("mps accelerator xpu")),
+        Refusal::Float64 => !names(s, Fact::Backend),
         Refusal::OnCpu => stays_on_device(s),
         _ => false,
     }
@@ -65,24 +61,22 @@ fn is_tried(path: &[Node<'_>]) -> bool {
 
 /// Whether the file names what reads GPU memory behind PyTorch's back: other CUDA libraries, addresses, other processes.
 fn is_shared(s: Subject<'_, '_>) -> bool {
-    const MODULES: Names =
-        Names("cupy numba pycuda ctypes cffi multiprocessing ray mpi4py horovod tensorrt nvshmem");
-    const NAMES: Names = Names("data_ptr to_dlpack from_dlpack share_memory_ multiprocessing cudart");
-    let module = |name: &str| name.split('.').any(|part| MODULES.has(part));
+    let module = |name: &str| name.split('.').any(|part| facts::module(part).is(Fact::Foreign));
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
         Some(Node::StmtImport(StmtImport { names, .. })) => names.iter().any(|alias| module(&alias.name)),
         Some(Node::StmtImportFrom(ast)) => ast.module.as_ref().is_some_and(|name| module(name)),
-        Some(Node::ExprAttribute(ast)) => NAMES.has(&ast.attr),
+        Some(Node::ExprAttribute(ast)) => facts::name(&ast.attr).is(Fact::Foreign),
         _ => false,
     })
 }
 
 /// Whether a file names one of these: as an attribute, an import or a text.
-fn names(s: Subject<'_, '_>, wanted: Names) -> bool {
+fn names(s: Subject<'_, '_>, wanted: Fact) -> bool {
+    let is = |name: &str| facts::name(name).is(wanted);
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
-        Some(Node::ExprAttribute(ast)) => wanted.has(&ast.attr),
-        Some(Node::Alias(ast)) => wanted.has(&ast.name),
-        Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
+        Some(Node::ExprAttribute(ast)) => is(&ast.attr),
+        Some(Node::Alias(ast)) => is(&ast.name),
+        Some(Node::StringLiteral(ast)) => is(&ast.value),
         _ => false,
     })
 }

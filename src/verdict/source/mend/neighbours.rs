@@ -1,12 +1,9 @@
 //! Reads of values beside each other.
 
-use crate::verdict::source::infer::Names;
-use crate::verdict::source::parse::{Node, nodes};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, nodes};
 use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
-
-/// Reads of one value each, which could be read together.
-const READS: Names = Names("item tolist cpu");
 
 /// Statements looked at on either side.
 const MAX_NEIGHBOURS: usize = 20;
@@ -23,7 +20,7 @@ pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
 /// The reads of one value each in a statement, those in the blocks below it left out.
 pub fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
     let mut calls = nodes::own_calls(stmt);
-    calls.retain(|call| call.arguments.is_empty() && READS.has(nodes::name(&call.func)));
+    calls.retain(|call| call.arguments.is_empty() && facts::name(nodes::name(&call.func)).is(Fact::Read));
     // `x.cpu().tolist()` reads once.
     let part_of = |call: &ExprCall, other: &ExprCall| {
         call.start() == other.start() && nodes::within(call, &*other.func)

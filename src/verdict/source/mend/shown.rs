@@ -1,8 +1,8 @@
 //! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
 
+use crate::python::parse::{Source, nodes};
 use crate::verdict::source::flow::{Sink, Tracer, Use, Value, What};
 use crate::verdict::source::infer::Here;
-use crate::verdict::source::parse::{Source, nodes};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 

@@ -4,9 +4,10 @@ use super::join::imports_torch;
 use super::text::{beside, insert, replace};
 use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Occurrence, Path, Source, dotted, nodes, scope, within};
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::{Here, Names, Placement};
-use crate::verdict::source::parse::{Node, Occurrence, Path, Source, dotted, nodes, scope, within};
+use crate::verdict::source::infer::{Here, Placement};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -185,11 +186,8 @@ impl<'a> Collected<'a> {
 
 /// Whether a list is read for its numbers, rather than kept under another name, which would see what is added later.
 fn looks(path: &[Node<'_>]) -> bool {
-    const TAKE: Names = Names(
-        "sum mean max min median std var average array asarray tensor sorted print round any all str fmean stdev",
-    );
     match path {
-        [.., Node::ExprCall(call), Node::Arguments(_), _] => TAKE.has(nodes::name(&call.func)),
+        [.., Node::ExprCall(call), Node::Arguments(_), _] => takes_numbers(nodes::name(&call.func)),
         [.., Node::Comprehension(ast), list] => within(*list, &ast.iter),
         [.., Node::ExprSubscript(ast), list] => ast.ctx.is_load() && within(*list, &*ast.value),
         [.., Node::InterpolatedElement(_), _] => true,
@@ -214,4 +212,10 @@ pub fn item_as(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
     let dot = between.rfind('.')?;
     let start = method.value.end() + TextSize::of(&between[..=dot]);
     Some(replace(TextRange::new(start, call.end()), keep))
+}
+
+/// Whether a function reads a list for its numbers, and keeps the list itself nowhere.
+fn takes_numbers(function: &str) -> bool {
+    let facts = facts::name(function);
+    facts::is_pure(function) || facts.any(&[Fact::Mean, Fact::Data, Fact::JoinArrays, Fact::Text, Fact::Log])
 }

@@ -1,7 +1,7 @@
 //! Edits of calls as text: what is not touched stays as it is written.
 
 use crate::model::edit::{Block, Replacement};
-use crate::verdict::source::parse::{Source, nodes};
+use crate::python::parse::{Source, nodes};
 use ruff_python_ast::{ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 

@@ -3,11 +3,10 @@
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::{
-    Names, Placement, TORCH, filled as filled_by, function_of, joins, tensor_dtype,
-};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Source, last, nodes, scope};
+use crate::verdict::source::infer::{Placement, filled as filled_by, function_of, joins, tensor_dtype};
 use crate::verdict::source::locate::SyncExpr;
-use crate::verdict::source::parse::{Node, Source, last, nodes, scope};
 use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
@@ -186,14 +185,13 @@ fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
 
 /// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
 pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
-    const SAME: Names = Names("zeros ones full eye empty tril_indices triu_indices");
     let Some(call) = nodes::call(s.here.path) else { return false };
     let made = nodes::receiver(call).and_then(made).unwrap_or(call);
     // From 0 in steps of 1: nothing to round.
     let counts = nodes::name(&made.func) == "arange"
         && made.arguments.args.len() == 1
         && ["start", "end", "step"].iter().all(|name| made.arguments.find_keyword(name).is_none());
-    counts || is_literal(made) || SAME.has(nodes::name(&made.func))
+    counts || is_literal(made) || facts::name(nodes::name(&made.func)).is(Fact::Exact)
 }
 
 /// Whether an expression makes a tensor of a constant, on no device yet.
@@ -204,8 +202,9 @@ pub fn is_constant(expr: &Expr) -> bool {
 
 /// Whether a call makes a tensor of one number that stands there: `torch.tensor(0.5)`, `torch.FloatTensor([0.5])`.
 pub fn is_literal(call: &ExprCall) -> bool {
-    let made =
-        || function_of(call, TORCH).is_some_and(|name| name == "tensor" || tensor_dtype(name).is_some());
+    let made = || {
+        function_of(call, Fact::Torch).is_some_and(|name| name == "tensor" || tensor_dtype(name).is_some())
+    };
     call.arguments.args.len() == 1 && number(call).is_some() && made()
 }
 

@@ -1,9 +1,10 @@
 //! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
 
-use crate::verdict::source::infer::{Names, Objects, Placement, changes, device_text, sends};
-use crate::verdict::source::parse::{
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
     Given, Node, Source, Valued, argument_for, dotted, full_callee, nodes, scope, split_callee,
 };
+use crate::verdict::source::infer::{Objects, Placement, changes, device_text, sends};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
@@ -108,10 +109,9 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
 /// Whether an occurrence of a name may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`,
 /// an array of its memory, `y = x`.
 fn is_written(path: &[Node<'_>]) -> bool {
-    const SHARES: Names = Names("numpy data_ptr untyped_storage storage share_memory_");
     changes(path)
         || match path {
-            [.., Node::ExprAttribute(ast), _] => SHARES.has(&ast.attr),
+            [.., Node::ExprAttribute(ast), _] => facts::name(&ast.attr).is(Fact::Share),
             [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
             _ => false,
         }

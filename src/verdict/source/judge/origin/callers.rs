@@ -2,10 +2,11 @@
 
 use super::super::callers::calls_on;
 use super::search::{Answer, Known, Object, Parameter, Scene, Search, Sent, all};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{dotted, nodes, scope, split_callee};
 use crate::verdict::source::flow::{Step, Steps};
-use crate::verdict::source::infer::{Here, Names, Placements};
+use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
-use crate::verdict::source::parse::{dotted, nodes, scope, split_callee};
 use ruff_python_ast::ExprCall;
 
 impl Search<'_> {
@@ -48,7 +49,6 @@ impl Search<'_> {
     /// Whether a parameter is the batch that Lightning has taken from a loader and sent to the device when it calls a module's
     /// step. A module that changes batches there is none.
     fn is_batch(&self, parameter: &Parameter<'_>, inner: usize) -> bool {
-        const STEPS: Names = Names("training_step validation_step test_step predict_step");
         let Parameter { function, class: Some(_), name, .. } = parameter else { return false };
         let mut all = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
         let calls = self.site.frames[inner + 1..].iter().find(|frame| !calls_on(frame));
@@ -57,7 +57,7 @@ impl Search<'_> {
             let file = self.site.tree.open(&self.site.frames[inner].file);
             file.is_none_or(|file| !scope::functions(file.module(), "on_after_batch_transfer").is_empty())
         };
-        STEPS.has(&function.name)
+        facts::name(&function.name).is(Fact::Hook)
             && all.nth(1).is_some_and(|one| one.name().as_str() == *name)
             && package.is_some_and(|package| matches!(package, "lightning" | "pytorch_lightning"))
             && !changed()

@@ -2,36 +2,16 @@
 //! return.
 
 use super::search::{Known, Parameter, Scene, all};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
+    Import, Node, Path, Source, dotted, last, nodes, scope, split_callee, split_root,
+};
 use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_class, has_function};
-use crate::verdict::source::infer::{
-    Here, NUMERIC, Names, Objects, Placement, Placements, TORCH, WELL_NAMED, makes_tensor,
-};
-use crate::verdict::source::parse::{
-    Import, Node, Path, Source, WRAPPERS, dotted, last, nodes, scope, split_callee, split_root,
-};
+use crate::verdict::source::infer::{Here, Objects, Placement, Placements, makes_tensor};
 use ruff_python_ast::helpers::map_callable;
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::TextRange;
 use std::sync::Arc;
-
-/// Methods and functions whose result follows from their arguments alone.
-const PURE: Names = Names(
-    "max min sum mean prod any all amax amin argmax argmin cumsum cumprod diff abs neg long int float double bool half \
-     bfloat16 clone detach view reshape flatten squeeze unsqueeze contiguous t transpose permute expand repeat flip roll sort \
-     argsort unique unique_consecutive cat stack concat clamp eq ne lt le gt ge logical_and logical_or logical_not \
-     maximum minimum where zeros_like ones_like full_like item tolist to type cpu numpy add sub mul div floor ceil round sqrt Variable split chunk \
-     unbind nonzero masked_select index_select gather bincount isin repeat_interleave pin_memory size numel triu tril diag \
-     bitwise_not",
-);
-/// Of these, the ones that are builtins too.
-const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
-/// Further functions and methods that hand on what they are given, or what lies in it.
-const HANDS_ON: Names = Names("enumerate zip items values get pop next");
-/// Functions of torch that make a tensor of numbers that the program names.
-const CONSTANT: Names = Names("zeros ones full arange linspace eye");
-/// Decorators that hand on what the function returns.
-const TRANSPARENT: Names =
-    Names("staticmethod classmethod no_grad inference_mode enable_grad property record lru_cache cache");
 
 /// A function that a call means.
 enum Callee<'a> {
@@ -43,14 +23,14 @@ enum Callee<'a> {
 
 /// Whether what is called computes a result and changes nothing.
 pub(super) fn computes(name: &str) -> bool {
-    PURE.has(name) || BUILTINS.has(name)
+    facts::is_pure(name)
 }
 
 impl<'a> Scene<'_, 'a> {
     pub(super) fn call(self, call: &'a ExprCall, steps: Steps) -> Option<Known> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
-        let torch = TORCH.has(base);
+        let torch = facts::module(base).is(Fact::Torch);
         let device = self.here.device_argument(call);
         match (name, nodes::receiver(call)) {
             ("cuda", Some(tensor)) => return self.moved(call, tensor, steps),
@@ -62,7 +42,7 @@ impl<'a> Scene<'_, 'a> {
             ("pad_packed_sequence", _) if steps.last() == Some(&Step::Index(1)) => {
                 return Some(Known::default());
             }
-            _ if torch && (makes_tensor(name) || CONSTANT.has(name)) => {
+            _ if torch && (makes_tensor(name) || facts::name(name).is(Fact::Named)) => {
                 return self.made(call, device == Some(Placement::Device));
             }
             _ => {}
@@ -82,7 +62,10 @@ impl<'a> Scene<'_, 'a> {
         }
         match (name, nodes::receiver(call)) {
             ("range" | "len", None) | ("size" | "numel" | "dim", Some(_)) => Some(Known::default()),
-            _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
+            _ if facts::name(name).any(&[Fact::Part, Fact::Pair])
+                || !torch && facts::name(name).is(Fact::Wrap)
+                || name.ends_with("DataLoader") =>
+            {
                 self.handed_on(call, steps)
             }
             // `type(batch)(send(x) for x in batch)`: of the same kind.
@@ -90,7 +73,7 @@ impl<'a> Scene<'_, 'a> {
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
             (_, receiver) if record || computes(name) => {
-                let receiver = receiver.filter(|_| !torch && !NUMERIC.has(base));
+                let receiver = receiver.filter(|_| !torch && !facts::module(base).is(Fact::Numeric));
                 self.each(receiver.into_iter().chain(nodes::given(call))).map(Known::computed)
             }
             _ => None,
@@ -105,7 +88,7 @@ impl<'a> Scene<'_, 'a> {
             return None;
         }
         // Sizes and bounds are read by the host, whatever they were.
-        let sized = CONSTANT.has(name) && name != "full";
+        let sized = facts::name(name).is(Fact::Named) && name != "full";
         let named = ["fill_value", "data"].iter().filter_map(|name| arguments.find_keyword(name));
         let values = arguments.args.iter().chain(named.map(|keyword| &keyword.value));
         let known = if sized { Known::default() } else { self.each(values)? };
@@ -136,7 +119,7 @@ impl<'a> Scene<'_, 'a> {
             ("values", Some(table)) if looped => self.find(table, steps),
             ("get" | "pop", Some(table)) => self.find(table, with(steps, constant_step(arguments.first()?)?)),
             ("next", None) => self.find(arguments.first()?, with(steps, Step::Any)),
-            _ if WRAPPERS.has(name) => self.find(arguments.first()?, steps),
+            _ if facts::name(name).is(Fact::Wrap) => self.find(arguments.first()?, steps),
             _ => None,
         }
     }
@@ -218,7 +201,7 @@ impl<'a> Scene<'_, 'a> {
         let ast = nodes::function(function)?;
         // `no_grad` of `@torch.no_grad()`.
         let mut decorators = ast.decorator_list.iter().map(|one| nodes::name(map_callable(&one.expression)));
-        if ast.is_async || !decorators.all(|name| TRANSPARENT.has(name)) {
+        if ast.is_async || !decorators.all(|name| facts::name(name).is(Fact::Transparent)) {
             return None;
         }
         let entered = (nodes::range(function), recorded.to_owned());
@@ -282,8 +265,8 @@ impl<'a> Scene<'_, 'a> {
 
 /// Whether what a function or method of that name gives is the host's whatever its arguments are.
 pub(super) fn gives_own(name: &str) -> bool {
-    const OWN: Names = Names("item tolist numpy cpu size numel len int float bool");
-    OWN.has(name) || !(PURE.has(name) || BUILTINS.has(name) || WRAPPERS.has(name))
+    let facts = facts::name(name);
+    facts.any(&[Fact::Read, Fact::Layout, Fact::Number]) || !(facts::is_pure(name) || facts.is(Fact::Wrap))
 }
 
 fn with(mut steps: Steps, step: Step) -> Steps {
@@ -307,7 +290,7 @@ fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
     let owner = scope::owner(here.path, root);
     let bound = scope::parameter(&owner, root).is_some() || scope::stores(&owner, root).next().is_some();
     match only_import(here, &callee) {
-        Some(import) => WELL_NAMED.has(split_root(&import.full).0),
+        Some(import) => facts::module(split_root(&import.full).0).is(Fact::WellNamed),
         None => !rest.is_empty() || !bound,
     }
 }

@@ -2,9 +2,10 @@
 
 use super::calls::computes;
 use super::search::{Known, Scene, all};
+use crate::python::facts::Fact;
+use crate::python::parse::{Node, Path, nodes, string};
 use crate::verdict::source::flow::{Step, constant_step};
-use crate::verdict::source::infer::{Objects, TORCH, changes, function_of};
-use crate::verdict::source::parse::{Node, Path, nodes, string};
+use crate::verdict::source::infer::{Objects, changes, function_of};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
 impl<'a> Scene<'_, 'a> {
@@ -53,7 +54,8 @@ impl<'a> Scene<'_, 'a> {
     /// What a module is to keep as a buffer. Of `torch.tensor` the numbers are the host's, whoever passed them.
     fn buffer(self, call: &'a ExprCall, steps: &[Step]) -> Option<Known> {
         let value = call.arguments.args.get(1)?;
-        let numbers = || value.as_call_expr().and_then(|call| function_of(call, TORCH)) == Some("tensor");
+        let numbers =
+            || value.as_call_expr().and_then(|call| function_of(call, Fact::Torch)) == Some("tensor");
         let known = self.find(value, steps.to_vec()).or_else(|| numbers().then_some(Known::DATA))?;
         Some(Known { sent: known.sent.or_else(|| Some(self.place(call))), ..known })
     }

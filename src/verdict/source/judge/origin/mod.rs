@@ -9,10 +9,10 @@ mod search;
 mod values;
 
 use super::reader::Case;
+use crate::python::parse::{Node, dotted, last, nodes};
 use crate::rules::grade;
 use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, tested};
-use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;

@@ -1,9 +1,10 @@
 //! Names: the assignments that reach a read, and what each of them gives.
 
 use super::search::{Answer, Known, Parameter, Scene, Sent, all};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Given, Node, Path, nodes, scope};
 use crate::verdict::source::flow::{Step, Steps};
-use crate::verdict::source::infer::{FILLS, changes, sends};
-use crate::verdict::source::parse::{Given, Node, Path, nodes, scope};
+use crate::verdict::source::infer::{changes, sends};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
@@ -143,6 +144,6 @@ fn added<'a>(path: &Path<'a>) -> Option<&'a Expr> {
 fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
     match nodes::method_of(path)? {
         (call, "append") => Some(call.arguments.args.first()),
-        (_, method) => (method == "update" || FILLS.has(method)).then_some(None),
+        (_, method) => (method == "update" || facts::name(method).is(Fact::Put)).then_some(None),
     }
 }

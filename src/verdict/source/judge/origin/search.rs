@@ -1,10 +1,10 @@
 //! The search for where the host has a value from: what is asked, where, and how far it goes.
 
 use super::super::reader::SiteReader;
+use crate::python::parse::{Node, nodes};
 use crate::verdict::source::flow::Steps;
 use crate::verdict::source::infer::{Here, Placement};
 use crate::verdict::source::locate::Callee;
-use crate::verdict::source::parse::{Node, nodes};
 use ruff_python_ast::{Expr, StmtFunctionDef};
 use ruff_text_size::TextRange;
 use std::cell::{Cell, RefCell};

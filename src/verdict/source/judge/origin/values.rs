@@ -2,13 +2,11 @@
 
 use super::fields::is_written;
 use super::search::{Known, Scene, all};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
 use crate::verdict::source::flow::{Step, Steps, constant_step};
-use crate::verdict::source::infer::{NUMERIC, Names, Objects};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
+use crate::verdict::source::infer::Objects;
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprSubscript};
-
-/// Attributes that hold the same tensor, or what a reduction gives besides.
-const SAME: Names = Names("data T mT H real imag values indices");
 
 impl<'a> Scene<'_, 'a> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
@@ -118,10 +116,10 @@ impl<'a> Scene<'_, 'a> {
 
     fn attribute(self, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
         let attribute = ast.attr.as_str();
-        if NUMERIC.has(&dotted(&ast.value)) || attribute == "shape" {
+        if facts::module(&dotted(&ast.value)).is(Fact::Numeric) || attribute == "shape" {
             return Some(Known::default());
         }
-        if SAME.has(attribute) {
+        if is_same(attribute) {
             let steps = if attribute == "data" { steps } else { Vec::new() };
             return self.find(&ast.value, steps);
         }
@@ -147,7 +145,7 @@ impl<'a> Scene<'_, 'a> {
     fn is_own(self, expr: &'a Expr) -> bool {
         match expr {
             Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
-            Expr::Attribute(ast) => !SAME.has(&ast.attr),
+            Expr::Attribute(ast) => !is_same(&ast.attr),
             Expr::Name(name) => scope::is_parameter(self.here.path, &name.id),
             Expr::FString(_) => true,
             _ => false,
@@ -189,4 +187,10 @@ fn entries<'a>(file: &'a Source, key: &str) -> Vec<(&'a Expr, Path<'a>)> {
         true
     });
     found
+}
+
+/// Whether an attribute holds the same tensor, or what a reduction gives besides.
+fn is_same(attribute: &str) -> bool {
+    let facts = facts::name(attribute);
+    facts.keeps_elements() || facts.any(&[Fact::Each, Fact::Part])
 }

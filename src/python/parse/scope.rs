@@ -2,13 +2,14 @@
 
 use super::blocks::{Block, blocks, exclusive, leaves, loops};
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use crate::text::Names;
+use crate::python::facts::{self, Fact};
 use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
 /// One occurrence of a name in a scope.
 pub struct Occurrence<'a> {
+    /// The path of the name.
     pub path: Path<'a>,
     /// Binds the name (`x = …`, `for x in …`, `import x`); `x += …` reads too and replaces nothing, so it is neither.
     pub store: bool,
@@ -142,6 +143,7 @@ fn effective(path: &[Node<'_>]) -> TextSize {
 pub struct Definition<'a> {
     /// Path of the node that binds or changes it.
     pub path: Path<'a>,
+    /// Where it takes effect.
     pub at: TextSize,
 }
 
@@ -379,9 +381,6 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     Given::Other
 }
 
-/// What hands its first argument on, element by element.
-pub const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
-
 /// What the loop goes through that gives the name at the end of a path its values, by its place in the tuples of the target:
 /// `xs` for the x of `for i, (x, y) in enumerate(zip(xs, ys))`. `None` where there is none, or it counts.
 pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
@@ -398,7 +397,7 @@ pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
             ("range" | "trange", _) | ("enumerate", Some(0)) => return None,
             ("enumerate", Some(1)) => (0, true),
             ("zip", Some(at)) => (at, true),
-            (name, _) if WRAPPERS.has(name) => (0, false),
+            (name, _) if facts::name(name).is(Fact::Wrap) => (0, false),
             _ => break,
         };
         match call.arguments.args.get(at) {

@@ -1,8 +1,6 @@
 //! Opening the files that a profile names, safely: the paths come from the profile, which may come from anywhere.
 
 use super::file::Source;
-use crate::model::Snippet;
-use crate::model::edit::Refusal;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -100,44 +98,19 @@ impl SourceTree {
         self.refused.borrow().clone()
     }
 
-    /// A line of the file behind a recorded path, with those around it; `None` where there is no such line.
-    pub fn snippet(&self, recorded: &str, line: u32) -> Option<Snippet> {
-        /// Lines on either side.
-        const AROUND: u32 = 3;
-        /// Characters of a line: minified code is no reading.
-        const LONGEST: usize = 400;
-        let file = self.open(recorded)?;
-        let text = |line| file.line_range(line).map(|range| file.slice(range).trim_end());
-        let blank = |line: &u32| text(*line).is_none_or(str::is_empty);
-        let first_line = (line.saturating_sub(AROUND).max(1)..=line).find(|line| !blank(line))?;
-        let last_line = (line..=line.saturating_add(AROUND)).rev().find(|line| !blank(line))?;
-        let lines = (first_line..=last_line).filter_map(text);
-        let lines = lines.map(|text| text.chars().take(LONGEST).collect()).collect();
-        (!blank(&line)).then_some(Snippet { first_line, lines })
-    }
-
     /// Whether there is a file behind a recorded path.
     pub fn holds(&self, recorded: &str) -> bool {
         self.open(recorded).is_some()
     }
 
-    /// The file behind a recorded path, to be edited: where it is, and its text; `Err` where it is not to be.
-    ///
-    /// # Errors
-    /// Why it cannot be edited.
-    pub fn editable(&self, recorded: &str) -> Result<(PathBuf, String), Refusal> {
-        let source = self.open(recorded).ok_or(Refusal::NoSource)?;
-        if !source.is_valid() {
-            return Err(Refusal::Syntax);
-        }
-        let text = source.exact().ok_or(Refusal::Encoding)?;
+    /// Where the file lies that was read as `source` behind a recorded path.
+    pub(crate) fn place(&self, recorded: &str, source: &Arc<Source>) -> Option<PathBuf> {
         let files = self.files.lock();
         let is_it = |path: &PathBuf| {
             let known = path.canonicalize().ok().and_then(|path| files.get(&path)?.get()?.as_ref().ok());
-            known.is_some_and(|known| Arc::ptr_eq(known, &source))
+            known.is_some_and(|known| Arc::ptr_eq(known, source))
         };
-        let mut paths = self.candidates(recorded).into_iter().map(|(path, _)| path);
-        Ok((paths.find(is_it).ok_or(Refusal::NoSource)?, text.to_owned()))
+        self.candidates(recorded).into_iter().map(|(path, _)| path).find(is_it)
     }
 
     /// The parsed file behind a recorded path; `None` where there is none or it was refused.

@@ -1,0 +1,4 @@
+//! Python programs: their files, and what is known of the names in them. Nothing here knows of GPUs' waits.
+
+pub mod facts;
+pub mod parse;
