@@ -18,6 +18,7 @@ mod loops;
 mod mending;
 mod own_names;
 mod properties;
+mod python;
 mod races;
 mod ranks;
 mod reading;

@@ -3,7 +3,7 @@
 use super::blocks::{Block, blocks, exclusive, leaves, loops};
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
 use crate::python::facts::{self, Fact};
-use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Identifier, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
@@ -52,28 +52,37 @@ pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
     let depth = scope_path.len() - 1;
     let (mut bound, mut foreign) = (false, false);
     nodes::walk(scope_path, &mut |path| {
-        let names = match nodes::last(path) {
-            Some(Node::StmtGlobal(ast)) => ast.names.as_slice(),
-            Some(Node::StmtNonlocal(ast)) => &ast.names,
-            _ => &[],
-        };
-        foreign |= names.iter().any(|id| id.as_str() == name) && owned(path, depth);
-        bound |= path.len() > depth + 1 && is_store(path, name) && owned(path, depth);
+        let own = || owners(path).any(|at| at == depth);
+        let declared = nodes::last(path).map_or(&[][..], declared);
+        foreign |= declared.iter().any(|id| id.as_str() == name) && own();
+        bound |= path.len() > depth + 1 && binding(path) == Some(name) && own();
         !foreign
     });
     bound && !foreign
 }
 
-/// Whether the innermost scope of the last node is `path[depth]`. A walrus inside a comprehension binds outside of it.
-fn owned(path: &[Node<'_>], depth: usize) -> bool {
-    let walrus = || matches!(nodes::above(path, 1), Some(Node::ExprNamed(_)));
-    scope(path) == depth || walrus() && function_scope(path) == depth
+/// The scopes that own what the last node binds, by their places in the path: the innermost, and of a walrus inside a
+/// comprehension the function around, too.
+pub(in crate::python) fn owners(path: &[Node<'_>]) -> impl Iterator<Item = usize> {
+    let walrus = matches!(nodes::above(path, 1), Some(Node::ExprNamed(_)));
+    let innermost = scope(path);
+    let function = Some(function_scope(path)).filter(|&at| walrus && at != innermost);
+    std::iter::once(innermost).chain(function)
 }
 
-/// Whether the last node binds `name`.
-fn is_store(path: &[Node<'_>], name: &str) -> bool {
+/// The names that a node declares to be those of a scope around.
+pub(in crate::python) fn declared<'a>(node: Node<'a>) -> &'a [Identifier] {
+    match node {
+        Node::StmtGlobal(ast) => &ast.names,
+        Node::StmtNonlocal(ast) => &ast.names,
+        _ => &[],
+    }
+}
+
+/// The name that the last node binds.
+pub(in crate::python) fn binding<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     let bound = match nodes::last(path) {
-        Some(Node::ExprName(ast)) => return ast.id == name && ast.ctx.is_store(),
+        Some(Node::ExprName(ast)) => return ast.ctx.is_store().then_some(ast.id.as_str()),
         Some(Node::StmtFunctionDef(ast)) => Some(&ast.name),
         Some(Node::StmtClassDef(ast)) => Some(&ast.name),
         Some(Node::Alias(ast)) => ast.asname.as_ref().or(Some(&ast.name)),
@@ -81,7 +90,19 @@ fn is_store(path: &[Node<'_>], name: &str) -> bool {
         Some(Node::PatternMatchAs(ast)) => ast.name.as_ref(),
         _ => None,
     };
-    bound.is_some_and(|id| id.as_str() == name)
+    bound.map(|id| id.as_str())
+}
+
+/// An occurrence of a name that the scope at `owner` in the path owns.
+pub(in crate::python) fn occurrence<'a>(path: Path<'a>, owner: usize, name: &str) -> Occurrence<'a> {
+    let range = nodes::range(&path);
+    let store = path.len() > owner + 1 && binding(&path) == Some(name);
+    let augmented = statement(&path)
+        .is_some_and(|s| matches!(path[s], Node::StmtAugAssign(ast) if ast.target.range() == range));
+    let load = matches!(nodes::last(&path), Some(Node::ExprName(ast)) if ast.ctx.is_load());
+    let closure = function_scope(&path) > owner;
+    let at = if store { effective(&path) } else { range.start() };
+    Occurrence { store: store && !augmented, load, closure, at, path }
 }
 
 /// All occurrences of `name` that mean the variable of this scope, in source order. Functions inside that bind the name
@@ -94,15 +115,9 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         let inner = path.len() > depth + 1;
         let opens = matches!(node, Node::StmtFunctionDef(_) | Node::ExprLambda(_) | Node::StmtClassDef(_))
             || nodes::is_comprehension(node);
-        let store = inner && is_store(path, name);
-        let read = matches!(node, Node::ExprName(ast) if ast.id == name && ast.ctx.is_load());
-        if store || read {
-            let closure = function_scope(path) > depth;
-            let augmented = statement(path).is_some_and(
-                |s| matches!(path[s], Node::StmtAugAssign(ast) if ast.target.range() == node.range()),
-            );
-            let at = if store { effective(path) } else { node.start() };
-            all.push(Occurrence { path: path.to_vec(), store: store && !augmented, load: read, closure, at });
+        let read = || matches!(node, Node::ExprName(ast) if ast.id == name && ast.ctx.is_load());
+        if inner && binding(path) == Some(name) || read() {
+            all.push(occurrence(path.to_vec(), depth, name));
         }
         // The default values and decorators of an inner function that rebinds the name are rare enough to lose.
         !(inner && opens && binds(path, name))
@@ -173,13 +188,25 @@ pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
 /// The assignments of a name that a read of it sees; the function, where its parameter is seen.
 pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
     let owner = owner(path, &name.id);
-    let reach = Reach::new(&owner, &name.id, None);
+    let all = occurrences(&owner, &name.id);
     let is_read = |one: &&Occurrence<'a>| one.load && nodes::range(&one.path) == name.range();
-    let Some(read) = reach.all.iter().find(is_read) else { return Vec::new() };
-    let parameter = parameter(&owner, &name.id).map(|_| (Definition::parameter(&owner), &owner));
-    let stores = reach.all.iter().filter(|one| one.store).map(|one| (Definition::new(&one.path), &one.path));
+    let Some(read) = all.iter().find(is_read) else { return Vec::new() };
+    let seen = seen(&Reach::new(&owner, &all, None), &owner, &name.id, &all, read);
+    seen.into_iter().map(<[Node<'a>]>::to_vec).collect()
+}
+
+/// Of all occurrences of a name, the assignments that a read sees; the function, where its parameter is seen.
+pub(in crate::python) fn seen<'p, 'a>(
+    reach: &Reach,
+    owner: &'p [Node<'a>],
+    name: &str,
+    all: &'p [Occurrence<'a>],
+    read: &Occurrence<'a>,
+) -> Vec<&'p [Node<'a>]> {
+    let parameter = parameter(owner, name).map(|_| (Definition::parameter(owner), owner));
+    let stores = all.iter().filter(|one| one.store).map(|one| (Definition::new(&one.path), &*one.path));
     let all = parameter.into_iter().chain(stores);
-    all.filter(|(definition, _)| reach.sees(definition)(read)).map(|(_, path)| path.clone()).collect()
+    all.filter(|(definition, _)| reach.sees(definition)(read)).map(|(_, path)| path).collect()
 }
 
 /// The reads of `name` that can see the value bound by `definition`, in source order; of what a dict of that name holds under
@@ -206,14 +233,14 @@ pub fn reached<'a>(
     key: Option<&str>,
     definition: &Definition<'a>,
 ) -> Vec<Path<'a>> {
-    let reach = Reach::new(scope_path, name, key);
+    let all = occurrences(scope_path, name);
+    let reach = Reach::new(scope_path, &all, key);
     let sees = reach.sees(definition);
-    reach.all.iter().filter(|one| one.load && sees(one)).map(|one| one.path.clone()).collect()
+    all.iter().filter(|one| one.load && sees(one)).map(|one| one.path.clone()).collect()
 }
 
 /// What tells how far a binding of a name reaches.
-struct Reach<'a> {
-    all: Vec<Occurrence<'a>>,
+pub(in crate::python) struct Reach {
     /// In the order of the places where they take effect.
     kills: Vec<Kill>,
     depth: usize,
@@ -239,16 +266,16 @@ impl Kill {
     }
 }
 
-impl<'a> Reach<'a> {
-    fn new(scope_path: &[Node<'a>], name: &str, key: Option<&str>) -> Self {
+impl Reach {
+    /// Of a name of the scope at the end of a path, which occurs so; of what a dict of that name holds under `key`.
+    pub(in crate::python) fn new(scope_path: &[Node<'_>], all: &[Occurrence<'_>], key: Option<&str>) -> Self {
         let depth = scope_path.len() - 1;
-        let all = occurrences(scope_path, name);
-        let kills = kills(&all, key, depth);
-        Self { all, kills, depth, comprehension: nodes::is_comprehension(scope_path[depth]) }
+        let kills = kills(all, key, depth);
+        Self { kills, depth, comprehension: nodes::is_comprehension(scope_path[depth]) }
     }
 
     /// Whether a read can see the value that a definition gives.
-    fn sees(&self, definition: &Definition<'a>) -> impl Fn(&Occurrence<'a>) -> bool {
+    fn sees(&self, definition: &Definition<'_>) -> impl Fn(&Occurrence<'_>) -> bool {
         let depth = self.depth;
         let from = blocks(&definition.path, depth);
         let foreign = self.comprehension || function_scope(&definition.path) != depth;

@@ -1,7 +1,7 @@
 //! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
 
-use super::libraries::*;
 use crate::python::facts::{self, Fact};
+use crate::python::libraries::*;
 use crate::python::parse::{Given, Node, Path, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign};
 use ruff_text_size::Ranged;

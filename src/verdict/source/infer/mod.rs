@@ -2,15 +2,14 @@
 //! an argument, what an occurrence of a tensor does to it.
 
 mod changes;
-mod libraries;
 mod made;
 mod objects;
 mod placement;
 pub mod roles;
 pub mod sinks;
 
+pub use crate::python::libraries::{function_of, makes_tensor, tensor_dtype};
 pub use changes::changes;
-pub use libraries::{function_of, makes_tensor, tensor_dtype};
 pub use made::{counts, draws, filled, fills, is_iterated, is_of_sizes, joins, unread};
 pub use objects::{Objects, Whose};
 pub use placement::{Here, Placement, Placements, device_text, is_kept, sends, tells_form};

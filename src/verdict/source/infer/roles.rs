@@ -1,8 +1,8 @@
 //! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
 
-use super::libraries::*;
 use super::sinks::*;
 use crate::python::facts::{self, Fact};
+use crate::python::libraries::*;
 use crate::python::parse::{Node, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};

@@ -142,12 +142,12 @@ impl<'a> Case<'_, 'a> {
 
     /// What shows a tensor, or the values that it was added up from, on the host: in its function, or in that of a caller which
     /// passes it.
-    fn shown(
+    fn shown<'b>(
         self,
-        here: Here<'_, '_>,
+        here: Here<'_, 'b>,
         frame: &Frame,
         inner: usize,
-        tensor: &ExprName,
+        tensor: &'b ExprName,
         guard: TextRange,
     ) -> Option<String> {
         let lines = here.file().line_of(guard.start())..=here.file().line_of(guard.end());

@@ -277,13 +277,16 @@ impl<'c, 'a> Called<'c, 'a> {
 
 /// What `x[…]` can be.
 fn subscript_guess<'a>(ast: &'a ExprSubscript, here: Here<'_, 'a>) -> Option<Guess<'a>> {
-    if here.find(&ast.value) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
+    let store = ast.ctx == ExprContext::Store;
+    // A tensor of the device may be stored in one of the host.
+    let given = nodes::above(here.path, 1).and_then(|node| node.stmt_assign()).filter(|_| store);
+    let stays = given.is_none_or(|ast| here.find(&ast.value) == Placement::Host);
+    if stays && here.find(&ast.value) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
         || string(&ast.slice).is_some()
         || Objects::new(here.file()).is_dict(&ast.value, here.path)
     {
         return None;
     }
-    let store = ast.ctx == ExprContext::Store;
     let what = index(&ast.slice, here);
     let strength = match what {
         Index::Mask => 3,

@@ -140,7 +140,7 @@ fn made(moved: &Expr) -> Option<&ExprCall> {
 }
 
 /// `torch.randn(n).to(d)`, `torch.tensor(0.5).cuda()`: made on the device.
-pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
+pub fn filled<'a>(s: Subject<'_, 'a>, moved: &'a ExprCall) -> Written {
     let file = s.here.file();
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
         ("cuda", [], []) => Some("\"cuda\"".to_owned()),

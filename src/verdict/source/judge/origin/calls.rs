@@ -10,7 +10,7 @@ use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_clas
 use crate::verdict::source::infer::{Here, Objects, Placement, Placements, makes_tensor};
 use ruff_python_ast::helpers::map_callable;
 use ruff_python_ast::{Expr, ExprCall, ExprName};
-use ruff_text_size::TextRange;
+use ruff_text_size::{Ranged, TextRange};
 use std::sync::Arc;
 
 /// A function that a call means.
@@ -252,14 +252,20 @@ impl<'a> Scene<'_, 'a> {
         matches!(values[..], [(Expr::Call(made), _)] if nodes::name(&made.func) == "namedtuple")
     }
 
-    /// Whether an expression is an object of a class, as a module is, whose fields are no part of what is sent.
+    /// Whether an expression is an object of a class, as a module is, or is called, whose fields are no part of what is sent.
     fn makes_object(self, expr: &'a Expr) -> bool {
         let is_object = |value: &Expr| {
             let class = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
             class.starts_with(|first: char| first.is_ascii_uppercase())
         };
+        let called = |name: &ExprName| {
+            let is_call = |path: &Path<'a>| matches!(path[..], [.., Node::ExprCall(call), callee] if call.func.range() == callee.range());
+            scope::mentions(self.here.path, &name.id).iter().any(|one| is_call(&one.path))
+        };
         let values = Objects::new(self.here.file()).values_of(expr, self.here.path);
-        is_object(expr) || values.iter().any(|(value, _)| is_object(value))
+        is_object(expr)
+            || expr.as_name_expr().is_some_and(called)
+            || values.iter().any(|(value, _)| is_object(value))
     }
 }
 

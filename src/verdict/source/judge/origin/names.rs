@@ -65,7 +65,7 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// A parameter: what the caller passes for it, else its default value.
-    fn parameter(self, owner: &Path<'_>, name: &str, steps: Steps) -> Option<Known> {
+    fn parameter(self, owner: &Path<'a>, name: &str, steps: Steps) -> Option<Known> {
         let function = nodes::function(owner)?;
         if nodes::range(owner) != self.function {
             // A setting of an object: `def __init__(self, size=2 ** 20, until=None)`.

@@ -1,7 +1,7 @@
 //! What programs call the modules that compute on the host, and the functions that make tensors.
 
-use crate::python::facts::{self, Fact};
-use crate::python::parse::nodes;
+use super::facts::{self, Fact};
+use super::parse::nodes;
 use ruff_python_ast::ExprCall;
 
 /// The dtype of what a type of tensors makes, as old programs call it; `None` of other names.
