@@ -275,7 +275,6 @@ impl<'a> Placements<'a> {
                 let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
                 device().unwrap_or(if moved { Unknown } else { Host })
             }
-            _ if root == "torch" && facts.is(Fact::Join) => return self.gathered(call, around, depth),
             _ if torch => {
                 return arguments().map(|place| match place {
                     Host if gives_host_values(root) => Host,
@@ -287,28 +286,6 @@ impl<'a> Placements<'a> {
             _ => Unknown,
         };
         Some(placed)
-    }
-
-    /// Tensors joined into one: those of the host stay there, unless the list of them was empty at first and got others.
-    fn gathered(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Sofar {
-        let Some(list) = call.arguments.args.first() else { return Some(Unknown) };
-        let joined = |place| if place == Host { Unknown } else { Device };
-        if let Expr::Name(name) = list
-            && let Some((Expr::List(made), _)) = self.binding(name, around)
-            && made.elts.is_empty()
-        {
-            let (_, appended) = self.index().mentions(around, &name.id);
-            let given = appended.iter().filter_map(|read| {
-                let (call, _) = nodes::method_of(&read.path).filter(|(_, method)| *method == "append")?;
-                Some(self.guess(call.arguments.args.first()?, &read.path, depth + 1))
-            });
-            let given: Vec<Sofar> = given.collect();
-            return match &given[..] {
-                [] => Some(Unknown),
-                all => all.iter().copied().fold(None, any_off_host).map(joined),
-            };
-        }
-        self.guess(list, around, depth + 1).map(joined)
     }
 
     /// The place that a call's `device=` or first positional argument names: `None` where it names none.
@@ -347,6 +324,17 @@ impl<'a> Placements<'a> {
         self.index.get_or_init(|| Index::new(self.file.module()))
     }
 
+    /// The function that an expression calls: of a name that stands for a method, or to which `partial` has given arguments, that one.
+    pub fn meant(&self, callee: &'a Expr, around: &[Node<'a>]) -> &'a Expr {
+        match callee.as_name_expr().and_then(|name| self.binding(name, around)) {
+            Some((value @ Expr::Attribute(_), _)) => value,
+            Some((Expr::Call(made), _)) if nodes::name(&made.func) == "partial" => {
+                made.arguments.args.first().unwrap_or(callee)
+            }
+            _ => callee,
+        }
+    }
+
     /// The only expression that a name is assigned, with the place of the assignment.
     fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
         let (_, all) = self.index().mentions(around, &name.id);
@@ -372,11 +360,18 @@ impl<'a> Placements<'a> {
         };
         let bound = self.index().reaching(around, name);
         let bound: Vec<Sofar> = bound.iter().flatten().map(|path| given(path)).collect();
-        // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on.
-        let added = all.iter().filter(|one| !one.store && !one.load && !one.closure);
-        let added = added.filter_map(|one| match nodes::above(&one.path, 1) {
-            Some(Node::StmtAugAssign(ast)) => Some(self.guess(&ast.value, &one.path, depth + 1)),
-            _ => None,
+        // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on; so is a list of such.
+        let added = all.iter().filter(|one| !one.closure).filter_map(|one| {
+            let value = match one.path[..] {
+                [.., Node::StmtAugAssign(ast), _] if !one.store => &ast.value,
+                [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(ast), _]
+                    if facts::name(&ast.attr).is(Fact::Put) =>
+                {
+                    call.arguments.args.last()?
+                }
+                _ => return None,
+            };
+            Some(self.guess(value, &one.path, depth + 1))
         });
         let place = match &bound[..] {
             [] => Some(Unknown),
@@ -452,9 +447,4 @@ fn same(a: Sofar, b: Sofar) -> Sofar {
         (Some(a), Some(b)) if a != b => Some(Unknown),
         (known, None) | (_, known) => known,
     }
-}
-
-/// Of several values, one that may not be the host's.
-fn any_off_host(a: Sofar, b: Sofar) -> Sofar {
-    if a.is_none_or(|place| place == Host) { b } else { a }
 }

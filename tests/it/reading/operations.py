@@ -249,3 +249,21 @@ def f(out):
 def f(out, part):
     out[0] = part  #! set-scalar: upload; pattern C17
     out[1] = 0.5  #! set-scalar: upload; pattern C06
+
+# --- the largest of a list that is filled with tensors
+def f(model, rows):
+    found = []
+    for x in rows:
+        found.append(model(x).mean().detach())
+    largest = max(found)  #! truth: control-flow; pattern A05
+    return largest * 2
+
+# --- a helper that partial makes
+to_gpu = functools.partial(torch.as_tensor, device='cuda')
+def f(samples):
+    return torch.stack([to_gpu(s) for s in samples])  #! upload as_tensor 512: upload
+
+# --- a method by a name of its own
+def f(loss):
+    read = loss.item
+    print(read())  #! item: logging

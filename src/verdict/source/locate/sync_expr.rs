@@ -130,8 +130,10 @@ struct Called<'c, 'a> {
 
 impl<'c, 'a> Called<'c, 'a> {
     fn new(call: &'a ExprCall, here: Here<'c, 'a>) -> Self {
-        let base = split_callee(&dotted(&call.func)).0.to_owned();
-        let (name, receiver) = (nodes::name(&call.func), nodes::receiver(call));
+        let callee = here.placements.meant(&call.func, here.path);
+        let base = split_callee(&dotted(callee)).0.to_owned();
+        let receiver = callee.as_attribute_expr().map(|ast| &*ast.value);
+        let name = nodes::name(callee);
         Self { call, base, name, receiver, here }
     }
 

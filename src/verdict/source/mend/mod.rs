@@ -16,6 +16,7 @@ use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::python::parse::nodes;
 use crate::vocabulary::Kind;
 pub use delete::{is_clock, unused_imports};
+use ruff_text_size::Ranged;
 pub use upload::{is_constant, is_literal};
 
 /// An expression that waits.
@@ -110,6 +111,12 @@ pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
 
 fn write(s: Subject<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
+    // What is called by another name is not written here.
+    let renamed = call
+        .is_some_and(|call| s.here.placements.meant(&call.func, s.here.path).range() != call.func.range());
+    if renamed && s.sync != SyncExpr::Explicit {
+        return None;
+    }
     let only_shown = |way, shown: Option<String>| Some(Written::new(way, Some(shown?), Err(Refusal::NoEdit)));
     match s.sync {
         SyncExpr::Explicit => {
