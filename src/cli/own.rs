@@ -9,7 +9,7 @@
 //! ledger = "logger"       # so does what is called on self.ledger
 //! ```
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
 use std::fs;
 use std::path::PathBuf;
@@ -24,17 +24,26 @@ struct Config {
     python: Own,
 }
 
+/// A table of names is no longer.
+const MOST_BYTES: u64 = 64 << 10;
+
 /// Reads the file, if there is one, and takes what it says.
 ///
 /// # Errors
 /// It cannot be read, or says something else.
 pub fn read() -> Result<()> {
     let Some(path) = nearest() else { return Ok(()) };
-    let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let shown = path.display();
+    let about = fs::symlink_metadata(&path).with_context(|| format!("{shown}: cannot be read"))?;
+    // A link may lead out of the checkout, and errors quote what is there.
+    ensure!(about.is_file() && about.len() <= MOST_BYTES, "{shown}: is no regular file of at most 64 KiB");
+    let text = fs::read_to_string(&path).with_context(|| format!("{shown}: cannot be read"))?;
     let config: Config = toml::from_str(&text).map_err(|e| {
-        anyhow::anyhow!("{}: {}", path.display(), e.to_string().trim_end().replace('\n', " "))
+        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let reason = e.message().lines().next().unwrap_or_default();
+        anyhow!("{shown}, line {}: {reason}", before.matches('\n').count() + 1)
     })?;
-    facts::add(config.python).map_err(|reason| anyhow::anyhow!("{}: {reason}", path.display()))
+    facts::add(config.python).map_err(|reason| anyhow!("{shown}: {reason}"))
 }
 
 /// The file of this folder, or of the nearest one around it, up to the root of a checkout.
@@ -44,5 +53,5 @@ fn nearest() -> Option<PathBuf> {
     let mut folders = here
         .ancestors()
         .take_while(|folder| root.is_some_and(|root| folder.starts_with(root)) || *folder == here);
-    folders.find_map(|folder| Some(folder.join(NAME)).filter(|path| path.is_file()))
+    folders.find_map(|folder| Some(folder.join(NAME)).filter(|path| path.symlink_metadata().is_ok()))
 }

@@ -29,6 +29,7 @@ words! {
         List = "list": "a list of tensors, or no tensor",
         Select = "select": "some of the elements",
         Here = "here": "another tensor, where this one lives",
+        Property = "property": "an attribute that is another form or a part of the tensor",
         Like = "like": "a new tensor of its form",
         Tensor = "tensor": "only tensors have a method of that name",
         Shared = "shared": "containers, loggers and numbers have one of that name, too",
@@ -242,8 +243,15 @@ fn table() -> &'static Table {
 pub fn add(own: Own) -> Result<(), String> {
     let mut table = Table::new();
     let Own { name, module, word } = own;
+    // Words are looked up in lower case.
+    let word = word.into_iter().map(|(word, facts)| (word.to_lowercase(), facts)).collect();
     for (rows, into) in [(name, &mut table.names), (module, &mut table.modules), (word, &mut table.words)] {
         for (name, words) in rows {
+            if name.contains('.') || words.trim().is_empty() {
+                return Err(format!(
+                    "`{name}` is not the last part of a name alone, or nothing is said of it"
+                ));
+            }
             let Facts(new) = facts(&words)
                 .map_err(|word| format!("`{word}` of {name} is no fact; facts are: {}", known_words()))?;
             into.entry(name).or_default().0 |= new;
@@ -275,7 +283,8 @@ pub fn word(word: &str) -> Facts {
 /// Whether a function or method gives what follows from its arguments alone, and changes nothing.
 pub fn is_pure(called: &str) -> bool {
     let facts = name(called);
-    !called.ends_with('_') && (facts.stays() || facts.any(&[Fact::Move, Fact::Layout, Fact::Pure]))
+    let computes = facts.stays() || facts.any(&[Fact::Move, Fact::Layout, Fact::Pure]);
+    computes && !called.ends_with('_') && !facts.is(Fact::Change)
 }
 
 #[cfg(test)]

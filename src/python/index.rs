@@ -40,8 +40,11 @@ struct Name<'a> {
     reach: OnceCell<Reach>,
 }
 
-/// Assignments of one name of which nobody follows each: generated code.
-const MANY: usize = 256;
+/// Assignments of one name, and occurrences, of which nobody follows each: generated code.
+const MOST_STORES: usize = 256;
+const MOST_OCCURRENCES: usize = 2_000;
+/// Nodes on the paths to all names, 64 MiB of them: a file of 100,000 lines has fewer, and of a file with more nothing is told.
+const MOST_NODES: usize = 4 << 20;
 
 fn key(node: Node<'_>) -> Scope {
     node.as_ptr().addr().get()
@@ -57,13 +60,18 @@ impl<'a> Index<'a> {
             names: FxHashMap::default(),
         };
         let mut found: Vec<(Path<'a>, &'a str)> = Vec::new();
+        let mut room = Some(MOST_NODES);
         nodes::walk(&[module], &mut |path| {
             index.enter(path);
             let read = nodes::last(path).and_then(|node| node.expr_name()).filter(|ast| ast.ctx.is_load());
             if let Some(name) = binding(path).or(read.map(|ast| ast.id.as_str())) {
-                found.push((path.to_vec(), name));
+                room = room.and_then(|room| room.checked_sub(path.len()));
+                match room {
+                    Some(_) => found.push((path.to_vec(), name)),
+                    None => found = Vec::new(),
+                }
             }
-            true
+            room.is_some()
         });
         for (path, name) in found {
             let owner = index.owner(&path, name);
@@ -129,7 +137,8 @@ impl<'a> Index<'a> {
         let Some(known) = self.names.get(&key(scope)).and_then(|owned| owned.get(name.id.as_str())) else {
             return Some(Vec::new());
         };
-        if known.all.iter().filter(|one| one.store).nth(MANY).is_some() {
+        let stores = known.all.iter().filter(|one| one.store).count();
+        if stores > MOST_STORES || known.all.len() > MOST_OCCURRENCES {
             return None;
         }
         let at = known.all.partition_point(|one| nodes::range(&one.path).start() < name.start());

@@ -9,7 +9,7 @@
 //!     total = total + x.cuda()              … lives where total lives: device
 //! n = len(rows)                             host
 //! ```
-//! The answer does not depend on what was asked before. Cost: one walk over the file for its names; then each expression that a
+//! The answer does not depend on what was asked before, but for names that go through more than [`MAX_DEPTH`] expressions. Cost: one walk over the file for its names; then each expression that a
 //! question reaches is looked at once, those of rings a few times, and no more by later questions.
 
 use super::facts::{self, Fact};
@@ -205,9 +205,7 @@ impl<'a> Placements<'a> {
             Expr::Attribute(ast) => match ast.attr.as_str() {
                 "grad" => sure(Device),
                 attr if facts::name(attr).is(Fact::Layout) => sure(Host),
-                attr if facts::name(attr).keeps_elements() || facts::name(attr).is(Fact::Each) => {
-                    sub(&ast.value)
-                }
+                attr if facts::name(attr).is(Fact::Property) => sub(&ast.value),
                 _ if facts::module(nodes::name(&ast.value)).is(Fact::Settings) => sure(Host),
                 _ => sure(Unknown),
             },
@@ -258,6 +256,12 @@ impl<'a> Placements<'a> {
             "cuda" => Device,
             "to" => return device().map_or_else(receiver, Some),
             "from_numpy" => Host,
+            // `math.log(n)`; a tensor may be called `dist`.
+            _ if gives_host_values(root)
+                && (self.file.imported(root).is_some() || facts::module(root).is(Fact::HostThrough)) =>
+            {
+                Host
+            }
             // Only tensors have it: what nothing is known of is on the device.
             _ if method && facts.is(Fact::Tensor) && facts.stays() => {
                 return device()
@@ -324,20 +328,41 @@ impl<'a> Placements<'a> {
         self.index.get_or_init(|| Index::new(self.file.module()))
     }
 
-    /// The function that an expression calls: of a name that stands for a method, or to which `partial` has given arguments, that one.
+    /// The function that an expression calls: of a name that stands for a method, or to which `partial` has given no more than a device,
+    /// that one.
     pub fn meant(&self, callee: &'a Expr, around: &[Node<'a>]) -> &'a Expr {
-        match callee.as_name_expr().and_then(|name| self.binding(name, around)) {
-            Some((value @ Expr::Attribute(_), _)) => value,
-            Some((Expr::Call(made), _)) if nodes::name(&made.func) == "partial" => {
-                made.arguments.args.first().unwrap_or(callee)
-            }
+        let Some((value, place)) = callee.as_name_expr().and_then(|name| self.binding(name, around)) else {
+            return callee;
+        };
+        // An object is asked where it is bound; a module is the same everywhere.
+        let same =
+            || nodes::range(nodes::function_around(&place)) == nodes::range(nodes::function_around(around));
+        let module = |dotted: &str| self.file.imported(nodes::root(dotted)).is_some();
+        let placing = |name: &str| name == "dtype" || facts::name(name).is(Fact::Placing);
+        match value {
+            Expr::Attribute(_) if module(&dotted(value)) || same() => value,
+            Expr::Call(made) if nodes::name(&made.func) == "partial" => match &*made.arguments.args {
+                [function]
+                    if made
+                        .arguments
+                        .keywords
+                        .iter()
+                        .all(|one| one.arg.as_ref().is_some_and(|name| placing(name))) =>
+                {
+                    function
+                }
+                _ => callee,
+            },
             _ => callee,
         }
     }
 
     /// The only expression that a name is assigned, with the place of the assignment.
     fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
-        let (_, all) = self.index().mentions(around, &name.id);
+        let (owner, all) = self.index().mentions(around, &name.id);
+        if scope::parameter(owner, &name.id).is_some() {
+            return None;
+        }
         let only = nodes::only(all.iter().filter(|one| one.store && !one.closure))?;
         scope::value(only.path.clone())
     }
@@ -358,8 +383,8 @@ impl<'a> Placements<'a> {
                 Given::Other => Some(Unknown),
             }
         };
-        let bound = self.index().reaching(around, name);
-        let bound: Vec<Sofar> = bound.iter().flatten().map(|path| given(path)).collect();
+        let Some(bound) = self.index().reaching(around, name) else { return Some(Unknown) };
+        let bound: Vec<Sofar> = bound.into_iter().map(given).collect();
         // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on; so is a list of such.
         let added = all.iter().filter(|one| !one.closure).filter_map(|one| {
             let value = match one.path[..] {

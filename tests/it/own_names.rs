@@ -66,6 +66,6 @@ fn what_a_program_reads_by_is_told() {
 fn what_is_no_fact_is_refused_in_one_line() {
     read("pass", "[python.name]\nnote = \"logs\"\n")
         .refused("`logs` of note is no fact; facts are: form, type");
-    read("pass", "[pythom]\n").refused("sync-report.toml: TOML parse error");
+    read("pass", "[pythom]\n").refused("sync-report.toml, line 1: unknown field `pythom`");
     read("pass", "[python.names]\nnote = \"log\"\n").refused("unknown field `names`");
 }

@@ -47,7 +47,6 @@ pub(super) struct Found {
 /// What keeps a range from being captured as a CUDA graph, besides waits.
 #[derive(Serialize)]
 pub(super) struct GraphView {
-    pub heading: &'static str,
     pub columns: [&'static str; 4],
     pub rows: Vec<[String; 4]>,
 }
@@ -105,7 +104,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
 fn graph(report: &Report) -> Option<GraphView> {
     let escaped = |row: [String; 4]| row.map(|text| text::escape_terminal(&text).into_owned());
     let rows: Vec<_> = screen::graph_rows(report).into_iter().map(escaped).collect();
-    let view = GraphView { heading: screen::GRAPH_HEADING, columns: screen::GRAPH_COLUMNS, rows };
+    let view = GraphView { columns: screen::GRAPH_COLUMNS, rows };
     (!view.rows.is_empty()).then_some(view)
 }
 

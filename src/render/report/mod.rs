@@ -80,8 +80,7 @@ fn capturable(report: &Report, range: &str) -> Block {
     Block::Paragraph(Words::from(keep).then(range).then(format!(" from being captured as a CUDA graph{end}")))
 }
 
-/// Heading and columns of [`graph_rows`].
-pub(crate) const GRAPH_HEADING: &str = "no waits, but in the way of a CUDA graph";
+/// Columns of [`graph_rows`].
 pub(crate) const GRAPH_COLUMNS: [&str; 4] = ["where", "calls", "problem", "what to do"];
 
 /// Calls and operations besides waits that are in the way of a CUDA graph, a row each.
@@ -111,7 +110,10 @@ fn graph_breaks(report: &Report) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Heading(GRAPH_HEADING.into()), Block::Table(Table::new("place", columns))]
+    vec![
+        Block::Heading("no waits, but in the way of a CUDA graph".into()),
+        Block::Table(Table::new("place", columns)),
+    ]
 }
 
 /// The program and its iterations, the answer, and where the GPU's time goes.

@@ -361,3 +361,8 @@ import torch
 def step(meter, loss):
     meter.update(loss.item(), 1)  #! item; burst 1; refused form
     print(meter.avg.item())  #! item; burst 1; refused form
+
+# --- a collective in between writes to what is read behind it
+import torch
+def step(loss, norm):
+    print(loss.item(), dist.scatter(norm), norm.item())  #! item; burst 2; refused form

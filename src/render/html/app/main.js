@@ -42,10 +42,9 @@ function classTable() {
 
 function showGraph() {
   if (!page.graph) return;
-  const { heading, columns, rows } = page.graph;
+  const { columns, rows } = page.graph;
   byId("graph").hidden = false;
-  byId("graph-title").textContent = sentence(heading);
-  byId("graph-body").append(plainTable("graph", [{ class: "unseen" }, sentence(heading)], columns, rows.map((row) =>
+  byId("graph-body").append(plainTable("graph", [{ class: "unseen" }, byId("graph-title").textContent], columns, rows.map((row) =>
     el("tr", {}, row.map((cell, i) => i ? el("td", { class: i === 1 ? "num" : "" }, cell) : el("th", { scope: "row" }, cell)))), (i) => i === 1));
 }
 

@@ -197,7 +197,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
             Role::Text => value.becomes_text(),
-            // A tensor on the device has no such function.
+            // No tensor operation that is known has that name.
             Role::Through if value.bulk && is_numpys_own(self.file, call) => {
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
@@ -267,7 +267,7 @@ fn has_field(class: &[Node<'_>], fact: Fact) -> bool {
     })
 }
 
-/// Whether a call is of a function of NumPy that is none of tensors.
+/// Whether a call is of a function of NumPy whose name is none of a known operation of tensors.
 fn is_numpys_own(file: &Source, call: &ExprCall) -> bool {
     let full = full_callee(file, call);
     let (module, function) = split_callee(&full);

@@ -333,8 +333,6 @@ fn same_form(method: &str) -> bool {
 /// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone. `None`
 /// where some were made for it by what it calls.
 fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
-    // What gives a part of something else, which others may read as well.
-    // What gives the same in another form, or in another place.
     let is_same = |value: &Expr| {
         let forms = |rest: &str| {
             rest.split('.').all(|call| call.is_empty() || same_form(call.trim_end_matches("()")))

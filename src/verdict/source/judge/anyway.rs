@@ -199,7 +199,7 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
         Expr::Call(call) if facts::name(nodes::name(&call.func)).keeps_elements() => {
             values(path, nodes::receiver(call)?, steps + 1)
         }
-        Expr::Attribute(ast) if facts::name(&ast.attr).keeps_elements() => {
+        Expr::Attribute(ast) if facts::name(&ast.attr).is(Fact::Property) => {
             values(path, &ast.value, steps + 1)
         }
         _ => None,

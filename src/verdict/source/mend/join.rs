@@ -162,7 +162,7 @@ fn bound(stmts: &[Stmt]) -> Vec<&str> {
     names.filter(|name| !name.ctx.is_load()).map(|name| name.id.as_str()).collect()
 }
 
-/// Names, attributes, constant subscripts and calls of [`PURE`] methods with constant arguments.
+/// Names, attributes, constant subscripts and calls of pure methods with constant arguments.
 fn is_plain(expr: &Expr, bound: &[&str]) -> bool {
     match expr {
         Expr::Name(name) => !bound.contains(&name.id.as_str()),
@@ -184,5 +184,7 @@ fn tells(method: &str) -> bool {
 
 /// Whether a call may stand between reads that are moved together: it writes to no tensor.
 fn is_harmless(called: &str) -> bool {
-    facts::is_pure(called) || tells(called) || facts::name(called).is(Fact::Text)
+    let facts = facts::name(called);
+    let computes = facts::is_pure(called) && !facts.any(&[Fact::Change, Fact::Alter]);
+    computes || tells(called) || facts.is(Fact::Text)
 }

@@ -191,6 +191,5 @@ fn entries<'a>(file: &'a Source, key: &str) -> Vec<(&'a Expr, Path<'a>)> {
 
 /// Whether an attribute holds the same tensor, or what a reduction gives besides.
 fn is_same(attribute: &str) -> bool {
-    let facts = facts::name(attribute);
-    facts.keeps_elements() || facts.any(&[Fact::Each, Fact::Part])
+    facts::name(attribute).any(&[Fact::Property, Fact::Part])
 }
