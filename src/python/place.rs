@@ -9,7 +9,7 @@
 //!     total = total + x.cuda()              … lives where total lives: device
 //! n = len(rows)                             host
 //! ```
-//! The answer does not depend on what was asked before, but for names that go through more than [`MAX_DEPTH`] expressions. Cost: one walk over the file for its names; then each expression that a
+//! The answer does not depend on what was asked before, but for names that go through more than a hundred expressions. Cost: one walk over the file for its names; then each expression that a
 //! question reaches is looked at once, those of rings a few times, and no more by later questions.
 
 use super::facts::{self, Fact};
