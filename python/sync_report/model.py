@@ -733,7 +733,7 @@ class Operand:
     sizes: List[int]
     """Its sizes; none for a single number."""
     non_blocking: Optional[bool]
-    """Of a copy, what it was called with."""
+    """The flag that a copy was called with."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-//! What is known of the names that Python programs use: a table, in which each name stands once (`facts.toml`).
+//! A table of the names that Python programs use. Each name stands once, with all facts about it (`facts.toml`).
 //!
 //! ```text
 //!  loss.detach().item()      `detach`: same, tensor        the same elements; only a tensor has it
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 words! {
-    /// What is known of a name.
+    /// A fact about a name.
     Fact {
         // Functions and methods of tensors: what the result is to what it is called on, or to its first argument.
         Form = "form": "the same elements in another form",
@@ -189,7 +189,7 @@ struct Written {
     word: Rows,
 }
 
-/// What a program's own file adds to the table.
+/// The rows that a program's own file adds to the table.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Own {
@@ -265,17 +265,17 @@ fn known_words() -> String {
     Fact::ALL.iter().map(|fact| fact.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// What is known of a function, method or attribute, by its last name.
+/// The facts about a function, method or attribute, by its last name.
 pub fn name(name: &str) -> Facts {
     table().names.get(name).copied().unwrap_or_default()
 }
 
-/// What is known of a module, as a program names it.
+/// The facts about a module, as a program names it.
 pub fn module(name: &str) -> Facts {
     table().modules.get(name).copied().unwrap_or_default()
 }
 
-/// What is known of a word of a name, in lower case.
+/// The facts about a word of a name, in lower case.
 pub fn word(word: &str) -> Facts {
     table().words.get(word).copied().unwrap_or_default()
 }

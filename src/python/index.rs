@@ -28,7 +28,7 @@ pub struct Index<'a> {
     bound: FxHashMap<Scope, FxHashSet<&'a str>>,
     /// Names that a scope declares to be another's.
     foreign: FxHashMap<Scope, FxHashSet<&'a str>>,
-    /// What each scope owns.
+    /// The names that each scope owns.
     names: FxHashMap<Scope, FxHashMap<&'a str, Name<'a>>>,
 }
 
@@ -51,7 +51,7 @@ fn key(node: Node<'_>) -> Scope {
 }
 
 impl<'a> Index<'a> {
-    /// Of the file whose module that is.
+    /// Indexes the file whose module that is.
     pub fn new(module: Node<'a>) -> Self {
         let mut index = Self {
             module,

@@ -1,4 +1,4 @@
-//! What programs call the modules that compute on the host, and the functions that make tensors.
+//! Questions about modules that compute on the host, and about functions that make tensors.
 
 use super::facts::{self, Fact};
 use super::parse::nodes;

@@ -33,7 +33,7 @@ pub enum Placement {
 }
 use Placement::{Device, Host, Unknown};
 
-/// What is known so far; `None` while that is nothing.
+/// The answer so far; `None` while there is none.
 type Sofar = Option<Placement>;
 
 /// An expression of the file, which stays where it is.
@@ -49,7 +49,7 @@ pub struct Placements<'a> {
     /// The file.
     pub file: &'a Source,
     index: OnceCell<Index<'a>>,
-    /// What later questions need not look at again.
+    /// Answers that later questions need not look for again.
     known: RefCell<FxHashMap<Key, Placement>>,
     search: RefCell<Search<'a>>,
 }
@@ -57,12 +57,12 @@ pub struct Placements<'a> {
 /// The expressions that a question is at, as Tarjan's algorithm for strongly connected components has them.
 #[derive(Default)]
 struct Search<'a> {
-    /// Those that are looked at, and those that depend on them, in the order in which the question came to them.
+    /// Expressions that are looked at, and others that depend on them, in the order in which the question came to them.
     open: Vec<Open<'a>>,
     places: FxHashMap<Key, usize>,
     /// The one that is looked at.
     at: Option<usize>,
-    /// Of a ring that is being settled, what is known so far.
+    /// The answers so far for a ring that is being settled.
     ring: FxHashMap<Key, Sofar>,
     /// What this question has found.
     found: Vec<Key>,
@@ -99,7 +99,7 @@ pub fn device_text(text: &str) -> Placement {
 }
 
 impl<'a> Placements<'a> {
-    /// Of a file.
+    /// Knows nothing of the file yet.
     pub fn new(file: &'a Source) -> Self {
         Self { file, index: OnceCell::new(), known: RefCell::default(), search: RefCell::default() }
     }

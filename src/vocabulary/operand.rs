@@ -37,7 +37,7 @@ pub struct Operand {
     pub dtype: Option<String>,
     /// Its sizes; none for a single number.
     pub sizes: Vec<u64>,
-    /// Of a copy, what it was called with.
+    /// The flag that a copy was called with.
     pub non_blocking: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a Python program does not depend on what was asked before.
+//! Answers about a Python program do not depend on earlier questions.
 
 use ruff_python_ast::Expr;
 use std::fs;

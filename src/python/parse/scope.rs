@@ -3,7 +3,7 @@
 use super::blocks::{Block, blocks, exclusive, leaves, loops};
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
 use crate::python::facts::{self, Fact};
-use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Identifier, Parameters, Stmt, StmtIf};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprName, Identifier, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
@@ -195,7 +195,7 @@ pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
     seen.into_iter().map(<[Node<'a>]>::to_vec).collect()
 }
 
-/// Of all occurrences of a name, the assignments that a read sees; the function, where its parameter is seen.
+/// The assignments that a read sees, among all occurrences of its name; the function, where its parameter is seen.
 pub(in crate::python) fn seen<'p, 'a>(
     reach: &Reach,
     owner: &'p [Node<'a>],
@@ -267,7 +267,7 @@ impl Kill {
 }
 
 impl Reach {
-    /// Of a name of the scope at the end of a path, which occurs so; of what a dict of that name holds under `key`.
+    /// Takes all occurrences of a name of the scope at the end of a path. With a `key`, a dict of that name is meant, and what it holds there.
     pub(in crate::python) fn new(scope_path: &[Node<'_>], all: &[Occurrence<'_>], key: Option<&str>) -> Self {
         let depth = scope_path.len() - 1;
         let kills = kills(all, key, depth);
@@ -479,28 +479,4 @@ pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
 /// The only function definition of a name in the file, with its path.
 pub fn only_function<'a>(module: Node<'a>, name: &str) -> Option<Path<'a>> {
     nodes::only(functions(module, name))
-}
-
-/// The parameters of a function or lambda, and whether callers leave out the first.
-pub fn signature<'a>(function: &[Node<'a>]) -> Option<(&'a Parameters, bool)> {
-    Some(match *function.last()? {
-        Node::StmtFunctionDef(ast) => {
-            let mut decorators =
-                ast.decorator_list.iter().map(|decorator| nodes::dotted(&decorator.expression));
-            let free = decorators.any(|decorator| decorator == "staticmethod");
-            (&ast.parameters, !free && matches!(function[..], [.., Node::StmtClassDef(_), _]))
-        }
-        Node::ExprLambda(ast) => (ast.parameters.as_deref()?, false),
-        _ => return None,
-    })
-}
-
-/// What a call of `function` gives for the parameter of that name.
-pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
-    let (parameters, method) = signature(function)?;
-    let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
-    let position = all.position(|one| one.name().as_str() == name);
-    // One that only a keyword can name has no position.
-    let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
-    call.arguments.find_argument_value(name, position)
 }

@@ -44,7 +44,7 @@ pub(super) struct Found {
     pub nothing: Option<String>,
 }
 
-/// What keeps a range from being captured as a CUDA graph, besides waits.
+/// Causes besides waits that keep a range from being captured as a CUDA graph.
 #[derive(Serialize)]
 pub(super) struct GraphView {
     pub columns: [&'static str; 4],

@@ -1,4 +1,4 @@
-//! What reports and edits take from files as they are: lines to show, and whole texts to change.
+//! Texts of files for reports and edits: lines to show, and whole files to change.
 
 use crate::model::Snippet;
 use crate::model::edit::Refusal;

@@ -6,7 +6,7 @@ use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Steps, Use, Value};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{
-    Definition, Import, Node, Path, dotted, nodes, scope, split_callee, string, within,
+    Definition, Import, Node, Path, dotted, nodes, scope, signature, split_callee, string, within,
 };
 use crate::rules::grade;
 use crate::verdict::source::infer::{Objects, Placements, roles, sinks};
@@ -318,7 +318,7 @@ fn parameter(
     argument: TextRange,
     steps: &[Step],
 ) -> Option<(String, Steps)> {
-    let (parameters, method) = scope::signature(function)?;
+    let (parameters, method) = signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {
         // `f(**values)`: what lies under a key becomes the parameter of that name.

@@ -31,6 +31,11 @@ impl<'a> Here<'_, 'a> {
         self.placements.find(expr, self.path)
     }
 
+    /// See [`Placements::meant`].
+    pub fn meant(self, call: &'a ExprCall) -> &'a Expr {
+        self.placements.meant(&call.func, self.path)
+    }
+
     /// See [`Placements::device_argument`].
     pub fn device_argument(self, call: &'a ExprCall) -> Option<Placement> {
         self.placements.device_argument(call, self.path)
@@ -40,10 +45,7 @@ impl<'a> Here<'_, 'a> {
 /// Whether a member of a tensor, asked as an attribute or called, tells nothing of what the tensor holds: `x.shape`, `x.dim()`,
 /// `x.type()` without arguments.
 pub fn tells_form(name: &str, call: Option<&ExprCall>) -> bool {
-    match call {
-        None => facts::name(name).is(Fact::Layout),
-        Some(call) => facts::name(name).is(Fact::Layout) || name == "type" && call.arguments.is_empty(),
-    }
+    facts::name(name).is(Fact::Layout) || name == "type" && call.is_some_and(|call| call.arguments.is_empty())
 }
 
 /// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.

@@ -123,7 +123,7 @@ fn named(
         }
         "update" if ends_with(base, Fact::Stopper) => Role::Decide("early stopping"),
         // pycocotools compares on the CPU.
-        "update" if bulk && words(base).iter().any(|word| word == "coco") => Role::Compute,
+        "update" if bulk && says(base, "coco") => Role::Compute,
         "update" if !base.is_empty() && dropped && !is_log(call, dropped) => Role::Keep,
         name if facts::name(name).is(Fact::Text) => Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => Role::Text,

@@ -72,14 +72,10 @@ fn is_weighted(call: &ExprCall) -> bool {
 /// Whether what logs a figure also keeps it, to be asked for it later: meters, metrics, writers and progress of one's own.
 pub fn keeps(call: &ExprCall, base: &str, name: &str) -> bool {
     match name {
-        "update" | "record" | "track" | "set"
-            if is_metric(base) || words(base).iter().any(|word| word == "tracker") =>
-        {
-            true
-        }
+        "update" | "record" | "track" | "set" if is_metric(base) || says(base, "tracker") => true,
         "update" => !is_logger(base) && is_weighted(call),
         "write" => words(base).last().is_some_and(|word| word == "writer"),
-        "set" => words(base).iter().any(|word| word == "progress"),
+        "set" => says(base, "progress"),
         _ => false,
     }
 }
@@ -129,6 +125,11 @@ pub fn words(base: &str) -> Vec<String> {
 /// Whether a word of a receiver's name is one of these.
 pub fn has_word(base: &str, fact: Fact) -> bool {
     words(base).iter().any(|word| facts::word(word).is(fact))
+}
+
+/// Whether that word is one of a receiver's name.
+pub fn says(base: &str, word: &str) -> bool {
+    words(base).iter().any(|one| one == word)
 }
 
 /// Whether the last word of a receiver's name is one of these.

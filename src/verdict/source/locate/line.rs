@@ -84,7 +84,7 @@ pub fn locate<'a>(
             elsewhere = Some(name_of(path[scope(path)]).to_owned());
             return;
         }
-        let name = nodes::call(path).map_or("", |call| nodes::name(placements.meant(&call.func, path)));
+        let name = nodes::call(path).map_or("", |call| nodes::name(here.meant(call)));
         for (sync, strength) in guesses {
             let fit = fit(sync, name, observed);
             // What the text does not show at all, the trace must say.

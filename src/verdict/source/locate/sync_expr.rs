@@ -130,7 +130,7 @@ struct Called<'c, 'a> {
 
 impl<'c, 'a> Called<'c, 'a> {
     fn new(call: &'a ExprCall, here: Here<'c, 'a>) -> Self {
-        let callee = here.placements.meant(&call.func, here.path);
+        let callee = here.meant(call);
         let base = split_callee(&dotted(callee)).0.to_owned();
         let receiver = callee.as_attribute_expr().map(|ast| &*ast.value);
         let name = nodes::name(callee);
@@ -150,14 +150,13 @@ impl<'c, 'a> Called<'c, 'a> {
     fn guesses(&self) -> Vec<Guess<'a>> {
         let (name, base) = (self.name, &*self.base);
         let builtin = |is: bool| base.is_empty() && is && self.takes_tensors();
-        let number = facts::name(name).is(Fact::Number) || name == "complex";
         let sure = |surely: bool, or: u8| if surely { 3 } else { or };
         let read = |sync| self.receiver.map(|expr| (sync, sure(!self.on_host(expr), 0)));
         let guess = match name {
             // `.item()` of a NumPy or CPU value copies nothing, but the guess that it is one gives way to a trace that names it.
             "item" => read(SyncExpr::Item),
             "tolist" => read(SyncExpr::ToList),
-            _ if builtin(number && name != "bool" && name != "len") => Some((SyncExpr::Convert(name), 2)),
+            _ if builtin(matches!(name, "float" | "int" | "complex")) => Some((SyncExpr::Convert(name), 2)),
             _ if builtin(name == "bool") => Some((SyncExpr::Bool, 2)),
             "is_nonzero" => Some((SyncExpr::Bool, 3)),
             "equal" | "allclose" if !facts::module(base).is(Fact::Numpy) && base != "jnp" => {

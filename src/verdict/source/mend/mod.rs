@@ -112,8 +112,7 @@ pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
 fn write(s: Subject<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
     // What is called by another name is not written here.
-    let renamed = call
-        .is_some_and(|call| s.here.placements.meant(&call.func, s.here.path).range() != call.func.range());
+    let renamed = call.is_some_and(|call| s.here.meant(call).range() != call.func.range());
     if renamed && s.sync != SyncExpr::Explicit {
         return None;
     }

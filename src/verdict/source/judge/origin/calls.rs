@@ -21,11 +21,6 @@ enum Callee<'a> {
     There { recorded: String, file: Arc<Source>, class: Option<String>, name: String },
 }
 
-/// Whether what is called computes a result and changes nothing.
-pub(super) fn computes(name: &str) -> bool {
-    facts::is_pure(name)
-}
-
 impl<'a> Scene<'_, 'a> {
     pub(super) fn call(self, call: &'a ExprCall, steps: Steps) -> Option<Known> {
         let callee = dotted(&call.func);
@@ -72,7 +67,7 @@ impl<'a> Scene<'_, 'a> {
             _ if callee == "type()" => self.find(call.arguments.args.first()?, steps),
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
-            (_, receiver) if record || computes(name) => {
+            (_, receiver) if record || facts::is_pure(name) => {
                 let receiver = receiver.filter(|_| !torch && !facts::module(base).is(Fact::Numeric));
                 self.each(receiver.into_iter().chain(nodes::given(call))).map(Known::computed)
             }

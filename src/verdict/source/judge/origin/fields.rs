@@ -1,8 +1,7 @@
 //! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
 
-use super::calls::computes;
 use super::search::{Known, Scene, all};
-use crate::python::facts::Fact;
+use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, nodes, string};
 use crate::verdict::source::flow::{Step, constant_step};
 use crate::verdict::source::infer::{Objects, changes, function_of};
@@ -101,12 +100,12 @@ fn whole<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// Whether what a method leaves in its tensor follows from that and its arguments: `add_`, not `normal_`.
 fn sets(method: &str) -> bool {
     let name = method.strip_suffix('_').unwrap_or_default();
-    matches!(name, "copy" | "fill" | "zero") || computes(name)
+    matches!(name, "copy" | "fill" | "zero") || facts::is_pure(name)
 }
 
 /// Whether a field is an argument of a function that may write to it.
 fn is_handed_over(path: &[Node<'_>]) -> bool {
-    nodes::argument_of(whole(path)).is_some_and(|call| !computes(nodes::name(&call.func)))
+    nodes::argument_of(whole(path)).is_some_and(|call| !facts::is_pure(nodes::name(&call.func)))
 }
 
 /// `self.register_buffer("steps", …)`
