@@ -96,9 +96,5 @@ fn make(before: &str, edits: &[&Edit]) -> Option<String> {
     let mut all: Vec<&Replacement> = edits.iter().flat_map(|edit| &edit.replacements).collect();
     all.sort();
     all.dedup();
-    let mut after = apply(before, &all)?;
-    for line in source::unused_imports(before, &after).into_iter().rev() {
-        after.replace_range(line, "");
-    }
-    source::parses(&after).then_some(after)
+    apply(before, &all).filter(|after| source::parses(after))
 }

@@ -7,7 +7,6 @@ pub mod filter;
 mod graph_breaks;
 mod judge;
 pub mod pricing;
-pub mod races;
 
 use crate::cost::blocked::IdleBlocked;
 use crate::cost::prices::Prices;
@@ -37,7 +36,6 @@ use crate::waits::device::Devices;
 use crate::waits::{Wait, WaitId};
 use filter::Filter;
 use pricing::Scenario;
-use races::Race;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,8 +154,6 @@ pub struct CaptureAnalysis {
     pub blocked: Option<IdleBlocked>,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
-    /// Copies whose memory the host used before they had ended.
-    pub races: Vec<Race>,
     /// Causes besides waits that keep the range of `--graph-ready` from being captured.
     pub graph_breaks: Vec<Breaks>,
     /// What follows each wait on its thread; empty once priced.
@@ -243,7 +239,6 @@ impl CaptureAnalysis {
             collectives,
             blocked,
             refused: Vec::new(),
-            races: Vec::new(),
             graph_breaks: Vec::new(),
             next: TiVec::new(),
             alone_at_most: TiVec::new(),
@@ -321,8 +316,6 @@ impl CaptureAnalysis {
 
     fn judge_selected(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
         self.prices = Prices::default();
-        // Of all waits: one that a filter leaves out waits all the same.
-        let copies = races::suspects(&self.profile, &self.all.0);
         self.select(options, again)?;
         let Self { profile, devices, waits, iterations, .. } = self;
         let mut context = Context::read(profile, waits)?;
@@ -340,7 +333,6 @@ impl CaptureAnalysis {
         };
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
-        self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
         self.graph_breaks = match &options.capture {
             Some(range) => graph_breaks::find(profile, &mut context, &options.rules, waits, range)?,
             None => Vec::new(),

@@ -126,10 +126,6 @@ codes! {
     NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms"
         => "Nothing. For places, capture with `--cudabacktrace=sync:0 --sample=process-tree`, of a build with symbols.",
     // the program
-    BufferRace = "buffer-race": "A pinned buffer was written again before a copy of it had ended: the GPU may have got the next values"
-        => "Record an event behind the copy and wait for it before the next write, or use two buffers in turn.",
-    EarlyRead = "early-read": "A copy to the host was read with nothing that waits for it: the values may be those from before"
-        => "Record an event behind the copy and wait for it (`event.synchronize()`) before the read.",
     HostAllocation = "host-allocation": "A tenth of the run or more goes into allocating pinned memory of the host"
         => "Allocate pinned buffers once and reuse them.",
     DeviceAllocation = "device-allocation": "A tenth of the run or more goes into allocating memory of the device"

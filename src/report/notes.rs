@@ -1,7 +1,6 @@
 //! What limits the prices of an export, and what its program does too early, as warnings.
 
 use crate::analysis::CaptureAnalysis;
-use crate::analysis::races::Race;
 use crate::cost::prices::TOLERANCE;
 use crate::model::{Code, Warning};
 use crate::profile::recapture;
@@ -21,37 +20,11 @@ const LONGEST_NAME: usize = 60;
 const MANY_CALLS: usize = 50;
 
 pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
-    let races = found.races.iter().map(race);
     if found.prices.is_empty() {
-        return races.collect();
+        return Vec::new();
     }
     let notes = [reproduction, profiler, step_time, power, partial, bandwidth, other_ranks];
-    races.chain(notes.iter().filter_map(|note| note(found))).collect()
-}
-
-/// A copy whose memory the host used too early.
-fn race(race: &Race) -> Warning {
-    let Race { file, line, copies, up, used } = race;
-    let (place, name) = (format!("{}:{line}", text::path_end(file, 1)), &used.name);
-    let many = match (*copies, *up) {
-        (1, true) => "1 H2D copy".to_owned(),
-        (n, true) => format!("{} H2D copies", text::count(n)),
-        (n, false) => text::counted(n, "time"),
-    };
-    let (code, message) = if *up {
-        let message = format!(
-            "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait before that for an event behind the copy: with two buffers in turn, each with an event, seldom for long",
-            used.line
-        );
-        (Code::BufferRace, message)
-    } else {
-        let message = format!(
-            "{place}: `{name}` is copied to the host without blocking and read on line {}, with no wait between ({many}): the values may be those from before; wait on an event behind the copy first",
-            used.line
-        );
-        (Code::EarlyRead, message)
-    };
-    note(code, message)
+    notes.iter().filter_map(|note| note(found)).collect()
 }
 
 fn note(code: Code, message: String) -> Warning {

@@ -119,8 +119,7 @@ grades! {
     S09_OPEN: S09 0.5 "which way it copies is not known";
     S10: S10 0.95 "";
     S11: S11 0.85 "a mask, or an operator whose output size depends on values";
-    S11_TOTAL: S11 0.8 "only a count of what is selected, or true in it, is used: no size depends on it";
-    S11_NUMBERS: S11 0.75 "only a total of the numbers that are selected is used";
+    S11_TOTAL: S11 0.8 "only totals of what is selected are used: no size depends on it";
     S11_REPEATS: S11 0.8 "repeat_interleave, whose total the host may have";
     S11_COUNTED: S11 0.85 "a name whose elements the trace shows counted";
     S11_NAME: S11 0.75 "a name that is read";
@@ -138,7 +137,6 @@ grades! {
     S19_ALLOCATOR: S19 0.7 "the call allocates or frees";
     S19_OPEN: S19 0.5 "";
     S20: S20 0.75 "the host sent what it follows from";
-    S20_SETTLED: S20 0.85 "a constant settles the test whatever the value is";
     S20_ANYWAY: S20 0.7 "another line reads it anyway";
     S20_ELEMENT: S20 0.75 "it is read element by element: one read before the loop gives it as well";
     S21: S21 0.8 "";

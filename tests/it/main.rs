@@ -19,7 +19,6 @@ mod mending;
 mod own_names;
 mod properties;
 mod python;
-mod races;
 mod ranks;
 mod reading;
 mod recipe;

@@ -12,7 +12,6 @@ mod mend;
 pub use crate::python::parse::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
 pub use files::{editable, snippet};
 
-pub use judge::race::Use;
 pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
 pub use mend::text::apply;
@@ -23,7 +22,6 @@ use crate::python::parse::{Source, last};
 use crate::rules::grade;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId};
-use flow::Program;
 use infer::{Here, Placements};
 use judge::reader::{Case, SiteReader};
 use std::mem::discriminant;
@@ -68,24 +66,6 @@ impl Finding {
 pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Option<String> {
     let file = tree.open(recorded)?;
     locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
-}
-
-/// What the host does in each turn with the memory of a copy without a wait on a line of the named function: writes to what is
-/// uploaded (`up`), or reads what came down. `None` where no file or no such use is at hand.
-pub fn raced(tree: &SourceTree, recorded: &str, line: u32, function: &str, up: bool) -> Option<Use> {
-    let file = tree.open(recorded)?;
-    let program = Program { tree, recorded, depth: 0 };
-    match up {
-        true => judge::race::rewritten(program, &file, line, function),
-        false => judge::race::read_early(&file, line, function),
-    }
-}
-
-/// Where `after` imports a name that `before` uses and it does not: byte ranges of whole lines, ascending.
-pub fn unused_imports(before: &str, after: &str) -> Vec<std::ops::Range<usize>> {
-    let parse = |text: &str| Source::parse(text.as_bytes().to_vec()).ok();
-    let Some((before, after)) = parse(before).zip(parse(after)) else { return Vec::new() };
-    mend::unused_imports(&before, &after).into_iter().map(std::ops::Range::from).collect()
 }
 
 /// Whether a text is Python without a syntax error.

@@ -98,11 +98,8 @@ def step(x):
 # --- beside a clock
 def step(x):
     y = model(x)
-    torch.cuda.synchronize()  #! sync; unsafe clock
+    torch.cuda.synchronize()  #! sync; refused measured
     end = time.perf_counter()
-# file: after
-def step(x):
-    y = model(x)
 
 # --- in a file with a clock
 def epoch(xs):
@@ -216,22 +213,6 @@ def step(x):
     torch.cuda.synchronize()
     return y
 
-# --- with the times that nobody looks at
-import time
-def step(x):
-    began = time.time()
-    y = model(x)
-    torch.cuda.synchronize()  #! sync
-    y.backward()
-    ended = time.time()  # for later
-    return y
-# file: after
-import time
-def step(x):
-    y = model(x)
-    y.backward()
-    return y
-
 # --- a time that somebody looks at
 import time
 def step(x):
@@ -313,18 +294,6 @@ def step(x):
     if verbose:
         began = time.time()
     return y
-
-# --- an event that is only waited for
-def step(x):
-    done = torch.cuda.Event()
-    y = model(x)
-    done.record()
-    done.synchronize()  #! event-sync
-    return y.relu()
-# file: after
-def step(x):
-    y = model(x)
-    return y.relu()
 
 # --- an event that is handed on
 def step(x):

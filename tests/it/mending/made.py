@@ -64,14 +64,6 @@ noise = (torch.rand(n, device="cuda")).view(1, n)
 # --- in the words of old programs: to be written anew
 cost = Variable(torch.FloatTensor(n, n).zero_()).cuda()  #! upload cuda 512; refused form
 
-# --- what its module is to keep
-class Net(nn.Module):
-    def __init__(self):
-        self.table = sinusoids(512)
-
-    def forward(self, x):
-        return x + self.table.to(x.device)  #! upload to 512; refused no-edit
-
 # --- random numbers
 noise = torch.randn(64, 20).to(device)  #! upload to 5120; unsafe random
 # file: after

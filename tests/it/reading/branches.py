@@ -249,9 +249,9 @@ def best(acc, best_acc):
     if best_acc > 0.5:
         save()
 
-# --- a value that the function was given: where it comes from is not seen
+# --- a value that the function was given
 def stop(scores, limit):
-    if scores[0] > limit:  #! truth: control-flow; <= 0.85
+    if scores[0] > limit:  #! truth: control-flow
         raise_limit()
 
 # --- a value that the function computes

@@ -154,7 +154,7 @@ class Logger:
 def main(loader, model):
     logger = Logger()
     for x in loader:
-        logger.log('loss', model(x).item())  #! item: logging; <= 0.75
+        logger.log('loss', model(x).item())  #! item: logging
 
 # --- a logger of one's own that gives it to the GPU
 class Norms:
@@ -175,7 +175,7 @@ class Logger:
 def main(loader, model):
     logger = Logger()
     for x in loader:
-        logger.log(model(x).item())  #! item: logging
+        logger.log(model(x).item())  #! item: control-flow
     if logger.last < 0.1:
         save(model)
 
@@ -262,13 +262,6 @@ def main(loader, model, f):
     for x in loader:
         w.writerow([x.id, model.logits(x).argmax().item()])  #! item: cpu-compute
 
-# --- rows of the file of a run
-def main(loader, model):
-    f = open('train.csv', 'w')
-    w = csv.writer(f)
-    for x in loader:
-        w.writerow([model(x).item()])  #! item: logging
-
 # --- figures as json
 def main(loader, model):
     history = []
@@ -280,11 +273,6 @@ def main(loader, model):
 def main(loader, model):
     for x in loader:
         torch.save({'best': model(x).item()}, 'last.pt')  #! item: logging
-
-# --- a number of a checkpoint of another making
-def main(model, f):
-    with open('ckpt.pkl', 'wb') as f:
-        pickle.dump({'best': model.best.item()}, f)  #! item: logging
 
 # --- a record that is unpacked
 class Out(NamedTuple):

@@ -242,35 +242,9 @@ def constants(x, n):
     if torch.cuda.is_available():
         targets = targets.cuda()  #! cuda: upload; pattern C14; rules S09 S22
     zeros = torch.zeros(n)
-    moved = zeros.cuda()  #! cuda: upload; pattern C15; rules S09 S22
+    moved = zeros.cuda()  #! cuda: upload; pattern C14; rules S09 S22
     zeros[0] = 1
     return targets, moved, zeros
-
-# --- a field that its module has had since it was made; set from outside; written by elements; a module; none
-class Net(nn.Module):
-    def __init__(self, n, width, weight):
-        self.table = sinusoids(n, width)
-        trunc_normal_(self.table)
-        self.weight = weight
-        self.mask = None
-        self.rows = torch.zeros(n)
-        self.head = Head(width)
-        self.first = self.table.cuda()  #! cuda: upload; pattern C15
-
-    def forward(self, x, b):
-        x = x + self.table.expand(b, -1, -1).type_as(x)  #! upload type_as: upload; pattern C19; nofix
-        x = x * self.table.to(x.device)  #! to: upload; pattern C19; nofix
-        x = x * self.weight.view(1, -1).to(x.device)  #! to: upload; pattern C19; nofix
-        return x * self.mask.to(x.device)  #! to: upload; pattern C15
-
-    def look(self, batch, i):
-        self.rows[i] = 1
-        self.head.cuda()  #! cuda: upload; pattern C15
-        rows = self.rows.to(batch.device)  #! to: upload; pattern C15
-        return rows, self.other.to(batch.device)  #! to: upload; pattern C15
-
-def run(net, mask):
-    net.mask = mask
 
 # --- an object that is made anew for each step
 class Batch:
@@ -313,7 +287,7 @@ def weighted(x, device):
 # --- drawn on the host, then moved; lists that PyTorch makes indices of, and a tensor
 def sampled(x, b, order, device):
     noise = torch.randn(b, 20) * 0.1
-    noise = noise.to(device)  #! to: upload; pattern C14; rules S09 S23; nofix
+    noise = noise.to(device)  #! to: upload; pattern C14; rules S09 S23
     flips = torch.FloatTensor(np.random.rand(b)).to(device)  #! to: upload; pattern C15; rules S09
     steps = torch.randint(0, 10, (b,)).view(-1, 1).to(device)  #! to: upload; pattern C14; rules S09 S23
     kept = [i for i in range(b) if i % 2]
@@ -327,23 +301,6 @@ def targets(scores):
     if torch.cuda.is_available():
         targets = targets.cuda()  #! cuda: upload; rules S09 S22
     return targets
-
-# --- made of sizes and numbers alone, by several names; written to on the way; of data
-def grid(self, shape, device):
-    b, n, m = shape
-    x = torch.tensor(np.linspace(0, 1, n), dtype=torch.float)
-    x = x.reshape(1, n, 1, 1).repeat([b, 1, m, 1])
-    y = 2 * torch.arange(m).float() - 1
-    y = y.reshape(1, 1, m, 1).repeat([b, n, 1, 1])
-    return torch.cat((x, y), dim=-1).to(device)  #! to: upload; pattern C14; rules S09 S22; nofix
-
-def shifted(self, n, device):
-    x = torch.linspace(0, 1, n)
-    x[0] = self.first
-    return torch.stack((x, torch.arange(n))).to(device)  #! to: upload; pattern C15; rules S09
-
-def joined(self, n, rows, device):
-    return torch.cat([torch.zeros(n), rows]).to(device)  #! to: upload; pattern C15; rules S09
 
 # --- filled, then written: not the GPU's to make
 def padded(rows, device):

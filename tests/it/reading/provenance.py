@@ -370,17 +370,6 @@ def train(data):
         y = y.cuda()
         z = x[y == 1]  #! get-mask: dynamic-shape
 
-# --- a test that a constant settles
-DEBUG = False
-
-def check(x):
-    if torch.isnan(x).any() and DEBUG:  #! is_nonzero: host-known; pattern A40
-        print('nan')
-    if (torch.isnan(x).any() or torch.isinf(x).any()) and DEBUG:  #! is_nonzero: host-known
-        print('nan')
-    if x.sum().item() > 3 and DEBUG:  #! item: host-known
-        save(x)
-
 # --- a constant that is none
 DEBUG = False
 
@@ -391,15 +380,6 @@ def debug():
 def check(x):
     if torch.isnan(x).any() and DEBUG:  #! is_nonzero: control-flow
         print('nan')
-
-# --- a constant that is true
-CHECK = True
-
-def check(x):
-    if torch.isnan(x).any() and CHECK:  #! is_nonzero: control-flow
-        print('nan')
-    if torch.isnan(x).any() or CHECK:  #! is_nonzero: host-known
-        go()
 
 # --- a constant that a name hides
 DEBUG = False
@@ -447,17 +427,6 @@ def permute(counts, ranks):
     ids = torch.arange(lens.shape[0]).repeat_interleave(lens)  #! repeat-interleave: host-known; pattern B10
     return ids + torch.arange(total)
 
-# --- a guard on what is logged anyway
-def step(self, batches):
-    kept = []
-    for x, y in batches:
-        loss = self.loss(x, y)
-        if not loss.isfinite():  #! is_nonzero: host-known; pattern A39
-            raise RuntimeError(f"{loss.item()}")
-        kept.append(loss.detach())
-    loss = torch.sum(torch.stack(kept))
-    self.logger.info(f"loss {loss.item()}")
-
 # --- a guard on what nobody logs
 def step(self, batches):
     for x, y in batches:
@@ -472,23 +441,6 @@ def step(self, x):
     if torch.isnan(loss).any():  #! is_nonzero: control-flow; pattern A35
         logger.error(f"{loss.item()}")
         raise RuntimeError()
-
-# --- a guard in a method, the log in another
-class Trainer:
-    def run(self):
-        parts = self.model(self.data)
-        total = sum(parts.values())
-        self.check(total)  #< check
-        self.collect(parts)
-        total.backward()
-
-    def check(self, total):
-        if not torch.isfinite(total).all():  #! is_nonzero: host-known; pattern A39
-            raise FloatingPointError()
-
-    def collect(self, metrics):
-        metrics = {k: v.detach().cpu().item() for k, v in metrics.items()}
-        self.storage.put_scalars(**metrics)
 
 # --- a limit is no guard against NaN
 def step(self, x):
@@ -727,25 +679,6 @@ def train(data):
         pad(torch.zeros(rest[1].max().item()))  #! item: host-known; pattern A36
         pad(torch.zeros(rest[0].max().item()))  #! item: dynamic-shape
 
-# --- constants of a class, sent when its object is made
-Table = collections.namedtuple('Table', 'alpha, beta')
-
-class Solver:
-    table: Table
-
-    def __init__(self, y):
-        device = y.device
-        self.table = Table(alpha=self.table.alpha.to(device), beta=[b.to(device) for b in self.table.beta])
-
-    def step(self, t):
-        return advance(t, table=self.table)  #< advance
-
-def advance(t, table):
-    for i, (alpha, beta) in enumerate(zip(table.alpha, table.beta)):
-        if alpha == 1.:  #! truth: host-known; pattern A36
-            t = t + beta
-    return t
-
 # --- not all of it is
 Table = collections.namedtuple('Table', 'alpha, beta')
 
@@ -760,12 +693,6 @@ def advance(t, table):
     if table.beta[0] == 1.:  #! truth: control-flow
         t = t + table.alpha
     return t
-
-# --- graphs of a batch
-def spread(batch, w, g, h):
-    w = torch.repeat_interleave(w, batch.ptr[1:] - batch.ptr[:-1])  #! repeat-interleave: host-known; pattern B30; says output_size=batch.num_nodes
-    counts = g.batch_num_nodes()
-    return w + h.repeat_interleave(counts, dim=0)  #! repeat-interleave: host-known; says output_size=g.num_nodes()
 
 # --- tokens of each expert
 def spread(offsets, w):

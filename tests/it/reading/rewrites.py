@@ -15,12 +15,6 @@ if loss.item() > 3: g()  #! item: control-flow; nofix
 # --- repeat_interleave
 y = torch.repeat_interleave(x, r)  #! repeat-interleave: dynamic-shape; nofix
 
-# --- inverse
-y = torch.linalg.inv(a @ b)  #! inv: error-check; fix torch.linalg.inv_ex(a @ b).inverse
-
-# --- type
-y = x.type(torch.LongTensor)  #! copy type: round-trip; fix x.to(torch.long)
-
 # --- shown
 print(loss.item())  #! item: logging; nofix
 

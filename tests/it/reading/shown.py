@@ -258,11 +258,11 @@ def note(losses):
 # --- text in a file of its own
 def f(a):
     out = open('distances.txt', 'w')
-    out.writelines('%.6f' % a.item())  #! item: cpu-compute; says a file of its own; <= 0.7
+    out.writelines('%.6f' % a.item())  #! item: cpu-compute
 
 # --- text for a file that the caller chose
 def f(a, output_file):
-    print('H-{}'.format(a.item()), file=output_file)  #! item: cpu-compute; says a file of its own; <= 0.7
+    print('H-{}'.format(a.item()), file=output_file)  #! item: cpu-compute
 
 # --- text in a log
 def f(a):

@@ -2,17 +2,17 @@
 
 # --- how many are right
 def f(pred, gold, mask):
-    hits = torch.sum(pred.masked_select(mask) == gold.masked_select(mask))  #! count masked_select: round-trip; rules S11 S11; pattern B02; says (a & mask).sum()
+    hits = torch.sum(pred.masked_select(mask) == gold.masked_select(mask))  #! count masked_select: round-trip; rules S11 S11; pattern B02
     return hits
 
 # --- compared before they are selected
 def f(pred, gold, mask):
-    return pred.eq(gold).masked_select(mask).sum()  #! count masked_select: round-trip; says `(a & mask).sum()` does not
+    return pred.eq(gold).masked_select(mask).sum()  #! count masked_select: round-trip
 
 # --- by names
 def f(pred, gold, mask):
-    a = pred[mask]  #! get-mask: round-trip; says mask.sum()
-    b = gold[mask]  #! get-mask: round-trip; says a[~mask] = False; silent a & mask
+    a = pred[mask]  #! get-mask: round-trip
+    b = gold[mask]  #! get-mask: round-trip
     hits = a.eq(b)
     return hits.float().mean()
 
@@ -32,25 +32,25 @@ def f(pred, gold, mask):
 
 # --- numbers
 def f(loss, mask):
-    return loss[mask].mean()  #! get-mask: round-trip; says a[~mask] = 0; silent masked_fill; <= 0.75
+    return loss[mask].mean()  #! get-mask: round-trip
 
 # --- numbers by a mask that is broadcast
 def f(loss, mask):
-    return loss.masked_select(mask).mean()  #! count masked_select: round-trip; says a.masked_fill(~mask, 0).sum()
+    return loss.masked_select(mask).mean()  #! count masked_select: round-trip
 
 # --- a loss of distances, of what is given another form
 def f(pred, gold, mask):
-    a = pred[mask].view(-1, 4)  #! get-mask: round-trip; says adds nothing to the sum and does not wait; <= 0.75
-    gold = gold[mask].view(-1, 4)  #! get-mask: round-trip; says `smooth_l1_loss`
+    a = pred[mask].view(-1, 4)  #! get-mask: round-trip
+    gold = gold[mask].view(-1, 4)  #! get-mask: round-trip
     return F.smooth_l1_loss(a, gold, reduction='sum')
 
 # --- the mean of distances
 def f(pred, gold, mask):
-    return F.mse_loss(pred[mask], gold[mask])  #! get-mask: round-trip; says adds nothing to the sum, divided by
+    return F.mse_loss(pred[mask], gold[mask])  #! get-mask: round-trip
 
 # --- of what a mask selects that is broadcast
 def f(pred, gold, mask):
-    return F.l1_loss(pred.masked_select(mask), gold.masked_select(mask))  #! count masked_select: round-trip; says `a.masked_fill(~mask, 0)` of each operand; silent a[~mask]
+    return F.l1_loss(pred.masked_select(mask), gold.masked_select(mask))  #! count masked_select: round-trip
 
 # --- no such loss
 def f(pred, gold, mask):
@@ -89,10 +89,6 @@ def f(pred, mask):
         kept = kept.abs()
     return kept
 
-# --- how many are shown
-def f(codes, bar):
-    bar.set_description(f"{codes.unique().numel() / 512}")  #! read unique 8: round-trip; rules S11 S04
-
 # --- how many decide
 def f(x, mask):
     rows = x[mask]  #! get-mask: dynamic-shape; > 0.8
@@ -101,7 +97,7 @@ def f(x, mask):
 
 # --- an index that writes
 def f(overlaps, i):
-    overlaps[:, i] = -1  #! read setitem 8: round-trip; pattern A09; says index_copy_
+    overlaps[:, i] = -1  #! read setitem 8: round-trip; pattern A09
 
 # --- an index of indices that writes
 def f(best, of, n):

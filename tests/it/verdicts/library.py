@@ -37,36 +37,9 @@ class Agent:
 def decorate_context(*args, **kwargs):
     return func(*args, **kwargs)
 
-# --- a model of lightning
-class Model:
-    def training_step(self, batch, batch_idx):
-        x, y = batch
-        return self(x)
-    def forward(self, x):
-        return self.embed(x)[: x['lengths'].max().item()]  #! false host-known A36 S20
-
-# --- a model that changes its batches
-class Model:
-    def training_step(self, batch, batch_idx):
-        x, y = batch
-        return self(x)
-    def forward(self, x):
-        return self.embed(x)[: x['lengths'].max().item()]  #! true dynamic-shape A01 S06
-    def on_after_batch_transfer(self, batch, i):
-        return self.augment(batch)
-
 # --- torch: a call of a module
 def _call_impl(self, *args, **kwargs):
     return forward_call(*args, **kwargs)
-
-# --- a step
-def step(engine, batch):
-    return {'loss': engine.model(batch).item()}  #! false logging A01 S06
-
-# --- ignite
-class Engine:
-    def _run_once(self):
-        self.state.output = self._process_function(self, self.state.batch)
 
 # --- a scripted function
 def step(x):

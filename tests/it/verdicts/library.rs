@@ -178,44 +178,6 @@ fn the_line_of_a_library_that_waits_is_read() {
     assert_eq!(words(&unread), "unknown value-read A01 S19");
 }
 
-/// The batch that Lightning gives to a step was the host's before it was sent: lengths in it are known there. Not so where the
-/// module changes batches on the GPU, nor where something else calls a function of that name.
-#[test]
-fn lengths_of_a_batch_of_lightning_are_the_hosts() {
-    const MODEL: &str = "/venv/lib/python3.12/site-packages/forecast/model.py";
-    const MODULE: &str = "/venv/lib/python3.12/site-packages/torch/nn/modules/module.py";
-    let (module, _) = file("torch: a call");
-    let read = |model: &str, caller: &str| {
-        let calls = format!("/venv/lib/python3.12/site-packages/{caller}");
-        let frames = [
-            ("forward", MODEL, 6),
-            ("_call_impl", MODULE, 2),
-            ("training_step", MODEL, 4),
-            ("training_step", &*calls, 391),
-            ("main", "/w/run.py", 1),
-        ];
-        words(&site(&frames, &[(MODEL, model), (MODULE, &module)]))
-    };
-    let models = ["a model of lightning", "a model that changes"].map(file);
-    for (model, marks) in &models {
-        assert_eq!(read(model, "lightning/pytorch/strategies/strategy.py"), marks[0].1);
-    }
-    assert_eq!(read(&models[0].0, "other/loop.py"), "true dynamic-shape A01 S06");
-}
-
-/// What a step returns to ignite is for the handlers, which lie in the program.
-#[test]
-fn an_engine_keeps_results_for_its_handlers() {
-    const ENGINE: &str = "/venv/lib/python3.12/site-packages/ignite/engine/engine.py";
-    let ((step, marks), (engine, _)) = (file("a step"), file("ignite"));
-    let at = |path| {
-        let frames = [("step", "/w/run.py", 2), ("_run_once", path, 3), ("main", "/w/run.py", 9)];
-        words(&site(&frames, &[("/w/run.py", &step), (path, &engine)]))
-    };
-    assert_eq!(at(ENGINE), marks[0].1);
-    assert_eq!(at("/w/engine.py"), "unknown value-read A01 S06");
-}
-
 /// A function that TorchScript compiled has no frames of Python: that the line which calls it copies nothing does not make the
 /// file another one.
 #[test]

@@ -1,10 +1,9 @@
 //! Arguments of calls: how most values end.
 
-use super::attribute::function;
 use super::calls::is_array;
 use super::device::joins;
 use super::tracer::{Tracer, UNKNOWN};
-use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
+use super::value::{Next, Sink, Step, Value, ends, ends_perhaps};
 use crate::python::facts::{self, Fact, Facts};
 use crate::python::parse::{
     Node, Path, Source, dotted, full_callee, nodes, scope, split_callee, string, within,
@@ -18,10 +17,6 @@ use crate::verdict::source::infer::{
 };
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
-use std::ops::RangeInclusive;
-
-/// Names looked up for what a file is.
-const MAX_MADE: usize = 8;
 
 impl<'a> Tracer<'a, '_> {
     /// Whether text that goes to `handle` is an output: to a file that the program writes anew, or that its caller chose, and
@@ -40,47 +35,21 @@ impl<'a> Tracer<'a, '_> {
             }
     }
 
-    /// The call at the end of `path` writes its argument at `at` to a file: data, and of numbers and text what is no figure of the
-    /// run, are a result.
-    fn written(&mut self, path: &[Node<'a>], at: TextRange, value: &Value) -> Next {
+    /// The call at the end of `path` writes its argument to a file: data, and of numbers and text what is no figure of the run, are
+    /// a result. What a checkpoint keeps of figures is none, and written now and then.
+    fn written(&self, path: &[Node<'a>], value: &Value) -> Next {
         let Some(call) = nodes::call(path) else { return Next::Done };
         let callee = self.file.text(&*call.func);
         let checkpoint = matches!(&*callee, "torch.save" | "yaml.dump");
-        // Of what a checkpoint keeps, figures are no results, and they are written now and then.
-        if checkpoint && value.bulk && is_kept_figure(value) {
-            return ends_perhaps(RECORDED, Sink::Log, "part of a checkpoint");
+        let result = match sinks::handle(call) {
+            _ if value.data || value.bulk => return ends(Sink::Write, format!("written out by {callee}")),
+            Some(handle) => value.text && self.is_output(call, handle, path),
+            None => !checkpoint && !value.is_figure(),
+        };
+        match result {
+            true => ends_perhaps(HANDED_ON, Sink::Write, format!("written out by {callee}")),
+            false => ends(Sink::Log, format!("an argument of {callee}")),
         }
-        if value.data || value.bulk {
-            return ends(Sink::Write, format!("written out by {callee}"));
-        }
-        match sinks::handle(call) {
-            Some(handle) if value.text && self.is_output(call, handle, path) => {
-                let what = format!("text for {callee} in a file of its own");
-                ends_perhaps(HANDED_ON, Sink::Write, what)
-            }
-            None if !checkpoint && !value.is_figure() && !self.keeps_figures(call, at, path) => {
-                ends_perhaps(HANDED_ON, Sink::Write, format!("written out by {callee}"))
-            }
-            _ => ends(Sink::Log, format!("an argument of {callee}")),
-        }
-    }
-
-    /// Whether the text of a call, or of what made the file and the writer that it names beside the value at `at`, speaks of the
-    /// run: `w.writerow([epoch, v])`, `w = csv.writer(open("train.csv"))`.
-    pub(super) fn keeps_figures(&self, call: &'a ExprCall, at: TextRange, path: &[Node<'a>]) -> bool {
-        let mut text = self.file.text(call);
-        let others = call.arguments.args.iter().filter(|one| !within(at, one.range()));
-        let mut named: Vec<_> =
-            nodes::receiver(call).into_iter().chain(others).map(|one| (one, path.to_vec())).collect();
-        for _ in 0..MAX_MADE {
-            let Some((expr, place)) = named.pop() else { break };
-            for (made, place) in self.objects.values_of(expr, &place) {
-                text = text + " " + &self.file.text(made);
-                let from = made.as_call_expr().into_iter().flat_map(|call| &call.arguments.args);
-                named.extend(from.map(|one| (one, place.clone())));
-            }
-        }
-        sinks::speaks_of_run(&text)
     }
 
     /// Whether something uses what a function of the file gives.
@@ -88,59 +57,30 @@ impl<'a> Tracer<'a, '_> {
         !nodes::is_dropped(path) && !self.callees(path, call).is_empty()
     }
 
-    /// The call at `at` is named like one that logs, unless a function at hand does more. One that only checks the value may as well
-    /// log it.
-    fn logged(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Next {
-        let Some(call) = nodes::call(&path[..=at]) else { return Next::Done };
-        let mut found = self.besides_logging(path, at, value);
-        let all = found.len();
-        found.retain(|used| !matches!(used.sink, Sink::Branch { guard: true, .. }));
-        if found.is_empty() {
-            let limit = if all > 0 { RECORDED } else { 1.0 };
-            return ends_perhaps(limit, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)));
-        }
-        self.uses.append(&mut found);
-        Next::Done
-    }
-
-    /// The call at `at` is named like one that tells a meter, unless the method itself, at hand, decides by what it is told.
-    fn metered(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
-        let methods = nodes::call(&path[..=at]).map(|call| self.callees(&path[..path.len() - 1], call));
-        let methods: Vec<_> =
-            methods.iter().flatten().map(|method| self.lines(nodes::range(method))).collect();
-        let mut found = self.besides_logging(path, at, value);
-        let own = |used: &Use| methods.iter().any(|lines| used.file.is_none() && lines.contains(&used.line));
-        found.retain(|used| own(used) && !matches!(used.sink, Sink::Branch { guard: true, .. }));
-        if found.is_empty() {
-            return self.tracked(path, at, value);
-        }
-        self.uses.append(&mut found);
-    }
-
-    /// What a function at hand that is called like one that logs decides by what it is given, and what it hands to the GPU, other than
-    /// after the loop around the call. What a library does so is its own business.
-    fn besides_logging(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Vec<Use> {
+    /// Follows the value into a function at hand that is called like one that logs, for what it decides by it (`own`: by itself),
+    /// and what it hands to the GPU; false where there is none. A guard may as well log, and what a library does so is its own business.
+    fn does_more(&mut self, path: &[Node<'a>], at: usize, value: &Value, own: bool) -> bool {
         let (before, seen) = (self.uses.len(), self.seen.clone());
-        self.entered(path, at, value);
-        let region = scope::innermost_loop(&path[..=at], value.origin).map(|region| self.lines(region));
-        let function = self.lines(function(path));
-        let later = |used: &Use| {
-            used.file.is_none()
-                && function.contains(&used.line)
-                && region.as_ref().is_some_and(|region| !region.contains(&used.line))
+        let callees = nodes::call(&path[..=at]).map(|call| self.callees(&path[..path.len() - 1], call));
+        let lines = |function: &Path<'a>| {
+            let range = nodes::range(function);
+            self.file.line_of(range.start())..=self.file.line_of(range.end())
         };
-        let library = |used: &Use| used.file.as_deref().is_some_and(|file| package(file).is_some());
-        let mut found = self.uses.split_off(before);
-        // What only chooses what is shown, or keeps the largest, decides nothing.
-        let chooses = |used: &Use| matches!(used.sink, Sink::Branch { .. }) && used.limit < 1.0;
-        found.retain(|used| used.sink.is_decisive() && !chooses(used) || used.sink == Sink::Device);
-        found.retain(|used| !later(used) && !library(used));
+        let lines: Vec<_> = callees.iter().flatten().map(lines).collect();
+        self.entered(path, at, value);
         self.seen = seen;
-        found
-    }
-
-    fn lines(&self, range: TextRange) -> RangeInclusive<u32> {
-        self.file.line_of(range.start())..=self.file.line_of(range.end())
+        let mut found = self.uses.split_off(before);
+        found.retain(|used| match &used.sink {
+            _ if used.file.as_deref().is_some_and(|file| package(file).is_some()) => false,
+            _ if own && (used.file.is_some() || !lines.iter().any(|lines| lines.contains(&used.line))) => {
+                false
+            }
+            // What only chooses what is shown, or keeps the largest, decides nothing.
+            Sink::Branch { guard, .. } => !guard && used.limit >= 1.0,
+            sink => sink.is_decisive() || *sink == Sink::Device,
+        });
+        self.uses.append(&mut found);
+        self.uses.len() > before
     }
 
     /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
@@ -174,9 +114,9 @@ impl<'a> Tracer<'a, '_> {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
-            Role::Write => return self.written(&path[..=at], node.range(), value),
+            Role::Write => return self.written(&path[..=at], value),
             Role::Log if value.text && sinks::handle(call).is_some() => {
-                return self.written(&path[..=at], node.range(), value);
+                return self.written(&path[..=at], value);
             }
             Role::Words => {
                 // What the program makes, rather than what it tells of it.
@@ -187,7 +127,8 @@ impl<'a> Tracer<'a, '_> {
                 return self.given(Role::Unknown, path, at, value);
             }
             Role::Report => return ends_perhaps(RECORDED, Sink::Log, format!("an argument of {callee}")),
-            Role::Log => return self.logged(path, at, value),
+            Role::Log if self.does_more(path, at, value, false) => return Next::Done,
+            Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
             Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),
@@ -210,13 +151,9 @@ impl<'a> Tracer<'a, '_> {
     fn given(&mut self, role: Role, path: &[Node<'a>], at: usize, value: &mut Value) -> Next {
         let (Node::ExprCall(call), above) = (path[at], &path[..path.len() - 1]) else { return Next::Done };
         match role {
-            // What only looks like a meter by how it is called is followed into its class.
-            Role::Track
-                if sinks::is_logger(split_callee(&self.file.text(&*call.func)).0)
-                    || self.method_called(above, call).is_none_or(|method| averages(&method)) =>
-            {
-                self.metered(path, at, value);
-            }
+            // What the method itself, at hand, does with it, rather than those who ask the meter.
+            Role::Track if self.does_more(path, at, value, true) => {}
+            Role::Track => self.tracked(path, at, value),
             // What a class of the file calls so is followed there; and arrays are in no set.
             Role::Keep
                 if !(is_array(value) && nodes::name(&call.func) == "add")
@@ -230,12 +167,6 @@ impl<'a> Tracer<'a, '_> {
         }
         Next::Done
     }
-}
-
-/// Whether a container holds a sum, or a number under the name of a figure.
-fn is_kept_figure(value: &Value) -> bool {
-    let named = !value.data && value.key().is_some_and(sinks::is_figure);
-    !value.steps.is_empty() && (value.summed || named)
 }
 
 /// Whether a call acts in one of the environments that a loop goes through: `[e.step(a) for e, a in zip(envs, actions)]`.
@@ -252,11 +183,6 @@ fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
     keeps(Fact::SumField)
         && keeps(Fact::CountField)
         && (keeps(Fact::MeanField) || objects.method(class, "avg").is_some())
-}
-
-/// Whether the class of a method keeps sums, counts or means, as meters do.
-fn averages(method: &[Node<'_>]) -> bool {
-    nodes::class_around(method).is_some_and(|class| has_field(class, Fact::MeterField))
 }
 
 /// Whether the code of a class names one of these fields of `self`.

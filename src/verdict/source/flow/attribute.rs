@@ -47,12 +47,6 @@ impl<'a> Tracer<'a, '_> {
         if self.uses.len() == before {
             let recorded = match recorder(path) {
                 Some(function) => Some(format!("kept in `{name}` by {function}")),
-                // What a step returns: handlers show it, and one of them may decide by it.
-                None if !value.data
-                    && self.program.is_some_and(|one| one.recorded.contains("ignite/engine/")) =>
-                {
-                    Some(format!("kept in `{name}` for the handlers of ignite's engine"))
-                }
                 None => value.text.then(|| format!("kept as text in `{name}`")),
             };
             let Some(what) = recorded else {

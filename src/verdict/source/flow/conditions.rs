@@ -1,10 +1,10 @@
 //! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
 use crate::python::facts::{self, Fact};
-use crate::python::parse::{Node, Source, function_scope, last, nodes, scope, within};
+use crate::python::parse::{Node, Source, function_scope, last, nodes, within};
 use crate::verdict::source::infer::sinks;
 use ruff_python_ast::helpers::any_over_expr;
-use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
+use ruff_python_ast::{ElifElseClause, Expr, ExprCall, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 /// Whether a test looks for values that are not finite.
@@ -199,43 +199,6 @@ pub fn is_type_tested(path: &[Node<'_>], file: &Source) -> bool {
         Node::ExprBoolOp(ast) => asks(&ast.values[0]),
         _ => false,
     })
-}
-
-/// The constant that settles a test whatever the last node of `path` comes to: a later operand of an `and` that is always false,
-/// of an `or` that is always true. An earlier one would have kept it from being asked.
-///
-/// ```text
-/// DEBUG = False                                  # and nothing else assigns it
-/// if torch.isnan(x).any() and DEBUG:             # settled by DEBUG
-/// ```
-pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
-    let mut end = path.len() - 1;
-    let mut found = None;
-    loop {
-        let (above, own) = (*path.get(end.checked_sub(1)?)?, path[end].range());
-        match above {
-            Node::ExprBoolOp(ast) => {
-                let later = ast.values.iter().filter(|value| value.start() >= own.end());
-                let settles = |value: &&'a Expr| constant(value, path) == Some(ast.op == BoolOp::Or);
-                found = found.or_else(|| later.filter(settles).find_map(Expr::as_name_expr));
-            }
-            Node::ExprUnaryOp(_) | Node::ExprCompare(_) => {}
-            Node::StmtIf(_) | Node::ElifElseClause(_) | Node::ExprIf(_) => return found,
-            Node::StmtWhile(_) | Node::StmtAssert(_) => return found,
-            _ => return None,
-        }
-        end -= 1;
-    }
-}
-
-/// Whether a name is always true or always false: a constant of the module that is assigned once, to a literal.
-fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
-    let (value, _) = scope::only_value(path, value.as_name_expr()?).filter(|(_, at)| at.len() == 3)?;
-    match value {
-        Expr::BooleanLiteral(ast) => Some(ast.value),
-        Expr::NoneLiteral(_) => Some(false),
-        value => nodes::int(value).map(|int| int != 0),
-    }
 }
 
 fn stops(call: &ExprCall) -> bool {

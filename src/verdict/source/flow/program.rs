@@ -62,7 +62,7 @@ impl Program<'_> {
 }
 
 /// Whether a name is bound at the top of a file, other than by an import.
-pub fn binds(file: &Source, name: &str) -> bool {
+fn binds(file: &Source, name: &str) -> bool {
     let all = scope::occurrences(&[file.module()], name);
     all.iter().any(|one| one.store && !matches!(nodes::last(&one.path), Some(Node::Alias(_))))
 }

@@ -286,8 +286,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
         if facts::name(name).is(Fact::Export) {
             // As data or as a result, or figures to look at later.
-            let figure = value.is_figure() || self.keeps_figures(call, nodes::range(path), path);
-            let (limit, sink) = match figure {
+            let (limit, sink) = match value.is_figure() {
                 _ if value.data => (1.0, Sink::Write),
                 true => (grade::RECORDED, Sink::Log),
                 false => (grade::HANDED_ON, Sink::Write),

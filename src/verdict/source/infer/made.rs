@@ -2,8 +2,8 @@
 
 use crate::python::facts::{self, Fact};
 use crate::python::libraries::*;
-use crate::python::parse::{Given, Node, Path, dotted, nodes, scope, split_callee};
-use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign};
+use crate::python::parse::{Given, Node, dotted, nodes, scope, split_callee};
+use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
@@ -55,9 +55,8 @@ pub fn fills(expr: &Expr) -> bool {
     }
 }
 
-/// The only value that a name has where it is read, each time anew, and read nowhere before, where it might be written to; with
-/// the place.
-pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+/// The only value that a name has where it is read, each time anew, and read nowhere before, where it might be written to.
+pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<&'a Expr> {
     let [store] = &*scope::reaching(path, name) else { return None };
     let (value, place) = scope::value(store.clone())?;
     let from = nodes::range(&place).end();
@@ -65,48 +64,11 @@ pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<
     let reads = scope::reads(store, &name.id);
     let mut before = reads.iter().map(|read| nodes::range(read).start());
     let used = before.any(|at| (from..name.start()).contains(&at));
-    Some((value, place)).filter(|_| !used && loops.all(|one| one.range().contains(from)))
-}
-
-/// Whether the statement gives the name another value: `x = x.cuda()`.
-fn renames(path: &[Node<'_>], name: &ExprName) -> bool {
-    let statement = path.iter().rev().find(|node| node.is_statement());
-    let target = |ast: &StmtAssign| matches!(&ast.targets[..], [Expr::Name(target)] if target.id == name.id);
-    matches!(statement, Some(Node::StmtAssign(ast)) if target(ast))
+    Some(value).filter(|_| !used && loops.all(|one| one.range().contains(from)))
 }
 
 /// Names followed from what is moved to what it is made of.
 const MAX_NAMES: u8 = 6;
-
-/// Whether an expression comes from sizes and numbers alone ([`fills`]), through however many names and tensors: it is the same for
-/// the same sizes, and the device could make it itself.
-///
-/// ```text
-/// x = torch.tensor(np.linspace(0, 1, n)).reshape(1, n, 1).repeat(b, 1, m)
-/// y = …
-/// grid = torch.cat((x, y), dim=-1)
-/// ```
-pub fn is_of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
-    fn of_sizes<'a>(path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
-        let same = |part: &'a Expr| of_sizes(path, part, names);
-        match unformed(expr) {
-            _ if fills(expr) => true,
-            // Read elsewhere too, it may be written to there, or stay on the host: not where the moved tensor takes its name.
-            Expr::Name(name) if names > 0 => unread(path, name).is_some_and(|(value, place)| {
-                (scope::reads(&place, &name.id).len() == 1 || renames(path, name))
-                    && of_sizes(&place, value, names - 1)
-            }),
-            Expr::BinOp(ast) if nodes::is_number(&ast.left) => same(&ast.right),
-            Expr::BinOp(ast) => same(&ast.left) && (nodes::is_number(&ast.right) || same(&ast.right)),
-            made @ Expr::Call(call) if joins(made) => {
-                let parts = call.arguments.args.first().map(nodes::listed);
-                parts.is_some_and(|parts| !parts.is_empty() && parts.iter().all(same))
-            }
-            _ => false,
-        }
-    }
-    of_sizes(path, expr, MAX_NAMES)
-}
 
 /// Whether a loop gives what an expression is another form of: whoever goes through it makes that, waited for or not.
 ///

@@ -1,6 +1,5 @@
 //! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
 
-use super::changes::changes;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
@@ -96,40 +95,6 @@ impl<'a> Objects<'a> {
     pub fn is_always(&self, expr: &'a Expr, path: &[Node<'a>], is: impl Fn(&Expr) -> bool) -> bool {
         let values = self.values_of(expr, path);
         !values.is_empty() && values.iter().all(|(value, _)| is(value))
-    }
-
-    /// Whether a tensor is a plain field of the module around, which gets it as it is made, and neither loses nor changes it.
-    ///
-    /// ```text
-    /// class Net(nn.Module):
-    ///     def __init__(self, n):           def forward(self, x):
-    ///         self.table = sinusoids(n)        return x + self.table.type_as(x)
-    /// ```
-    pub fn is_kept(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let Some(ast) = expr.as_attribute_expr().filter(|ast| nodes::name(&ast.value) == "self") else {
-            return false;
-        };
-        let class = nodes::class_around(path).and_then(nodes::class);
-        let module =
-            |class: &StmtClassDef| class.bases().iter().any(|base| nodes::name(base).ends_with("Module"));
-        let in_init = |path: &[Node<'a>]| nodes::function_name(path) == "__init__";
-        if !class.is_some_and(module) || in_init(path) {
-            return false;
-        }
-        let spoils = |path: &Path<'a>| {
-            let given = nodes::attribute(path).is_some_and(|ast| !ast.ctx.is_load());
-            (given || changes(path)) && !in_init(path)
-        };
-        let values = self.values_of(expr, path);
-        let told = |value: &Expr| !value.is_none_literal_expr();
-        // A module of its own goes to the GPU with the one around; of a parameter there may be a plain tensor in its place.
-        let tensor = |value: &Expr| {
-            let made = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
-            made == "Parameter" || !made.starts_with(char::is_uppercase)
-        };
-        !nodes::attributes(&[self.file.module()], &ast.attr).iter().any(spoils)
-            && values.iter().any(|(value, _)| told(value))
-            && values.iter().all(|(value, _)| tensor(value))
     }
 
     /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.

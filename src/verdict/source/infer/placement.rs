@@ -1,7 +1,5 @@
 //! A node of a file, with what the file says of where values live, and small questions about tensors' members.
 
-use super::made::unformed;
-use super::objects::Objects;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, nodes};
 pub use crate::python::place::{Placement, Placements, device_text};
@@ -52,11 +50,4 @@ pub fn tells_form(name: &str, call: Option<&ExprCall>) -> bool {
 pub fn sends(call: &ExprCall, name: &str) -> bool {
     nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name)
         && matches!(nodes::name(&call.func), "to" | "cuda")
-}
-
-/// Whether a field is moved that a module has had, unchanged, since it was made: `self.table` of `self.table.expand(b, -1)`.
-pub fn is_kept<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> bool {
-    let expanded = moved.as_call_expr().filter(|call| nodes::name(&call.func) == "expand");
-    let moved = expanded.and_then(nodes::receiver).unwrap_or(moved);
-    Objects::new(here.file()).is_kept(unformed(moved), here.path)
 }

@@ -7,11 +7,9 @@ use crate::verdict::source::infer::{Here, Placement, changes, function_of};
 use crate::verdict::source::locate::{SyncExpr, tested};
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 
-/// Names followed to what they are given.
-const MAX_STEPS: u8 = 8;
-
 impl Case<'_, '_> {
-    /// Whether the value is one element of what a loop goes through, here or in a caller, and whether that is surely one tensor.
+    /// Whether the value is one element of what a loop goes through, here or in a caller; `Some(true)` where that is one tensor,
+    /// and the loop only looks at it.
     ///
     /// ```text
     /// for i in tokens:            every turn waits for one number …
@@ -19,7 +17,7 @@ impl Case<'_, '_> {
     /// for i in range(len(t)):     … here too; t.tolist() before the loop waits once
     ///     if t[i] > 0: …
     /// ```
-    /// Cost: a walk over the loop, and one over the scope for each name on the way.
+    /// Cost: a walk over the loop, and one over the scope for the name.
     pub(super) fn is_element(self) -> Option<bool> {
         let call = nodes::call(self.here.path);
         let asked = match self.sync {
@@ -37,18 +35,19 @@ impl Case<'_, '_> {
         // What else it is held against must not be read from the device.
         let others = found.iter().filter(|(_, element)| element.is_none());
         let known = others.clone().all(|(one, _)| self.here.find(one) != Placement::Device);
-        let sure = found.iter().filter_map(|(_, element)| *element).reduce(|a, b| a && b)?;
-        Some(sure && known)
+        found.iter().filter_map(|(_, element)| *element).reduce(|a, b| a && b).map(|sure| sure && known)
     }
 
     /// The same of an expression of the frame `inner`.
     fn taken<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr) -> Option<bool> {
-        let sure = |path: &[Node<'a>], held| self.is_tensor(Here { path, ..here }, inner, held, 0);
+        let sure = |turn: &[Node<'a>], held: &'a Expr| {
+            is_idle(turn) && self.is_tensor(Here { path: turn, ..here }, inner, held, 0)
+        };
         match expr {
             Expr::Name(name) => {
                 let mut stores = scope::bindings(here.path, &name.id).into_iter();
                 match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
-                    Some((held, path)) => Some(sure(&path, held) && is_idle(around(&path))),
+                    Some((held, path)) => Some(sure(around(&path), held)),
                     None => self.site.with_argument(here, inner, name, &|here, caller, given| {
                         given.is_name_expr().then(|| self.taken(here, caller.at, given)).flatten()
                     }),
@@ -57,69 +56,47 @@ impl Case<'_, '_> {
             Expr::Subscript(ast) => {
                 let turn = &here.path[..=loop_over(here.path, nodes::elements(&ast.slice))?];
                 let held = dotted(&ast.value);
-                let same = !held.contains(['(', '[', '?']) && !is_changed(turn, &held);
-                // A method that the loop calls may give an attribute something else.
-                let own =
-                    ast.value.is_name_expr() && (ast.slice.is_tuple_expr() || sure(here.path, &ast.value));
-                same.then(|| own && is_idle(turn))
+                (!held.contains(['(', '[', '?']) && !is_changed(turn, &held)).then(|| sure(turn, &ast.value))
             }
             _ => None,
         }
     }
 
-    /// Whether an expression is one tensor, by what it is made with or asked for.
-    fn is_tensor<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr, steps: u8) -> bool {
-        let sub = |expr: &'a Expr| steps < MAX_STEPS && self.is_tensor(here, inner, expr, steps + 1);
+    /// Whether an expression is one tensor, by what makes it, here or in a caller.
+    fn is_tensor<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr, names: u8) -> bool {
+        let several = |call: &ExprCall| facts::name(nodes::name(&call.func)).is(Fact::Several);
         match expr {
-            Expr::Name(name) => {
-                let asked = |path: &Path<'a>| nodes::method_of(path).is_some_and(|one| gives_tensor(one.1));
-                let tensor = |path: &Path<'a>| self.is_given_tensor(here, inner, name, path, steps + 1);
-                let given = || Some(scope::reaching(here.path, name)).filter(|all| !all.is_empty());
-                scope::mentions(here.path, &name.id).iter().any(|one| one.load && asked(&one.path))
-                    || steps < MAX_STEPS && given().is_some_and(|all| all.iter().all(tensor))
-            }
             Expr::Call(call) => {
-                let (name, torch) = (nodes::name(&call.func), function_of(call, Fact::Torch).is_some());
-                !facts::name(name).is(Fact::List)
-                    && !facts::name(name).is(Fact::Several)
-                    && (torch || gives_tensor(name) && nodes::receiver(call).is_some())
+                let (facts, torch) = (facts::name(nodes::name(&call.func)), function_of(call, Fact::Torch));
+                let method = facts.stays() && !facts.any(&[Fact::Shared, Fact::Total]);
+                !facts.any(&[Fact::List, Fact::Several]) && (torch.is_some() || method)
             }
-            Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
-            Expr::Subscript(ast) => match &*ast.value {
-                Expr::Call(call) if facts::name(nodes::name(&call.func)).is(Fact::Several) => true,
-                value => ast.slice.is_tuple_expr() || sub(value),
-            },
-            Expr::BinOp(ast) => sub(&ast.left) || sub(&ast.right),
-            Expr::UnaryOp(ast) => sub(&ast.operand),
-            Expr::Compare(ast) => sub(&ast.left) || ast.comparators.iter().any(sub),
+            Expr::Subscript(ast) => {
+                ast.value.as_call_expr().is_some_and(several)
+                    || self.is_tensor(here, inner, &ast.value, names)
+            }
+            Expr::Name(name) if names < MAX_NAMES => {
+                let given = |path: &Path<'a>| match scope::given(path) {
+                    Given::Value(value) => self.is_tensor(Here { path, ..here }, inner, value, names + 1),
+                    Given::Element(value) => value.as_call_expr().is_some_and(several),
+                    Given::Iterated(_) => false,
+                    Given::Other => self
+                        .site
+                        .with_argument(here, inner, name, &|here, caller, given| {
+                            self.is_tensor(here, caller.at, given, names + 1).then_some(())
+                        })
+                        .is_some(),
+                };
+                let all = scope::reaching(here.path, name);
+                !all.is_empty() && all.iter().all(given)
+            }
             _ => false,
         }
     }
-
-    /// Whether what a name is given at the end of `path` is a tensor: the assignment, or the function whose parameter it is.
-    fn is_given_tensor<'a>(
-        self,
-        here: Here<'_, 'a>,
-        inner: usize,
-        name: &'a ExprName,
-        path: &Path<'a>,
-        steps: u8,
-    ) -> bool {
-        let sub = |expr| self.is_tensor(Here { path, ..here }, inner, expr, steps);
-        match scope::given(path) {
-            Given::Value(value) | Given::Iterated(value) => sub(value),
-            Given::Element(value) => value
-                .as_call_expr()
-                .is_some_and(|call| facts::name(nodes::name(&call.func)).is(Fact::Several)),
-            Given::Other => {
-                let passed = self.site.with_argument(here, inner, name, &|here, caller, given| {
-                    Some(self.is_tensor(here, caller.at, given, steps))
-                });
-                passed == Some(true)
-            }
-        }
-    }
 }
+
+/// Names followed to what they are given.
+const MAX_NAMES: u8 = 8;
 
 /// The innermost loop or comprehension around the end of a path that gives one of the indices its values.
 fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
@@ -151,8 +128,7 @@ fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// Whether the loop at the end of a path gives the device nothing to do by functions of torch: it only looks at what was
 /// computed before. Between other work, how soon each turn needs its number is not told.
 fn is_idle(turn: &[Node<'_>]) -> bool {
-    let torch = |call: &ExprCall| facts::module(nodes::root(&dotted(&call.func))).is(Fact::Torch);
-    !nodes::any_call(turn, &torch)
+    !nodes::any_call(turn, &|call| facts::module(nodes::root(&dotted(&call.func))).is(Fact::Torch))
 }
 
 /// Whether something in the loop at the end of a path assigns or changes what is called so.
@@ -167,10 +143,4 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
         };
         !context.is_load() || changes(path)
     })
-}
-
-/// Whether only a tensor has a method of that name, or it gives one; arrays of the host have some of them, for which nobody waits.
-fn gives_tensor(method: &str) -> bool {
-    let facts = facts::name(method);
-    facts.stays() && !facts.any(&[Fact::Shared, Fact::Total])
 }

@@ -2,12 +2,10 @@
 
 use super::barrier::barrier;
 use super::guard::guard;
-use super::pinned::Home;
 use crate::model::Frame;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, nodes, statement};
 use crate::rules::grade::{self, Grade};
-use crate::verdict::source::flow::Program;
 use crate::verdict::source::infer::Here;
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
@@ -22,16 +20,12 @@ use ruff_text_size::Ranged;
 /// makes the read valid ([`barrier`]), or if it keeps a pinned buffer from being written under its copy ([`guard`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
 /// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
 /// synchronise is judged by its caller.
-pub fn purpose(
-    here: Here<'_, '_>,
-    program: Option<Program<'_>>,
-    caller: Option<(&Source, &Frame)>,
-) -> (Grade, Kind, String) {
+pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, Kind, String) {
     let (file, path) = (here.file(), here.path);
     if let Some(text) = barrier(file, path) {
         return (grade::S15_BARRIER, Kind::Barrier, text);
     }
-    if let Some(text) = program.and_then(|program| guard(Home { program, file }, path)) {
+    if let Some(text) = guard(file, path) {
         return (grade::S21, Kind::Barrier, text);
     }
     if let Some((grade, text)) = clock(here, caller) {

@@ -1,15 +1,13 @@
 //! Waits that keep a pinned buffer from being written while a copy of it is under way (S21).
 
 use super::barrier::Span;
-use super::pinned::Home;
-use super::race::{from_its_start, sent, writes};
-use crate::python::parse::{Node, dotted, flag, nodes, range};
-use ruff_python_ast::{Expr, ExprCall};
+use crate::python::parse::{Node, Source, dotted, flag, nodes, range};
+use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
 /// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.
 ///
 /// Definition: the buffer is uploaded without blocking, the host writes to it later on, in this round of the loop or the next, and of
-/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory, or another one of the program does.
+/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory, or does not show what it gives it.
 ///
 /// ```text
 /// for x in batches:
@@ -18,21 +16,19 @@ use ruff_python_ast::{Expr, ExprCall};
 ///     y = buffer.to("cuda", non_blocking=True)
 ///     sent.record()
 /// ```
-/// Cost: some walks over the function for each copy in it, and one over each file.
-pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
-    let file = home.file;
+/// Cost: some walks over the function for each copy in it, and one over the file.
+pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let function = nodes::function_around(path);
     let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
     nodes::calls(function, &|call| flag(call, "non_blocking")).into_iter().find_map(|copy| {
-        let buffer = buffer(nodes::call(&copy)?)?;
-        let name = dotted(buffer);
-        let writes = nodes::find(function, &mut |path| writes(path, &name, true) || is_element(path, &name));
+        let name = dotted(buffer(sent(nodes::call(&copy)?)?)?);
+        let writes = nodes::find(function, &mut |path| writes(path, &name));
         let write = writes.into_iter().find(|write| {
             let span = Span::new(&copy, write, function);
             span.and_then(|span| span.meant(&waits, range(path), function)) == Some(range(path))
         })?;
         let (sent, written) = (file.line_of(range(&copy).start()), file.line_of(range(&write).start()));
-        (is_given(home, &name) || home.is_made_once(buffer, path)).then(|| {
+        may_be_pinned(file, &name).then(|| {
             format!(
                 "the pinned `{name}` is uploaded without blocking on line {sent} and written on line {written}: this wait keeps the write from coming before the copy has ended"
             )
@@ -40,30 +36,52 @@ pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
     })
 }
 
-/// The buffer, or the list of buffers, of which a call uploads: `b.cuda()`, `y.copy_(b[:n])`, `pair[i].to(d)`.
-fn buffer(call: &ExprCall) -> Option<&Expr> {
-    let sent = sent(call)?;
-    let element = || from_its_start(&sent.as_subscript_expr()?.value);
-    Some(from_its_start(sent).or_else(element)?.0)
+/// What a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
+fn sent(call: &ExprCall) -> Option<&Expr> {
+    match nodes::name(&call.func) {
+        "to" | "cuda" => nodes::receiver(call),
+        "copy_" => call.arguments.args.first(),
+        _ => None,
+    }
 }
 
-/// Whether the last node writes to one of a list of buffers in place: `pair[i].copy_(x)`.
-fn is_element(path: &[Node<'_>], name: &str) -> bool {
-    let element = |on: &Expr| matches!(on, Expr::Subscript(ast) if dotted(&ast.value) == name);
-    nodes::call(path).is_some_and(|call| {
-        nodes::name(&call.func).ends_with('_')
-            && !flag(call, "non_blocking")
-            && nodes::receiver(call).is_some_and(element)
-    })
+/// The buffer, or the list of buffers, of which an expression is a part: `buffer`, `self.buffer[:n]`, `pair[i]`.
+fn buffer(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Name(_) => Some(expr),
+        Expr::Attribute(ast) => ast.value.is_name_expr().then_some(expr),
+        Expr::Subscript(ast) => buffer(&ast.value),
+        _ => None,
+    }
 }
 
-/// Whether an assignment of the file gives the name pinned memory, or several buffers of it.
-fn is_given(home: Home<'_>, name: &str) -> bool {
-    let made = |call: &ExprCall| home.makes_pinned(call, 0);
-    nodes::any(&[home.file.module()], &mut |path| {
-        let Some(Node::StmtAssign(ast)) = nodes::last(path) else { return false };
-        ast.targets.iter().any(|target| dotted(target) == name)
-            && (home.file.text(&*ast.value).contains("pin_memory")
-                || nodes::any_call(&[Node::from(&*ast.value)], &made))
-    })
+/// Whether the last node writes to the buffer, or a part of it, from the host: `b.copy_(x)`, `b[i] = x`, `f(x, out=b)`.
+fn writes(path: &[Node<'_>], name: &str) -> bool {
+    let is_buffer = |expr: &Expr| buffer(expr).is_some_and(|buffer| dotted(buffer) == name);
+    match nodes::last(path) {
+        Some(Node::ExprCall(call)) => {
+            let method = nodes::name(&call.func);
+            let in_place = method.ends_with('_') && !method.ends_with("__") && method != "pin_memory_";
+            let into = call.arguments.find_keyword("out").is_some_and(|out| is_buffer(&out.value));
+            let own = in_place && nodes::receiver(call).is_some_and(is_buffer);
+            (own || into) && !flag(call, "non_blocking")
+        }
+        Some(Node::ExprSubscript(ast)) => ast.ctx == ExprContext::Store && is_buffer(&ast.value),
+        _ => false,
+    }
+}
+
+/// Whether a name may hold pinned memory, or several buffers of it: the file gives it some, or nothing.
+fn may_be_pinned(file: &Source, name: &str) -> bool {
+    let (mut given, mut pinned) = (false, false);
+    nodes::walk(&[file.module()], &mut |path| {
+        if let Some(Node::StmtAssign(ast)) = nodes::last(path)
+            && ast.targets.iter().any(|target| dotted(target) == name)
+        {
+            given = true;
+            pinned |= file.text(&*ast.value).contains("pin_memory");
+        }
+        true
+    });
+    pinned || !given
 }

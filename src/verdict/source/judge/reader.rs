@@ -9,8 +9,8 @@ use crate::python::parse::{Node, SourceTree, nodes};
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
-use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::{Here, Placement, is_kept, is_of_sizes, sinks};
+use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard};
+use crate::verdict::source::infer::{Here, Placement, fills, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
 use crate::verdict::subject::bare_pattern;
@@ -70,8 +70,7 @@ impl<'c, 'a> Case<'c, 'a> {
 
     /// Judges the expression; the line's text is left to whoever has it.
     pub fn judge(self) -> Reading {
-        let mut verdict =
-            self.settled_test().unwrap_or_else(|| self.read_anyway(self.host_knows(self.verdict())));
+        let mut verdict = self.read_anyway(self.host_knows(self.verdict()));
         // Whether it hands a value of the device to Python.
         let reads = matches!(
             self.sync,
@@ -96,8 +95,8 @@ impl<'c, 'a> Case<'c, 'a> {
         if turns && shown && outcome.edit().is_none() {
             verdict.pattern = Some(A44);
         }
-        let open = || verdict.class == Class::Unknown && reads;
-        match (verdict.class == Class::True || open()).then(|| self.is_element()).flatten() {
+        let open = verdict.class == Class::True || verdict.class == Class::Unknown && reads;
+        match open.then(|| self.is_element()).flatten() {
             Some(true) => {
                 let what = "is one element of the tensor that a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, A14, what);
@@ -189,8 +188,9 @@ impl<'c, 'a> Case<'c, 'a> {
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => C04,
                     _ if moved.is_some_and(is_constant) => C02,
-                    _ if moved.is_some_and(|moved| is_of_sizes(self.here.path, moved)) => C14,
-                    _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => C19,
+                    _ if moved.and_then(|moved| surroundings::maker(self.here, moved)).is_some_and(fills) => {
+                        C14
+                    }
                     _ if self.site.loads() => C03,
                     _ => C15,
                 };
@@ -234,15 +234,6 @@ impl<'c, 'a> Case<'c, 'a> {
         says(grade, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
     }
 
-    /// A test whose outcome a constant settles, whatever the device says.
-    fn settled_test(self) -> Option<Verdict> {
-        let asks =
-            matches!(self.sync, SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
-        let constant = settled_by(self.here.path).filter(|_| asks)?;
-        let what = format!("decides nothing: `{}` settles the test, ask it first", constant.id);
-        Some(self.entry(grade::S20_SETTLED, A40, &what))
-    }
-
     /// Text made from a tensor.
     fn format(self) -> Verdict {
         // `%d` and `%f` ask for one number.
@@ -272,7 +263,7 @@ impl<'c, 'a> Case<'c, 'a> {
     fn explicit(self) -> Verdict {
         let caller = self.site.caller(0, "");
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
+        let (grade, kind, what) = explicit::purpose(self.here, caller);
         let pattern = match self.site.observed.blocking() {
             _ if kind == Kind::Barrier => D05,
             blocking => blocking.map_or(F01, bare_pattern),

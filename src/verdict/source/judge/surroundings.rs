@@ -2,7 +2,7 @@
 
 use crate::python::parse::{nodes, scope};
 use crate::text::shorten_end;
-use crate::verdict::source::infer::{Here, counts, draws, fills, is_iterated, is_of_sizes, joins, unread};
+use crate::verdict::source::infer::{Here, counts, draws, fills, is_iterated, joins, unread};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::vocabulary::{Evidence, Made, RuleId};
 use ruff_python_ast::Expr;
@@ -32,6 +32,14 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made
     right_before(here, moved, bytes).or_else(given)
 }
 
+/// What makes a value: in place, or right before, for a name that nothing reads in between.
+pub fn maker<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<&'a Expr> {
+    match moved {
+        Expr::Name(name) => unread(here.path, name),
+        made => Some(made),
+    }
+}
+
 /// S22 to S24: what is moved to the GPU is filled, drawn, counted or joined on the host right before, each time, and nothing reads it in
 /// between. `bytes`: the largest copy.
 ///
@@ -41,10 +49,7 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made
 ///     images = images.to(device)
 /// ```
 fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
-    let (made, place) = match moved {
-        Expr::Name(name) => unread(here.path, name)?,
-        made => (made, here.path.to_vec()),
-    };
+    let made = maker(here, moved)?;
     let (how, what) = match made {
         _ if draws(made) => (Made::Drawn, "draws it on the CPU: the GPU does so in no time"),
         _ if counts(made) => (
@@ -52,10 +57,6 @@ fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(
             "counts on the CPU, number by number: torch.arange(n, device=device) costs it nothing",
         ),
         _ if fills(made) => (Made::Filled, "fills it on the CPU: made on the GPU, it costs the CPU nothing"),
-        _ if is_of_sizes(&place, made) => (
-            Made::Filled,
-            "makes it on the CPU of sizes and numbers alone: made on the GPU, or kept there while the sizes stay, it costs the CPU nothing",
-        ),
         _ if joins(made) && bytes >= WORTH_JOINING => (
             Made::Filled,
             "joins its parts on the CPU, in fresh memory that is not pinned even where they are: where they are few and large, move them with non_blocking=True and join them on the GPU",

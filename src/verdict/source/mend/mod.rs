@@ -10,12 +10,12 @@ pub mod text;
 mod upload;
 mod values;
 
-use super::infer::{Here, fills, is_kept, is_of_sizes};
+use super::infer::{Here, fills};
 use super::locate::{Index, Observed, SyncExpr};
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::python::parse::nodes;
 use crate::vocabulary::Kind;
-pub use delete::{is_clock, unused_imports};
+pub use delete::is_clock;
 use ruff_text_size::Ranged;
 pub use upload::{is_constant, is_literal};
 
@@ -64,8 +64,6 @@ const READ_TOGETHER: Way = Way { shown: &[Numbers], ..READ_ONCE };
 const READ_ONCE: Way = Way { made: &[Devices, Reads], ..way(ReadTogether) };
 const KEPT: Way = Way { made: &[Devices, Numbers], safe: &[Float64], ..way(KeepTensor) };
 const COLLECTED: Way = Way { made: &[Devices], ..way(KeepTensor) };
-const CHECKED: Way = way(OnDevice);
-const OTHER_FORM: Way = Way { shown: &[OnCpu], ..way(OnDevice) };
 
 /// A line rewritten in one of the ways.
 struct Written {
@@ -120,16 +118,13 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
     match s.sync {
         SyncExpr::Explicit => {
             let (file, path) = (s.here.file(), s.here.path);
-            let deleted = delete::statement(file, path).ok_or(Refusal::Form);
-            let all = deleted.map(|one| delete::left_over(file, path).into_iter().chain([one]).collect());
-            Some(Written::new(&DELETE, None, all))
+            let deleted = delete::statement(file, path).map(|one| vec![one]);
+            Some(Written::new(&DELETE, None, deleted.ok_or(Refusal::Form)))
         }
         SyncExpr::Move(op @ ("to" | "cuda" | "copy_"), _) if upload => match nodes::receiver(call?) {
             Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
                 Some(upload::filled(s, call?))
             }
-            // The module is to keep it; or what it is made of is to be made on the GPU.
-            Some(kept) if op != "copy_" && (is_kept(s.here, kept) || is_of_sizes(s.here.path, kept)) => None,
             _ => Some(upload::moved(s, call?)),
         },
         SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
@@ -142,8 +137,6 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             };
             sums::collected(s, call, shown.clone()).or_else(alone)
         }
-        SyncExpr::Check(_) => only_shown(&CHECKED, shown::checked(s.here.file(), call?)),
-        SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
         _ => None,
     }

@@ -5,7 +5,6 @@ use super::{Subject, delete, join};
 use crate::model::edit::Refusal;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, dotted, last, nodes};
-use crate::verdict::source::flow::{Sink, Tracer, Value};
 use crate::verdict::source::locate::fit;
 use crate::vocabulary::{HostMemory, Kind};
 use ruff_python_ast::{Expr, StmtImport};
@@ -23,12 +22,12 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
-        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(file, path),
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(file),
         Refusal::Tried => !is_tried(path),
         Refusal::Wrapper => !delete::is_wrapper(path),
         Refusal::Foreign => !is_shared(s),
         Refusal::Measured => {
-            let timed = s.kind == Kind::Timing && delete::reads_clock(file, path);
+            let timed = s.kind == Kind::Timing && delete::reads_clock(file);
             !timed && !delete::is_measured(file, path)
         }
         Refusal::Alike => !delete::is_alike_below(file, path),
@@ -45,7 +44,6 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         }
         // Some other accelerators that the file may run on have no float64.
         Refusal::Float64 => !names(s, Fact::Backend),
-        Refusal::OnCpu => stays_on_device(s),
         _ => false,
     }
 }
@@ -89,11 +87,4 @@ fn is_basic(s: Subject<'_, '_>) -> bool {
         _ => nodes::is_number(expr) || expr.is_none_literal_expr() || expr.is_ellipsis_literal_expr(),
     };
     nodes::elements(&ast.slice).iter().all(basic) && !dotted(&ast.value).contains('?')
-}
-
-/// Whether nothing on the CPU takes the value of the expression.
-fn stays_on_device(s: Subject<'_, '_>) -> bool {
-    let mut tracer = Tracer::new(s.here.placements, None);
-    tracer.follow(s.here.path, Value::new(s.here.path, true));
-    tracer.uses.iter().all(|used| matches!(used.sink, Sink::Device | Sink::Dropped))
 }

@@ -1,6 +1,6 @@
 //! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
 
-use crate::python::parse::{Source, nodes};
+use crate::python::parse::Source;
 use crate::verdict::source::flow::{Sink, Tracer, Use, Value, What};
 use crate::verdict::source::infer::Here;
 use ruff_python_ast::ExprCall;
@@ -24,35 +24,6 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let kept = !tracer.uses.is_empty() && tracer.uses.iter().all(stays);
     let value = receiver(here.file(), call).filter(|_| kept)?;
     Some(format!("{}.detach()", value.strip_suffix(".detach()").unwrap_or(&value)))
-}
-
-/// The `_ex` variant, which leaves the error code on the device.
-pub fn checked(file: &Source, call: &ExprCall) -> Option<String> {
-    let result = match nodes::name(&call.func) {
-        "inv" => "inverse",
-        "cholesky" => "L",
-        "solve" => "result",
-        _ => return None,
-    };
-    let function = file.text(&*call.func);
-    let arguments = file.slice(call.arguments.range);
-    function.contains("linalg.").then(|| format!("{function}_ex{arguments}.{result}"))
-}
-
-/// `.type(torch.LongTensor)`: the dtype was meant, not the CPU.
-pub fn cast(file: &Source, call: &ExprCall) -> Option<String> {
-    let argument = file.text(call.arguments.args.first()?);
-    let dtype = match argument.trim_matches(['"', '\'']).strip_prefix("torch.")?.strip_suffix("Tensor")? {
-        "Long" => "long",
-        "Float" => "float",
-        "Int" => "int",
-        "Bool" => "bool",
-        "Half" => "half",
-        "Double" => "double",
-        "Byte" => "uint8",
-        _ => return None,
-    };
-    Some(format!("{}.to(torch.{dtype})", receiver(file, call)?))
 }
 
 /// What a method is called on, as written: with the parentheses around it, `(a + b)` of `(a + b).item()`.

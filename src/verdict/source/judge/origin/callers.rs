@@ -1,9 +1,7 @@
 //! What callers pass: the recorded ones, frame by frame, and the call that led into a function.
 
-use super::super::callers::calls_on;
-use super::search::{Answer, Known, Object, Parameter, Scene, Search, Sent, all};
-use crate::python::facts::{self, Fact};
-use crate::python::parse::{dotted, nodes, scope, split_callee};
+use super::search::{Answer, Known, Object, Parameter, Scene, Search, all};
+use crate::python::parse::{dotted, nodes, split_callee};
 use crate::verdict::source::flow::{Step, Steps};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
@@ -17,9 +15,6 @@ impl Search<'_> {
         callee: &Callee<'_>,
         inner: usize,
     ) -> Answer {
-        if self.is_batch(parameter, inner) {
-            return Answer::Known(Known { sent: Some(Sent::WithBatch), computed: false, data: true });
-        }
         let Some(caller) = self.site.caller(inner, callee.name) else { return Answer::Unknown };
         let (calls, _) = callee::calls(&caller.file, caller.frame, callee, caller.direct);
         let placements = Placements::new(&caller.file);
@@ -44,23 +39,6 @@ impl Search<'_> {
             }
         }
         all(known).into()
-    }
-
-    /// Whether a parameter is the batch that Lightning has taken from a loader and sent to the device when it calls a module's
-    /// step. A module that changes batches there is none.
-    fn is_batch(&self, parameter: &Parameter<'_>, inner: usize) -> bool {
-        let Parameter { function, class: Some(_), name, .. } = parameter else { return false };
-        let mut all = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
-        let calls = self.site.frames[inner + 1..].iter().find(|frame| !calls_on(frame));
-        let package = calls.and_then(|frame| crate::text::package(&frame.file));
-        let changed = || {
-            let file = self.site.tree.open(&self.site.frames[inner].file);
-            file.is_none_or(|file| !scope::functions(file.module(), "on_after_batch_transfer").is_empty())
-        };
-        facts::name(&function.name).is(Fact::Hook)
-            && all.nth(1).is_some_and(|one| one.name().as_str() == *name)
-            && package.is_some_and(|package| matches!(package, "lightning" | "pytorch_lightning"))
-            && !changed()
     }
 }
 

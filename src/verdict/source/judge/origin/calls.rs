@@ -42,7 +42,6 @@ impl<'a> Scene<'_, 'a> {
             }
             _ => {}
         }
-        let record = self.is_record(&call.func);
         match self.callee(call) {
             Some(Callee::Here(path)) => {
                 return self.enter(call, Here { path: &path, ..self.here }, self.recorded, steps);
@@ -52,7 +51,7 @@ impl<'a> Scene<'_, 'a> {
                 let placements = &Placements::new(&file);
                 return self.enter(call, Here { placements, path }, &recorded, steps);
             }
-            None if !record && !is_library(self.here, &call.func) => return None,
+            None if !is_library(self.here, &call.func) => return None,
             None => {}
         }
         match (name, nodes::receiver(call)) {
@@ -67,7 +66,7 @@ impl<'a> Scene<'_, 'a> {
             _ if callee == "type()" => self.find(call.arguments.args.first()?, steps),
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
-            (_, receiver) if record || facts::is_pure(name) => {
+            (_, receiver) if facts::is_pure(name) => {
                 let receiver = receiver.filter(|_| !torch && !facts::module(base).is(Fact::Numeric));
                 self.each(receiver.into_iter().chain(nodes::given(call))).map(Known::computed)
             }
@@ -239,12 +238,6 @@ impl<'a> Scene<'_, 'a> {
             all(given.iter().filter(came).map(|path| inner.at(path).find(value(path)?, steps.clone())));
         self.search.functions.borrow_mut().pop();
         known
-    }
-
-    /// Whether what is called makes a named tuple.
-    fn is_record(self, callee: &'a Expr) -> bool {
-        let values = Objects::new(self.here.file()).values_of(callee, self.here.path);
-        matches!(values[..], [(Expr::Call(made), _)] if nodes::name(&made.func) == "namedtuple")
     }
 
     /// Whether an expression is an object of a class, as a module is, or is called, whose fields are no part of what is sent.

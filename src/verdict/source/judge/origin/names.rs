@@ -4,8 +4,8 @@ use super::search::{Answer, Known, Parameter, Scene, Sent, all};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Given, Node, Path, nodes, scope};
 use crate::verdict::source::flow::{Step, Steps};
-use crate::verdict::source::infer::{changes, sends};
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
+use crate::verdict::source::infer::changes;
+use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
 impl<'a> Scene<'_, 'a> {
@@ -90,26 +90,11 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// A field of a batch that a loop uploads whole: `for batch in loader: batch = batch.to(device)`. Where the loader's batches
-    /// live is not told, so only what is read back as it was sent counts.
-    pub(super) fn field(self, read: &ExprAttribute) -> Option<Known> {
-        let name = &read.value.as_name_expr().filter(|_| !self.search.plain)?.id;
-        let (mut looped, mut sent) = (false, None);
-        for store in scope::bindings(self.here.path, name) {
-            match scope::given(&store) {
-                Given::Iterated(_) => looped = true,
-                Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(call)),
-                _ => return None,
-            }
-        }
-        sent.filter(|_| looped).map(|sent| Known { sent: Some(sent), ..Known::DATA })
-    }
-
     /// Where a call stands, for the sentence about it.
     pub(super) fn place(self, call: &ExprCall) -> Sent {
         let own = self.search.site.frames.first().map(|frame| frame.file.as_str());
         let file = (own != Some(self.recorded)).then(|| crate::text::path_end(self.recorded, 1).to_owned());
-        Sent::At { line: self.here.file().line_of(call.start()), file }
+        Sent { line: self.here.file().line_of(call.start()), file }
     }
 
     /// Whether what an occurrence of a name changes is a tensor of the host, by all assignments that it sees: what is put there is

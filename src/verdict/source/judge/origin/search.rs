@@ -39,22 +39,17 @@ impl Known {
     }
 }
 
-/// Where the host sent a value to the device.
+/// The line where the host sent a value to the device; with its file, where that is another than the one that waits.
 #[derive(Clone, Debug)]
-pub(super) enum Sent {
-    /// By a line; with its file, where that is another than the one that waits.
-    At { line: u32, file: Option<String> },
-    /// With the batch, by the framework that takes it from the loader.
-    WithBatch,
+pub(super) struct Sent {
+    pub line: u32,
+    pub file: Option<String>,
 }
 
 impl fmt::Display for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::At { line, file: None } => write!(f, "on line {line}"),
-            Self::At { line, file: Some(file) } => write!(f, "on line {line} of {file}"),
-            Self::WithBatch => f.write_str("with the batch"),
-        }
+        write!(f, "on line {}", self.line)?;
+        self.file.as_ref().map_or(Ok(()), |file| write!(f, " of {file}"))
     }
 }
 
@@ -130,8 +125,14 @@ pub(super) struct Search<'s> {
 
 impl<'s> Search<'s> {
     pub fn new(site: SiteReader<'s>, plain: bool) -> Self {
-        let (fields, functions) = Default::default();
-        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0), fields, functions }
+        Self {
+            site,
+            plain,
+            budget: Cell::new(BUDGET),
+            depth: Cell::new(0),
+            fields: RefCell::default(),
+            functions: RefCell::default(),
+        }
     }
 
     /// Where the host has what `expr`, read at `here`, follows from; `None` where something else may be in it.
@@ -151,19 +152,11 @@ impl<'s> Search<'s> {
     /// Cost: one walk over the scope for each assignment of each name on the way, at most [`BUDGET`] expressions.
     pub fn origin<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> Option<Known> {
         let callee = Callee::around(here.path);
-        self.from(here, expr, &|parameter| self.given_by_caller(parameter, &callee, 0))
-    }
-
-    /// Whether the function that reads `expr` has only been given what it follows from, and computes nothing of its own: then where
-    /// the values come from is not seen.
-    pub fn is_given<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> bool {
-        self.from(here, expr, &|_| Answer::Known(Known::DATA)).is_some()
-    }
-
-    fn from<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr, outside: Outside<'_>) -> Option<Known> {
+        let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &callee, 0);
         let function = nodes::range(nodes::function_around(here.path));
         let recorded = &self.site.frames.first()?.file;
-        Scene { search: self, here, recorded, function, outside, object: None }.find(expr, Vec::new())
+        Scene { search: self, here, recorded, function, outside: &outside, object: None }
+            .find(expr, Vec::new())
     }
 
     /// What `look` finds one expression further on the way; `None` where it has become too long.

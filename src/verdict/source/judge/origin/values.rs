@@ -3,10 +3,10 @@
 use super::fields::is_written;
 use super::search::{Known, Scene, all};
 use crate::python::facts::{self, Fact};
-use crate::python::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
+use crate::python::parse::{Node, Path, dotted, nodes, scope, string};
 use crate::verdict::source::flow::{Step, Steps, constant_step};
 use crate::verdict::source::infer::Objects;
-use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprSubscript};
+use ruff_python_ast::{Expr, ExprAttribute, ExprSubscript};
 
 impl<'a> Scene<'_, 'a> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
@@ -81,7 +81,6 @@ impl<'a> Scene<'_, 'a> {
 
     /// `value[index]`: what the index picks is known only if the index is.
     fn element(self, ast: &'a ExprSubscript, mut steps: Steps) -> Option<Known> {
-        let key = string(&ast.slice);
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
             (None, Expr::Slice(slice)) => {
@@ -104,14 +103,7 @@ impl<'a> Scene<'_, 'a> {
             }
             _ => return None,
         }
-        let found = self.find(&ast.value, steps);
-        found.or_else(|| self.entries(key?))
-    }
-
-    /// What the file's dicts hold under a key, whichever dict it is.
-    fn entries(self, key: &str) -> Option<Known> {
-        let found = entries(self.here.file(), key);
-        all(found.iter().map(|(value, path)| self.at(path).find(value, Vec::new())))
+        self.find(&ast.value, steps)
     }
 
     fn attribute(self, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
@@ -125,14 +117,12 @@ impl<'a> Scene<'_, 'a> {
         }
         let file = self.here.file();
         let others = nodes::attributes(&[file.module()], attribute);
-        let Some(class) = Objects::new(file).class_of(&ast.value, self.here.path) else {
-            if others.iter().any(is_written) {
-                return None;
-            }
-            // A field of what a loader gave, as long as nothing assigns it.
-            return self.find(&ast.value, steps).or_else(|| self.field(ast));
-        };
-        self.kept(&class, &others, &steps)
+        match Objects::new(file).class_of(&ast.value, self.here.path) {
+            Some(class) => self.kept(&class, &others, &steps),
+            // A field of what was given, as long as nothing assigns it.
+            None if others.iter().any(is_written) => None,
+            None => self.find(&ast.value, steps),
+        }
     }
 
     /// What several values come from.
@@ -166,27 +156,6 @@ fn is_plain(index: &Expr) -> bool {
 fn is_whole(index: &Expr) -> bool {
     let Expr::Slice(slice) = index else { return false };
     [&slice.lower, &slice.upper, &slice.step].into_iter().flatten().all(|bound| is_plain(bound))
-}
-
-/// What the file's dicts are given under a key.
-fn entries<'a>(file: &'a Source, key: &str) -> Vec<(&'a Expr, Path<'a>)> {
-    let mut found = Vec::new();
-    nodes::walk(&[file.module()], &mut |path| {
-        match last(path) {
-            Some(Node::ExprDict(ast)) => {
-                let named = ast.items.iter().filter(|item| item.key.as_ref().and_then(string) == Some(key));
-                found.extend(named.map(|item| (&item.value, path.to_vec())));
-            }
-            Some(Node::ExprSubscript(ast))
-                if ast.ctx == ExprContext::Store && string(&ast.slice) == Some(key) =>
-            {
-                found.extend(scope::value(path.to_vec()));
-            }
-            _ => {}
-        }
-        true
-    });
-    found
 }
 
 /// Whether an attribute holds the same tensor, or what a reduction gives besides.

@@ -1,0 +1,176 @@
+//! Reads of what the function has read already, itself or by its sum (S20).
+
+use super::barrier::surely_before;
+use super::origin::repeats;
+use super::reader::Case;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
+use crate::rules::grade;
+use crate::verdict::source::infer::{changes, function_of};
+use crate::verdict::source::locate::{Index, SyncExpr};
+use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
+use ruff_python_ast::{Expr, ExprCall, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+
+/// Names and methods followed to what they are made of.
+const MAX_STEPS: u8 = 6;
+
+/// What the host gets of a tensor of the program: a name, the assignments of it that a read sees, and whether their sum.
+#[derive(PartialEq, Eq)]
+struct Values {
+    owner: TextRange,
+    name: String,
+    stores: Vec<TextRange>,
+    sum: bool,
+}
+
+impl Case<'_, '_> {
+    /// The verdict on a read of what another line of the function reads, in place of one that does not say that it is avoidable.
+    ///
+    /// Definition: both read the same values, or their sum, in whatever shape. The sum of a tensor is the same for all its reshapes, and
+    /// the last element of its cumulated sums is it.
+    ///
+    /// ```text
+    /// longest = lengths.max()
+    /// mask = ids.new_zeros((n, longest))             reads it …
+    /// mask[:, :longest] = 1                          … and so does this
+    /// y = bias.repeat_interleave(counts, dim=0)      waits for the sum of counts …
+    /// rest = len(x) - int(counts.cumsum(0)[-1])      … which this line reads: output_size=
+    /// ```
+    /// Cost: one walk over the function.
+    pub(super) fn read_anyway(self, found: Verdict) -> Verdict {
+        let open = found.class == Class::Unknown || found.kind == Kind::DynamicShape;
+        let told = Some(()).filter(|()| found.class != Class::False).and_then(|()| self.read_elsewhere(open));
+        let Some((line, pattern)) = told else { return found };
+        let what = match pattern {
+            B10 => format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"),
+            _ => format!("reads a number that line {line} has read already"),
+        };
+        self.says(grade::S20_ANYWAY, Kind::HostKnown, pattern, &what)
+    }
+
+    /// The line that reads it, with the pattern; of what is needed otherwise than as a size, only a total.
+    fn read_elsewhere(self, open: bool) -> Option<(u32, PatternId)> {
+        let path = self.here.path;
+        let call = nodes::call(path);
+        let sized = matches!(self.sync, SyncExpr::Shape(B10));
+        let wanted = match (self.sync, last(path)?) {
+            (SyncExpr::Shape(B10), _) => vec![values(path, repeats(call?)?, true, 0)?],
+            (SyncExpr::Item, _) => vec![values(path, nodes::receiver(call?)?, false, 0)?],
+            (SyncExpr::Convert("int" | "float"), _) => {
+                vec![values(path, call?.arguments.args.first()?, false, 0)?]
+            }
+            (SyncExpr::Index { what: Index::Slice, .. }, Node::ExprSubscript(ast)) => {
+                let bounds = bounds(&ast.slice).into_iter();
+                bounds.map(|bound| values(path, bound, false, 0)).collect::<Option<Vec<_>>>()?
+            }
+            _ => return None,
+        };
+        let own = nodes::range(path);
+        let others =
+            nodes::calls(nodes::function_around(path), &|other| sized || other.start() < own.start());
+        let read = |wanted: &Values| {
+            others.iter().find(|other| {
+                !nodes::within(own, nodes::range(other))
+                    && surely_before(other, own)
+                    && reads(other).iter().any(|read| read.gives(wanted))
+            })
+        };
+        let found =
+            wanted.iter().filter(|wanted| open || wanted.sum).map(read).collect::<Option<Vec<_>>>()?;
+        let line = self.here.file().line_of(nodes::range(found.first()?).start());
+        Some((line, if sized { B10 } else { A39 }))
+    }
+}
+
+impl Values {
+    /// Whether who has read this has the other too: of all elements their sum.
+    fn gives(&self, other: &Self) -> bool {
+        (&self.name, self.owner, &self.stores) == (&other.name, other.owner, &other.stores)
+            && (!self.sum || other.sum)
+    }
+}
+
+/// The values that an expression holds, in whatever shape, or is the `sum` of.
+fn values<'a>(path: &[Node<'a>], expr: &'a Expr, sum: bool, steps: u8) -> Option<Values> {
+    let further = |expr: &'a Expr, sum| values(path, expr, sum, steps + 1);
+    match expr {
+        _ if steps > MAX_STEPS => None,
+        Expr::Name(name) => {
+            let owner = scope::owner(path, &name.id);
+            if scope::occurrences(&owner, &name.id).iter().any(|one| changes(&one.path)) {
+                return None;
+            }
+            let made = scope::assigned(path, name);
+            let further = made.and_then(|(value, place)| values(&place, value, sum, steps + 1));
+            further.or_else(|| {
+                let stores = scope::reaching(path, name).iter().map(|store| nodes::range(store)).collect();
+                Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores, sum })
+            })
+        }
+        Expr::Call(call) => match nodes::name(&call.func) {
+            "sum" if !sum => further(input(call)?, true),
+            "int" | "float" if call.func.is_name_expr() => further(call.arguments.args.first()?, sum),
+            name if name == "item" || facts::name(name).keeps_elements() => {
+                further(nodes::receiver(call)?, sum)
+            }
+            _ => None,
+        },
+        Expr::Attribute(ast) if facts::name(&ast.attr).is(Fact::Property) => further(&ast.value, sum),
+        Expr::Subscript(ast) if !sum && is_last(&ast.slice) => {
+            let (cumulated, at) = match &*ast.value {
+                Expr::Name(name) => scope::assigned(path, name)?,
+                value => (value, path.to_vec()),
+            };
+            let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
+            let torch = function_of(call, Fact::Torch).is_some();
+            let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
+            values(&at, input, true, steps + 1)
+        }
+        _ => None,
+    }
+}
+
+/// The only argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; none where a dimension is named.
+fn input(call: &ExprCall) -> Option<&Expr> {
+    match (split_callee(&dotted(&call.func)).0, &*call.arguments.args, call.arguments.keywords.is_empty()) {
+        ("" | "torch", [only], true) => Some(only),
+        ("" | "torch", ..) => None,
+        (_, [], true) => nodes::receiver(call),
+        _ => None,
+    }
+}
+
+/// What a call reads as numbers.
+fn reads(path: &Path<'_>) -> Vec<Values> {
+    let Some(call) = nodes::call(path) else { return Vec::new() };
+    let arguments = &*call.arguments.args;
+    let parts: Vec<&Expr> = match split_callee(&dotted(&call.func)) {
+        ("", "int" | "float" | "range") => arguments.first().into_iter().collect(),
+        (base, "item" | "tolist" | "cpu") if !base.is_empty() => nodes::receiver(call).into_iter().collect(),
+        (_, name) if facts::name(name).is(Fact::Size) => arguments.iter().flat_map(terms).collect(),
+        _ => Vec::new(),
+    };
+    parts.into_iter().filter_map(|part| values(path, part, false, 0)).collect()
+}
+
+/// The sizes in an argument: of a tuple of them, and the terms of each.
+fn terms(size: &Expr) -> Vec<&Expr> {
+    match size {
+        Expr::Tuple(_) | Expr::List(_) => nodes::listed(size).iter().flat_map(terms).collect(),
+        Expr::BinOp(ast) => [&*ast.left, &*ast.right].into_iter().flat_map(terms).collect(),
+        _ => vec![size],
+    }
+}
+
+/// The bounds of slices in an index, other than those that are written out.
+fn bounds(index: &Expr) -> Vec<&Expr> {
+    let slices = nodes::elements(index).iter().filter_map(Expr::as_slice_expr);
+    let bounds = slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten();
+    bounds.map(|bound| &**bound).filter(|bound| !bound.is_literal_expr()).collect()
+}
+
+fn is_last(index: &Expr) -> bool {
+    let Expr::UnaryOp(ast) = index else { return false };
+    ast.op == UnaryOp::USub && nodes::int(&ast.operand) == Some(1)
+}

@@ -1,0 +1,178 @@
+//! Selections of which only totals are used: how many elements they have decides nothing (S11).
+
+use super::reader::Case;
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{Node, Path, dotted, last, nodes, scope, string};
+use crate::rules::grade;
+use crate::verdict::source::infer::{Placement, changes, function_of};
+use crate::verdict::source::locate::{Index, SyncExpr};
+use crate::vocabulary::{Class, Kind, PatternId::*, Verdict};
+use ruff_python_ast::{CmpOp, Expr, ExprCall};
+use ruff_text_size::Ranged;
+
+/// Names followed between the selection and its totals.
+const MAX_NAMES: u8 = 4;
+
+impl<'a> Case<'_, 'a> {
+    /// The verdict on a selection of which only totals are made, in place of one that says that its size is needed.
+    ///
+    /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `mean`, `any`, `all` over all of
+    /// them, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes agree at full
+    /// shape too. A total that is read at once, and needed, waits there anyway.
+    ///
+    /// ```text
+    /// hits = pred[mask] == gold[mask]      waits for the size of each …
+    /// return hits.sum()                    … of which nothing depends: what it leaves out is set to false
+    /// ```
+    /// Cost: one walk over the scope for each name on the way.
+    pub(super) fn only_totals(self) -> Option<Verdict> {
+        let path = self.here.path;
+        let (mask, pattern, instead) = match (self.sync, last(path)?) {
+            (SyncExpr::Shape(pattern @ B02), _) => (mask(nodes::call(path)?), pattern, MASKED),
+            (SyncExpr::Index { what: Index::Mask | Index::Name, store: false }, Node::ExprSubscript(ast))
+                if !ast.slice.is_tuple_expr() =>
+            {
+                (Some(&*ast.slice), B02, MASKED)
+            }
+            // `where` gives a tuple: its length is no count.
+            (SyncExpr::Shape(pattern @ B01), _) if nodes::callee(path) != "where" => {
+                (None, pattern, "`count_nonzero()` counts on the GPU")
+            }
+            _ => return None,
+        };
+        let mask = mask.map(|mask| self.here.text(mask));
+        if !self.ends_in_totals(path, mask.as_deref(), MAX_NAMES) {
+            return None;
+        }
+        let what =
+            format!("is only used for totals, so its size decides nothing: {instead}, and does not wait");
+        Some(self.says(grade::S11_TOTAL, Kind::RoundTrip, pattern, &what))
+    }
+
+    /// Whether a number that the CPU gets at the end of `path` is not needed there.
+    fn is_shown(self, path: &[Node<'a>]) -> bool {
+        self.at(path).value(A01, false).class == Class::False
+    }
+
+    /// Whether all that the last node of `path` comes to are totals and counts.
+    fn ends_in_totals(self, path: &[Node<'a>], mask: Option<&str>, names: u8) -> bool {
+        let Some((node, parent)) = last(path).zip(nodes::above(path, 1)) else { return false };
+        let up = |levels: usize| self.ends_in_totals(&path[..path.len() - levels], mask, names);
+        match (parent, nodes::above(path, 2)) {
+            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) => match ast.attr.as_str() {
+                "numel" => self.is_shown(&path[..path.len() - 2]),
+                name if facts::name(name).is(Fact::Total) => is_whole(call, 0) && self.is_total(path),
+                name => self.is_elementwise(name, call, node, mask) && up(2),
+            },
+            (Node::Arguments(_), Some(Node::ExprCall(call))) => match function_of(call, Fact::Torch) {
+                None if dotted(&call.func) == "len" => self.is_shown(&path[..path.len() - 2]),
+                Some(name) if facts::name(name).is(Fact::Total) => is_whole(call, 1) && self.is_total(path),
+                _ if facts::name(nodes::name(&call.func)).is(Fact::Distance) => {
+                    is_reduced(call) && self.all_fit(call, node, mask)
+                }
+                // Of a method, the receiver is another operand.
+                None => nodes::receiver(call).is_some_and(|other| {
+                    self.fits(other, path, mask)
+                        && self.is_elementwise(nodes::name(&call.func), call, node, mask)
+                        && up(2)
+                }),
+                Some(name) => self.is_elementwise(name, call, node, mask) && up(2),
+            },
+            (Node::ExprBinOp(ast), _) => {
+                let other = if nodes::within(node, &*ast.left) { &*ast.right } else { &*ast.left };
+                self.fits(other, path, mask) && up(1)
+            }
+            (Node::ExprCompare(ast), _) => {
+                let ([op], [right]) = (&*ast.ops, &*ast.comparators) else { return false };
+                let other = if nodes::within(node, &*ast.left) { right } else { &*ast.left };
+                !matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
+                    && self.fits(other, path, mask)
+                    && up(1)
+            }
+            (Node::ExprUnaryOp(_), _) => up(1),
+            (Node::StmtAssign(ast), _) if names > 0 => {
+                let [target @ Expr::Name(name)] = ast.targets.as_slice() else { return false };
+                let target = [&path[..path.len() - 1], &[Node::from(target)]].concat();
+                let reads = scope::reads(&target, &name.id);
+                let total = |read: &Path<'a>| !changes(read) && self.ends_in_totals(read, mask, names - 1);
+                !reads.is_empty() && reads.iter().all(total)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the total that a method makes of the last node of `path` is not read at once to be needed.
+    fn is_total(self, path: &[Node<'a>]) -> bool {
+        let total = &path[..path.len() - 2];
+        let read = match nodes::method_of(total) {
+            Some((_, "item")) => &total[..total.len() - 2],
+            _ if nodes::argument_of(total)
+                .is_some_and(|call| facts::name(nodes::name(&call.func)).is(Fact::Number)) =>
+            {
+                &total[..total.len() - 2]
+            }
+            _ => return true,
+        };
+        self.is_shown(read)
+    }
+
+    /// Whether a call computes an element of each element, and what else it takes fits.
+    fn is_elementwise(self, name: &str, call: &'a ExprCall, node: Node<'a>, mask: Option<&str>) -> bool {
+        let facts = facts::name(name);
+        let formed = facts.is(Fact::Form) && mask.is_some();
+        formed
+            || facts.any(&[Fact::Each, Fact::Test, Fact::Type, Fact::Same])
+                && call.arguments.keywords.is_empty()
+                && self.all_fit(call, node, mask)
+    }
+
+    /// Whether all that a call is given beside the node fits.
+    fn all_fit(self, call: &'a ExprCall, node: Node<'a>, mask: Option<&str>) -> bool {
+        let mut others = call.arguments.args.iter().filter(|other| other.range() != node.range());
+        others.all(|other| self.fits(other, self.here.path, mask))
+    }
+
+    /// Whether an operand fits the selection at full shape as well: a number, or what the same mask selects.
+    fn fits(self, other: &'a Expr, path: &[Node<'a>], wanted: Option<&str>) -> bool {
+        let same = |mask: &Expr| wanted.is_some_and(|wanted| wanted == self.here.text(mask));
+        match other {
+            Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
+            Expr::Call(call) if facts::name(nodes::name(&call.func)).is(Fact::Form) => {
+                nodes::receiver(call).is_some_and(|other| self.fits(other, path, wanted))
+            }
+            Expr::Subscript(ast) if same(&ast.slice) => true,
+            Expr::Name(name) => scope::assigned(path, name).is_some_and(|(value, place)| {
+                matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, wanted)
+            }),
+            Expr::UnaryOp(ast) => self.fits(&ast.operand, path, wanted),
+            _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
+        }
+    }
+}
+
+/// The total of a selection without one.
+const MASKED: &str =
+    "`a.masked_fill(~mask, 0).sum()` has the same sum, divided by `mask.sum()` the same mean";
+
+/// The mask of a call of `masked_select`.
+fn mask(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.masked_select";
+    call.arguments.find_argument_value("mask", usize::from(torch))
+}
+
+/// Whether a total is over all elements: no dimension is named.
+fn is_whole(call: &ExprCall, arguments: usize) -> bool {
+    let dtype = |name: &ruff_python_ast::Identifier| name.as_str() == "dtype";
+    call.arguments.args.len() == arguments
+        && call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(dtype))
+}
+
+/// Whether a loss adds up the distances of all elements, or takes their mean.
+fn is_reduced(call: &ExprCall) -> bool {
+    let keywords = &call.arguments.keywords;
+    call.arguments.args.len() == 2
+        && keywords.iter().all(|keyword| {
+            let name = keyword.arg.as_ref().map(|name| name.as_str());
+            name == Some("reduction") && matches!(string(&keyword.value), Some("sum" | "mean"))
+        })
+}
