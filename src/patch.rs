@@ -92,7 +92,7 @@ fn answer(site: &Site, frame: &Frame, outcome: &Outcome) -> Answer {
 }
 
 /// The text with the edits made; `None` where it would not parse.
-fn make(before: &str, edits: &[&Edit]) -> Option<String> {
+pub(crate) fn make(before: &str, edits: &[&Edit]) -> Option<String> {
     let mut all: Vec<&Replacement> = edits.iter().flat_map(|edit| &edit.replacements).collect();
     all.sort();
     all.dedup();

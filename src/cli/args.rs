@@ -2,11 +2,13 @@
 
 mod fix;
 mod gpu;
+mod lint;
 mod replay;
 mod typed;
 
 pub use fix::FixArgs;
 pub use gpu::BenchArgs;
+pub use lint::LintArgs;
 pub use replay::ReplayArgs;
 
 use super::progress::Shown;
@@ -66,6 +68,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// The advised edits as a patch: prints a unified diff, or writes the files
     Fix(FixArgs),
+    /// The waits of Python files that were never captured, for pre-commit and CI
+    Lint(LintArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it

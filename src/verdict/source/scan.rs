@@ -42,6 +42,8 @@ pub struct Found {
     pub certainty: Certainty,
     /// How often it runs.
     pub heat: Heat,
+    /// Whether it reads one number.
+    pub number: bool,
     /// Its verdict, and the edit that removes it.
     pub reading: Reading,
     /// The reason of the comment that allows it.
@@ -51,12 +53,19 @@ pub struct Found {
 /// Waits of one line, pattern and class are one: `print(a.item(), b.item())`.
 type Alike = (u32, Option<PatternId>, Class);
 
-/// The lines of a file that wait, in the order of the source; `None` where the file is not at hand. `beside`: what the program does
-/// on the GPU besides, on which edits rest.
-pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Option<Vec<Found>> {
-    let file = tree.open(recorded)?;
+/// The lines of a file that wait, in the order of the source. `beside`: what the program does on the GPU besides, on which edits rest.
+///
+/// # Errors
+/// Why the file is not read, as the end of a sentence.
+pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<Vec<Found>, String> {
+    let refused =
+        || tree.refused().pop().map_or_else(|| "cannot be found".to_owned(), |refused| refused.reason);
+    let file = tree.open(recorded).ok_or_else(refused)?;
+    if !file.is_valid() {
+        return Err("has a syntax error".to_owned());
+    }
     if !evidence::works_with_tensors(&file) {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     let placements = Placements::new(&file);
     let heats = heat::Heats::of(&file);
@@ -77,7 +86,8 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Option<Vec<Fou
         let (found, readings) = alike.entry(of).or_insert_with(|| {
             let allowed = allowance(&file, [line, first]);
             let (certainty, heat, reading) = (wait.certainty, heats.of_path(&path), reading.clone());
-            (Found { line, function, certainty, heat, reading, allowed }, Vec::new())
+            let number = observed.copy.is_some_and(Copy::reads_number);
+            (Found { line, function, certainty, heat, number, reading, allowed }, Vec::new())
         });
         found.certainty = found.certainty.min(wait.certainty);
         readings.push(reading);
@@ -89,7 +99,7 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Option<Vec<Fou
             ..found
         }
     };
-    Some(alike.into_values().map(whole).collect())
+    Ok(alike.into_values().map(whole).collect())
 }
 
 /// The expressions that wait, in the order of the source.
