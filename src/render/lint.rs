@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// Characters of an expression in a table.
+const EXPRESSION: usize = 48;
+
 /// What was found, a row per line, and what cannot be known.
 pub(crate) fn document(report: &LintReport) -> Vec<Block> {
     let open: Vec<&LintFinding> = report.open().collect();
@@ -70,7 +73,10 @@ fn table(open: &[&LintFinding]) -> Table {
             Column::places("where", open.iter().map(place)),
             Column::words("runs", open.iter().map(|one| often(one.heat))).spare(1),
             Column::words("pattern", open.iter().map(id)).spare(2),
-            Column::prose("expression", open.iter().map(|one| one.expression.clone())),
+            Column::prose(
+                "expression",
+                open.iter().map(|one| text::shorten_end(&one.expression, EXPRESSION).into_owned()),
+            ),
             Column::prose("what to do", open.iter().map(advice)),
         ],
     )

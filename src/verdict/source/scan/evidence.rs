@@ -34,17 +34,19 @@ pub fn works_with_tensors(file: &Source) -> bool {
     imports || file.whole().contains(".cuda()")
 }
 
-/// Whether nothing below the last node of a path is looked at: the text of an error is made once, and data sets load on the host.
+/// Whether nothing below the last node of a path is looked at: the text of an error is made once.
 pub fn is_passed_over(path: &[Node<'_>]) -> bool {
-    let loads = |name: &str| name.ends_with("Dataset") || name.ends_with("Sampler");
-    match last(path) {
-        Some(Node::StmtRaise(_)) => true,
-        Some(Node::StmtClassDef(ast)) => ast.bases().iter().any(|base| loads(nodes::name(base))),
-        Some(Node::StmtFunctionDef(ast)) => {
+    let text = |node: Node<'_>| matches!(nodes::above(path, 1), Some(Node::StmtAssert(ast)) if ast.msg.as_ref().is_some_and(|text| nodes::within(node, &**text)));
+    last(path).is_some_and(|node| matches!(node, Node::StmtRaise(_)) || node.is_expression() && text(node))
+}
+
+/// Whether a node is code of a data set, which loads on the host: it waits only where it says that it does.
+fn loads(node: Node<'_>) -> bool {
+    let data = |name: &str| name.ends_with("Dataset") || name.ends_with("Sampler");
+    match node {
+        Node::StmtClassDef(ast) => ast.bases().iter().any(|base| data(nodes::name(base))),
+        Node::StmtFunctionDef(ast) => {
             ast.name.contains("collate") || &ast.name == "__getitem__" || &ast.name == "__repr__"
-        }
-        Some(node) if node.is_expression() => {
-            matches!(nodes::above(path, 1), Some(Node::StmtAssert(ast)) if ast.msg.as_ref().is_some_and(|text| nodes::within(node, &**text)))
         }
         _ => false,
     }
@@ -56,7 +58,9 @@ pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
         let (sync, certainty) = Look { here, heats }.at(sync, strength)?;
         Some(Wait { sync, certainty })
     });
-    found.min_by_key(|wait| wait.certainty)
+    let says = |sync| matches!(sync, SyncExpr::Move(..) | SyncExpr::Create(_) | SyncExpr::Explicit);
+    let wait = found.min_by_key(|wait| wait.certainty)?;
+    Some(wait).filter(|wait| says(wait.sync) || !here.path.iter().any(|node| loads(*node)))
 }
 
 /// A question about the last node of a path.
@@ -70,19 +74,28 @@ impl<'a> Look<'_, 'a> {
         let path = self.here.path;
         let (call, plain) = (nodes::call(path), strength == 3);
         let certainty = match sync {
-            SyncExpr::Truth => self.alone(tested(path)?)?,
-            SyncExpr::Format => self.certain(formatted(path)?)?,
+            SyncExpr::Truth => self.truth(tested(path)?)?,
+            SyncExpr::Format => self.shown(formatted(path)?)?,
             SyncExpr::Contains => self.contains()?,
-            SyncExpr::Index { what, store } => self.index(what, store)?,
+            SyncExpr::Index { what, store } => {
+                let certainty = self.index(what, store)?;
+                let what = if what == Index::Name { Index::List } else { what };
+                return Some((SyncExpr::Index { what, store }, certainty));
+            }
             SyncExpr::Item => self.read(receiver(call?)?)?,
             SyncExpr::ToList => self.listed(receiver(call?)?)?,
             SyncExpr::Download(name) => self.download(name, call?)?,
             SyncExpr::Move("copy_", _) if plain || strength > 0 => return self.copied(call?),
+            SyncExpr::Move("to", Unknown) if plain => {
+                let certainty = self.upload(call?).filter(|_| self.names_device(call))?;
+                return Some((SyncExpr::Move("to", Device), certainty.max(Probable)));
+            }
             SyncExpr::Move("to" | "cuda", Device) if plain => self.upload(call?)?,
             SyncExpr::Create(name) => self.created(name, call?)?,
             SyncExpr::Elements if strength > 0 => self.elements(call?.arguments.args.first()?)?,
             SyncExpr::Convert("math") => self.given(call?).filter(|_| !self.is_numpy(call))?,
             SyncExpr::Convert("round") => return None,
+            SyncExpr::SizeArgument if strength == 0 => return None,
             SyncExpr::Convert(_) | SyncExpr::Bool | SyncExpr::Order | SyncExpr::SizeArgument => {
                 self.given(call?)?
             }
@@ -107,6 +120,66 @@ impl<'a> Look<'_, 'a> {
     /// A tensor of the device by itself: a list of such has a length, which Python asks for.
     fn alone(&self, expr: &'a Expr) -> Option<Certainty> {
         self.certain(expr).filter(|_| !self.is_container(expr))
+    }
+
+    /// What Python asks for true or false: a tensor of the device, or the answer of a method that arrays have too in a file without.
+    fn truth(&self, expr: &'a Expr) -> Option<Certainty> {
+        let asks = |call: &ExprCall| matches!(nodes::name(&call.func), "all" | "any" | "isfinite");
+        let answer = expr.as_call_expr().filter(|call| asks(call)).and_then(nodes::receiver);
+        let unknown = |tensor: &&'a Expr| {
+            !self.has_arrays() && self.find(tensor) == Unknown && !self.is_imported(tensor)
+        };
+        self.alone(expr).or_else(|| answer.filter(unknown).map(|_| Probable))
+    }
+
+    /// Text of a tensor that is made at once: what meters and loggers of values are told is text later, or never.
+    fn shown(&self, expr: &'a Expr) -> Option<Certainty> {
+        let call = self.here.path.iter().rev().skip(1).take(3).find_map(|node| node.expr_call());
+        let name = call.map_or("", |call| nodes::name(&call.func));
+        let text = matches!(name, "print" | "str" | "repr" | "format")
+            || matches!(name, "info" | "debug" | "warning" | "error");
+        let inside = !matches!(
+            nodes::above(self.here.path, 1),
+            Some(Node::Arguments(_) | Node::Keyword(_) | Node::ExprDict(_) | Node::ExprList(_))
+        );
+        self.certain(expr).filter(|_| text || inside)
+    }
+
+    fn has_arrays(&self) -> bool {
+        let file = self.here.file();
+        ["np", "numpy", "pd", "pandas"].iter().any(|name| file.imported(name).is_some())
+    }
+
+    fn is_imported(&self, expr: &Expr) -> bool {
+        self.here.file().imported(nodes::root(&dotted(expr))).is_some()
+    }
+
+    /// Whether a device is named so, wherever it is set.
+    fn names_device(&self, call: Option<&'a ExprCall>) -> bool {
+        let given = |call: &'a ExprCall| {
+            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first())
+        };
+        let name = call.and_then(given).map_or("", nodes::name).to_ascii_lowercase();
+        ["dev", "gpu", "cuda"].iter().any(|word| name.contains(word))
+    }
+
+    /// Whether an expression is a list or an array of several numbers of the host, by which a tensor is indexed.
+    fn is_several(&self, expr: &'a Expr, path: &[Node<'a>], names: u8) -> bool {
+        match expr {
+            Expr::List(_) | Expr::ListComp(_) => true,
+            Expr::BinOp(ast) => ast.right.is_list_expr() || ast.left.is_list_expr(),
+            Expr::Call(call) => full_callee(self.here.file(), call).starts_with("numpy."),
+            Expr::Subscript(ast) => ast.slice.is_slice_expr() && self.is_several(&ast.value, path, names),
+            Expr::Name(name) if names > 0 => {
+                let given = |store: &nodes::Path<'a>| match scope::given(store) {
+                    Given::Value(value) => self.is_several(value, store, names - 1),
+                    _ => false,
+                };
+                let stores = scope::reaching(path, name);
+                !stores.is_empty() && stores.iter().all(given)
+            }
+            _ => false,
+        }
     }
 
     /// Whether an expression is a list or the like, as it is written or as a name is given it.
@@ -151,8 +224,7 @@ impl<'a> Look<'_, 'a> {
 
     /// Arrays and tables have the method as well: in a file that has those, the name has to speak for a tensor.
     fn listed(&self, tensor: &'a Expr) -> Option<Certainty> {
-        let file = self.here.file();
-        let arrays = ["np", "numpy", "pd", "pandas"].iter().any(|name| file.imported(name).is_some());
+        let arrays = self.has_arrays() || self.heats.of_path(self.here.path) == Heat::Once;
         let name = dotted(tensor).to_ascii_lowercase();
         let speaks = ["loss", "logit", "pred", "output", "tensor", "mask", "label", "ids", "token"];
         self.read(tensor).filter(|certainty| {
@@ -254,6 +326,7 @@ impl<'a> Look<'_, 'a> {
             "legacy_tensor" if !data.is_list_expr() => return None,
             "legacy_tensor" => Certain,
             _ if self.here.device_argument(call) == Some(Device) => Certain,
+            _ if self.names_device(Some(call)) && call.arguments.find_keyword("device").is_some() => Probable,
             _ => return None,
         };
         match self.find(data) {
@@ -279,13 +352,16 @@ impl<'a> Look<'_, 'a> {
             Index::Mask => {
                 (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
             }
-            Index::List => (base == Device && each.iter().any(Expr::is_list_expr)).then_some(Certain),
+            Index::List | Index::Name => {
+                let several = |expr: &'a Expr| self.is_several(expr, self.here.path, 3);
+                (base == Device && each.iter().any(several)).then_some(Certain)
+            }
             Index::Slice => {
                 let slices = each.iter().filter_map(Expr::as_slice_expr);
                 let mut bounds = slices.flat_map(|one| [&one.lower, &one.upper, &one.step]).flatten();
                 bounds.any(|bound| on_device(bound)).then_some(Certain)
             }
-            Index::Constant | Index::Name => None,
+            Index::Constant => None,
         }
     }
 
@@ -308,11 +384,10 @@ impl<'a> Look<'_, 'a> {
         if name == "repeat_interleave" && !rest.is_some_and(|repeats| self.find(repeats) == Device) {
             return None;
         }
-        let module = self.here.file().imported(nodes::root(&callee)).is_some();
         match self.find(tensor) {
             Device => Some(Certain),
             Unknown if torch => Some(Probable),
-            Unknown if !module => self.listed(tensor),
+            Unknown if !self.is_imported(&call.func) => self.listed(tensor),
             _ => None,
         }
     }
