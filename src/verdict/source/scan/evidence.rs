@@ -34,10 +34,14 @@ pub fn works_with_tensors(file: &Source) -> bool {
     imports || file.whole().contains(".cuda()")
 }
 
-/// Whether nothing below the last node of a path is looked at: the text of an error is made once.
+/// Whether nothing below the last node of a path is looked at: the text of an error is made once, and tests assert.
 pub fn is_passed_over(path: &[Node<'_>]) -> bool {
     let text = |node: Node<'_>| matches!(nodes::above(path, 1), Some(Node::StmtAssert(ast)) if ast.msg.as_ref().is_some_and(|text| nodes::within(node, &**text)));
-    last(path).is_some_and(|node| matches!(node, Node::StmtRaise(_)) || node.is_expression() && text(node))
+    last(path).is_some_and(|node| match node {
+        Node::StmtRaise(_) => true,
+        Node::StmtAssert(_) => nodes::function_name(path).starts_with("test"),
+        node => node.is_expression() && text(node),
+    })
 }
 
 /// Whether a node is code of a data set, which loads on the host: it waits only where it says that it does.
@@ -54,7 +58,14 @@ fn loads(node: Node<'_>) -> bool {
 
 /// How the last node of a path waits, as plainly as its text shows it; `None` where it does not, or only may.
 pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
-    let found = guesses(here).into_iter().filter_map(|(sync, strength)| {
+    let mut guesses = guesses(here);
+    // The answer is a value of Python's, of which a test or a text asks nothing more.
+    let answers =
+        |sync| matches!(sync, SyncExpr::Same(_) | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
+    if guesses.iter().any(|(sync, strength)| answers(*sync) && *strength > 1) {
+        guesses.retain(|(sync, _)| answers(*sync));
+    }
+    let found = guesses.into_iter().filter_map(|(sync, strength)| {
         let (sync, certainty) = Look { here, heats }.at(sync, strength)?;
         Some(Wait { sync, certainty })
     });
@@ -215,9 +226,10 @@ impl<'a> Look<'_, 'a> {
 
     /// A method that only tensors and arrays have.
     fn read(&self, tensor: &'a Expr) -> Option<Certainty> {
+        let of_arrays = || facts::module(nodes::root(&dotted(tensor))).is(Fact::HostFromHost);
         match self.find(tensor) {
             Device => Some(Certain),
-            Unknown => Some(Probable),
+            Unknown => Some(Probable).filter(|_| !of_arrays()),
             Host => None,
         }
     }
@@ -375,7 +387,7 @@ impl<'a> Look<'_, 'a> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         let torch =
-            facts::module(base).is(Fact::Torch) || full_callee(self.here.file(), call).starts_with("torch");
+            facts::module(base).is(Fact::Torch) || full_callee(self.here.file(), call).starts_with("torch.");
         let (tensor, rest) = match torch {
             true => (call.arguments.args.first()?, call.arguments.args.get(1)),
             false => (receiver(call)?, call.arguments.args.first()),
