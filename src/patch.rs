@@ -35,7 +35,11 @@ impl Wanted {
 pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
     let mut patch = Patch::default();
     let mut files: BTreeMap<PathBuf, Edited<'_>> = BTreeMap::new();
-    for site in report.sites.iter().filter(|site| site.class != Class::True && wanted.names(site)) {
+    for site in report
+        .sites
+        .iter()
+        .filter(|site| site.class != Class::True && site.allowed.is_none() && wanted.names(site))
+    {
         let Some((frame, proposal)) = site.user_frame.as_ref().zip(site.proposal.as_ref()) else {
             patch.placeless.push(site.id.clone());
             continue;

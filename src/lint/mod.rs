@@ -14,9 +14,9 @@ use crate::profile::parallel::divided;
 use crate::verdict::combine::undecide;
 use crate::verdict::source::scan::{Found, scan};
 use crate::verdict::source::{Beside, Recorded, SourceTree};
-use crate::vocabulary::{Class, words};
+use crate::vocabulary::{Class, PatternId, words};
 use anyhow::{Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 words! {
     /// Which findings fail a run.
@@ -81,6 +81,24 @@ pub fn run(paths: &[PathBuf], wanted: Wanted) -> Result<LintReport> {
         FailOn::None => true,
     };
     Ok(report)
+}
+
+/// Where else in the repository around a line its pattern stands, in the order of the files; `None` where that has more files than
+/// are looked through.
+pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> Option<Vec<String>> {
+    let root = files::program(file);
+    let mut all = files::within_bounds([root.clone()])?;
+    all.sort();
+    let of = |path: &Path| {
+        let shown = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
+        let named = files::Named { shown, recorded: path.to_str()?.to_owned() };
+        let found = of_file(&named, Beside::default()).ok()?;
+        let other = |one: &LintFinding| one.pattern == Some(pattern) && !(path == file && one.line == line);
+        let place = |one: &LintFinding| format!("{}:{}  {}", one.file, one.line, one.source);
+        Some(found.iter().filter(|one| other(one)).map(place).collect::<Vec<_>>())
+    };
+    let found = divided(all.len(), threads, |at| of(&all[at]).unwrap_or_default());
+    Some(found.into_iter().flatten().collect())
 }
 
 /// The findings of a file; why it was not read, as a sentence.

@@ -17,15 +17,16 @@ pub fn allowance(file: &Source, lines: impl IntoIterator<Item = u32>) -> Option<
     })
 }
 
-/// The same of a frame's line, or of the line where its statement begins.
-pub fn allowed(tree: &SourceTree, frame: &Frame) -> Option<String> {
-    let file = tree.open(&frame.file)?;
+/// The same of a recorded line, or of the line where its statement begins.
+pub fn allowed(tree: &SourceTree, recorded: &str, line: u32) -> Option<String> {
+    let file = tree.open(recorded)?;
     if !file.whole().contains(MARK) {
         return None;
     }
-    let statement = statement_at(&file, frame);
+    let frame = Frame { function: String::new(), file: recorded.to_owned(), line, user: true };
+    let statement = statement_at(&file, &frame);
     let first = statement.as_deref().and_then(last).map(|node| file.line_of(node.start()));
-    allowance(&file, [frame.line, first.unwrap_or(frame.line)])
+    allowance(&file, [line, first.unwrap_or(line)])
 }
 
 /// The reason that a line's comment gives; it ends where another comment begins.

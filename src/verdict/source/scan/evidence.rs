@@ -297,11 +297,15 @@ impl<'a> Look<'_, 'a> {
             }
             Given::Other => false,
         };
+        let words = |text: &str, all: &[&str]| {
+            let text = text.to_ascii_lowercase();
+            all.iter().any(|word| text.contains(word))
+        };
         let function = nodes::function_name(self.here.path);
-        let said = ["batch", "sample", "image", "input", "target", "label", "data"];
-        let called = || said.iter().any(|word| name.id.to_ascii_lowercase().contains(word));
+        let said = words(&name.id, &["batch", "sample", "image", "input", "target", "label", "data"])
+            || words(function, &["step", "train", "eval", "predict"]);
         stores.iter().any(from_loop)
-            || function != "forward" && scope::is_parameter(self.here.path, &name.id) && called()
+            || function != "forward" && said && scope::is_parameter(self.here.path, &name.id)
     }
 
     /// Whether an expression is a model: moved once, as a whole.
