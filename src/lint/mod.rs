@@ -11,8 +11,9 @@ use crate::model::edit::{Outcome, Safety};
 use crate::model::lint::{LintFinding, LintFix, LintReport};
 use crate::model::{Code, Warning};
 use crate::profile::parallel::divided;
+use crate::text;
 use crate::verdict::combine::undecide;
-use crate::verdict::source::scan::{Found, scan};
+use crate::verdict::source::scan::{Found, MOST, scan};
 use crate::verdict::source::{Beside, Recorded, SourceTree};
 use crate::vocabulary::{Class, PatternId, words};
 use anyhow::{Result, bail};
@@ -56,9 +57,10 @@ pub fn run(paths: &[PathBuf], wanted: Wanted) -> Result<LintReport> {
     let (mut findings, mut warnings, mut files) = (Vec::new(), tree.warnings, 0);
     for one in read {
         match one {
-            Ok(found) => {
+            Ok((found, left_out)) => {
                 files += 1;
                 findings.extend(found);
+                warnings.extend(left_out);
             }
             Err(message) => {
                 let advice = "mend the file, or leave it out of the paths";
@@ -92,7 +94,7 @@ pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> 
     let of = |path: &Path| {
         let shown = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
         let named = files::Named { shown, recorded: path.to_str()?.to_owned() };
-        let found = of_file(&named, Beside::default()).ok()?;
+        let (found, _) = of_file(&named, Beside::default()).ok()?;
         let other = |one: &LintFinding| one.pattern == Some(pattern) && !(path == file && one.line == line);
         let place = |one: &LintFinding| format!("{}:{}  {}", one.file, one.line, one.source);
         Some(found.iter().filter(|one| other(one)).map(place).collect::<Vec<_>>())
@@ -101,12 +103,21 @@ pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> 
     Some(found.into_iter().flatten().collect())
 }
 
-/// The findings of a file; why it was not read, as a sentence.
-fn of_file(file: &files::Named, beside: Beside) -> Result<Vec<LintFinding>, String> {
+/// The findings of a file, and a warning where it has too many; why it was not read, as a sentence.
+fn of_file(file: &files::Named, beside: Beside) -> Result<(Vec<LintFinding>, Option<Warning>), String> {
     // Each file with those that it imports: those of the whole repository, parsed, would not fit into memory.
     let tree = SourceTree::new(Vec::new()).and_recorded(Recorded::All);
-    let found = scan(&tree, &file.recorded, beside).map_err(|why| format!("{} {why}", file.shown))?;
-    Ok(found.into_iter().map(|one| finding(&file.shown, one)).collect())
+    let refused = |why: String| {
+        let of_its_own = if why.contains(": ") { "is " } else { "" };
+        format!("{}: the file {of_its_own}{why}", file.shown)
+    };
+    let (found, left) = scan(&tree, &file.recorded, beside).map_err(refused)?;
+    let left_out = (left > 0).then(|| {
+        let left = text::count(left as u64);
+        let message = format!("{}: {left} waits after the first {MOST} were left out", file.shown);
+        Warning::new(Code::SourceRefused, message, "leave generated files out of the paths")
+    });
+    Ok((found.into_iter().map(|one| finding(&file.shown, one)).collect(), left_out))
 }
 
 fn finding(file: &str, found: Found) -> LintFinding {

@@ -56,7 +56,8 @@ fn heading(report: &LintReport, open: usize) -> Words {
 
 fn table(open: &[&LintFinding]) -> Table {
     let place = |one: &&LintFinding| {
-        let (file, name) = (Some(at_line(&one.file, one.line)), one.function.clone());
+        let file = Some(at_line(&text::escape_terminal(&one.file), one.line));
+        let name = text::escape_terminal(&one.function).into_owned();
         Cell::Place(Place { file, name, mark: None })
     };
     let advice = |one: &&LintFinding| {
@@ -64,6 +65,7 @@ fn table(open: &[&LintFinding]) -> Table {
         let here = fix.and_then(|fix| fix.here.as_ref()).map(|here| format!(": {here}"));
         fix.map_or_else(String::new, |fix| format!("{}{}", fix.title, here.unwrap_or_default()))
     };
+    let expression = |one: &&LintFinding| text::shorten_end(&one.expression, EXPRESSION).into_owned();
     let id = |one: &&LintFinding| one.pattern.map_or("", |pattern| pattern.as_str());
     Table::new(
         "line",
@@ -71,12 +73,9 @@ fn table(open: &[&LintFinding]) -> Table {
             Column::words("verdict", open.iter().map(|one| Tone::of(one.class).cell(one.class.in_words()))),
             Column::words("waits", open.iter().map(|one| Tone::Faint.cell(one.certainty.as_str()))).under(),
             Column::places("where", open.iter().map(place)),
+            Column::words("expression", open.iter().map(expression)).under(),
             Column::words("runs", open.iter().map(|one| often(one.heat))).spare(1),
-            Column::words("pattern", open.iter().map(id)).spare(2),
-            Column::prose(
-                "expression",
-                open.iter().map(|one| text::shorten_end(&one.expression, EXPRESSION).into_owned()),
-            ),
+            Column::words("pattern", open.iter().map(id)).under().spare(2),
             Column::prose("what to do", open.iter().map(advice)),
         ],
     )
@@ -142,7 +141,8 @@ pub fn sarif(report: &LintReport, paths: Paths, describe: Describe, out: &mut dy
         let source: String = one.source.split_whitespace().collect();
         let print = prints.of(&format!("lint|{id}|{path}|{}|{source}", one.function));
         let mut place = sarif::location(&one.file, &one.function, one.line, paths);
-        place["physicalLocation"]["region"]["snippet"] = json!({ "text": one.source });
+        place["physicalLocation"]["region"]["snippet"] =
+            json!({ "text": text::escape_terminal(&one.source) });
         let mut result = sarif::result_of(id, sarif::level(one.class), &message(one), &print, place);
         if let Some(fixes) = one.edit.as_ref().and_then(|edit| sarif::fixes(edit, &one.file, paths)) {
             result["fixes"] = fixes;

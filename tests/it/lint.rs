@@ -117,11 +117,7 @@ fn folders_are_walked_as_git_and_python_see_them() {
     ]);
     let ran = lint(place.path(), &[".", "src/a.py", "./src", "--format", "json"]);
     assert_eq!(ran.json()["files"], 1);
-    assert_eq!(findings(&ran).iter().map(place_of).collect::<Vec<_>>(), ["src/a.py:5"]);
-}
-
-fn place_of(finding: &Value) -> String {
-    place(finding)
+    assert_eq!(findings(&ran).iter().map(self::place).collect::<Vec<_>>(), ["src/a.py:5"]);
 }
 
 #[test]
@@ -139,9 +135,9 @@ fn files_that_cannot_be_read_are_named_and_the_rest_is_read() {
     assert_eq!(
         messages,
         [
-            "binary.py binary: it holds NUL bytes",
-            "broken.py has a syntax error",
-            "large.py is larger than 4 MiB"
+            "binary.py: the file is binary: it holds NUL bytes",
+            "broken.py: the file has a syntax error",
+            "large.py: the file is larger than 4 MiB"
         ]
     );
     assert_eq!((ran.code, findings(&ran).len()), (1, 1));
@@ -157,7 +153,7 @@ fn safe_edits_are_made_and_the_rest_stays_byte_for_byte() {
     let after = fs::read_to_string(place.path().join("a.py")).expect("the file");
     assert_eq!(after, text.replace("torch.zeros(n).to(\"cuda\")", "torch.zeros(n, device=\"cuda\")"));
     let deleted = fs::read_to_string(place.path().join("b.py")).expect("the file");
-    assert_eq!(deleted, "\n\ndef main(x):\n    return x\n");
+    assert_eq!(deleted, "import torch\n\n\ndef main(x):\n    return x\n");
     assert_eq!(fs::read_to_string(place.path().join("c.py")).expect("the file"), "print(1)  ;x=2");
     assert_eq!((ran.json()["fixed"].clone(), findings(&ran).len()), (2.into(), 2));
     let streams = folder(&[("b.py", SYNC), ("streams.py", "import torch\ns = torch.cuda.Stream()\n")]);
@@ -269,14 +265,14 @@ fn the_result_is_the_same_with_any_number_of_threads() {
     }
 }
 
-/// Twice the file takes about twice the time: a file of ten thousand lines ends within seconds.
+/// Each wait is followed through its file: of generated code, only the first are.
 #[test]
-fn long_files_take_no_longer_than_their_length() {
+fn of_generated_files_the_first_waits_are_read() {
     let part = "def f_N(x, loader):\n    for b in loader:\n        y = b.cuda() @ x\n        if y.sum() > 1:\n            print(y.item())\n\n\n";
-    let text: String = (0..1_500).map(|n| part.replace('N', &n.to_string())).collect();
+    let text: String = (0..170).map(|n| part.replace('N', &n.to_string())).collect();
     let place = folder(&[("a.py", &format!("import torch\n\n\n{text}"))]);
-    let begun = std::time::Instant::now();
     let ran = lint(place.path(), &["a.py", "--format", "json"]);
-    assert_eq!(findings(&ran).len(), 4_500);
-    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    assert_eq!(findings(&ran).len(), 500);
+    let message = "a.py: 10 waits after the first 500 were left out";
+    assert_eq!(ran.json()["warnings"][0]["message"], message);
 }

@@ -11,7 +11,8 @@
 //!     log(loss.item())                 certain: `loss` is on the device
 //!     return float(batch.size(0))      no wait: a number of Python's
 //! ```
-//! Cost: one walk over the file for the waits, one for who calls whom; each wait found is followed as in a report.
+//! Cost: one walk over the file for the waits, one for who calls whom; each of the first [`MOST`] waits is followed as in a report, which
+//! may walk the file again.
 
 mod allow;
 mod evidence;
@@ -50,14 +51,17 @@ pub struct Found {
     pub allowed: Option<String>,
 }
 
+/// Waits of a file that are judged: one that has more is generated.
+pub const MOST: usize = 500;
+
 /// Waits of one line, pattern and class are one: `print(a.item(), b.item())`.
 type Alike = (u32, Option<PatternId>, Class);
 
-/// The lines of a file that wait, in the order of the source. `beside`: what the program does on the GPU besides, on which edits rest.
+/// The lines of a file that wait, in the order of the source, and how many waits after the first [`MOST`] were left out. `beside`: what the program does on the GPU besides, on which edits rest.
 ///
 /// # Errors
 /// Why the file is not read, as the end of a sentence.
-pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<Vec<Found>, String> {
+pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Found>, usize), String> {
     let refused =
         || tree.refused().pop().map_or_else(|| "cannot be found".to_owned(), |refused| refused.reason);
     let file = tree.open(recorded).ok_or_else(refused)?;
@@ -65,12 +69,14 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<Vec<Fou
         return Err("has a syntax error".to_owned());
     }
     if !evidence::works_with_tensors(&file) {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), 0));
     }
     let placements = Placements::new(&file);
     let heats = heat::Heats::of(&file);
     let mut alike: IndexMap<Alike, (Found, Vec<Reading>)> = IndexMap::new();
-    for (path, wait) in waits(&file, &placements, &heats) {
+    let waits = waits(&file, &placements, &heats);
+    let left = waits.len().saturating_sub(MOST);
+    for (path, wait) in waits.into_iter().take(MOST) {
         let line = line_of(&file, &path);
         let function = nodes::function_name(&path);
         let function = if function.is_empty() { "<module>" } else { function }.to_owned();
@@ -99,7 +105,7 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<Vec<Fou
             ..found
         }
     };
-    Ok(alike.into_values().map(whole).collect())
+    Ok((alike.into_values().map(whole).collect(), left))
 }
 
 /// The expressions that wait, in the order of the source.
