@@ -117,8 +117,8 @@ pub(super) fn within_bounds(roots: impl IntoIterator<Item = PathBuf>) -> Option<
     Some(files)
 }
 
-/// What the program around some files does on the GPU beside its waits, as the words of its files tell. Edits of a program of which
-/// not all is seen are made as if it did everything.
+/// The streams, devices and copies under way that the files of a program name. A program with more files than are looked through counts
+/// as one that uses all of them: edits then rest on none of it.
 pub(super) fn beside(files: &[Named], threads: usize) -> Beside {
     const STREAMS: [&str; 2] = ["Stream(", "cuda.stream"];
     const DEVICES: [&str; 3] = ["cuda:1", "DataParallel", "device_map"];

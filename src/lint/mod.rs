@@ -20,7 +20,7 @@ use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
 words! {
-    /// Which findings fail a run.
+    /// Findings that fail a run.
     #[derive(Default)]
     FailOn {
         /// The default.
@@ -31,18 +31,18 @@ words! {
     }
 }
 
-/// What sources cannot tell.
+/// Facts that sources cannot tell.
 const UNKNOWN: [&str; 2] = [
     "No capture was read: whether a line runs, how often, and what its wait costs is not known.",
     "A value whose origin no line shows may live on the CPU: such a line is marked probable.",
 ];
 
-/// What is asked of a run.
+/// Wishes of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Threads that read; the result is the same with any number.
     pub threads: usize,
-    /// What fails.
+    /// Findings that fail.
     pub fail_on: FailOn,
 }
 
@@ -85,7 +85,7 @@ pub fn run(paths: &[PathBuf], wanted: Wanted) -> Result<LintReport> {
     Ok(report)
 }
 
-/// Where else in the repository around a line its pattern stands, in the order of the files; `None` where that has more files than
+/// Other lines of the repository with the pattern of a line, in the order of the files; `None` where the repository has more files than
 /// are looked through.
 pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> Option<Vec<String>> {
     let root = files::program(file);

@@ -1,4 +1,4 @@
-//! What the sources alone say of waits: the result tree of `lint`.
+//! Waits that the sources alone show: the result tree of `lint`.
 
 use super::edit::Edit;
 use super::{Tool, Warning, finite};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 words! {
-    /// How sure it is that a line waits where it runs on a GPU.
+    /// Certainty that a line waits where it runs on a GPU.
     Certainty {
         Certain = "certain": "The operand is on the device, or the call says that it waits.",
         Probable = "probable": "Nothing says that the operand is on the host, and only tensors are used so.",
@@ -15,12 +15,12 @@ words! {
 }
 
 words! {
-    /// How often a line runs, as far as its file tells; the hottest first.
+    /// Frequency of a line, as far as its file tells; the hottest first.
     #[derive(Default)]
     Heat {
-        Loop = "loop": "In a loop.",
-        Step = "step": "In a method that a framework calls for each batch, such as `forward`.",
-        Called = "called": "In a function that a loop or a step of its file calls.",
+        Loop = "loop": "A loop repeats it.",
+        Step = "step": "A framework calls its method for each batch, such as `forward`.",
+        Called = "called": "A loop or a step of its file calls its function.",
         #[default]
         Once = "once": "Nothing in its file repeats it.",
     }
@@ -31,7 +31,7 @@ words! {
 pub struct LintReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// What wrote it.
+    /// The program that wrote it.
     pub tool: Tool,
     /// Files that were read.
     pub files: usize,
@@ -41,7 +41,7 @@ pub struct LintReport {
     pub findings: Vec<LintFinding>,
     /// Findings whose safe edit `--fix` has written; they are no longer in `findings`.
     pub fixed: usize,
-    /// What sources cannot tell, a sentence each.
+    /// Facts that sources cannot tell, a sentence each.
     pub unknown: Vec<String>,
     /// Files that were not read.
     pub warnings: Vec<Warning>,
@@ -53,7 +53,7 @@ impl LintReport {
         self.findings.iter().filter(|finding| finding.allowed.is_none())
     }
 
-    /// How many of them are of a class.
+    /// Number of those that are of a class.
     pub fn count(&self, class: Class) -> u64 {
         self.open().filter(|finding| finding.class == class).count() as u64
     }
@@ -64,19 +64,19 @@ impl LintReport {
 pub struct LintFinding {
     /// Path of the file, as it was found below the paths given.
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
     /// Function or method; "<module>" outside of any.
     pub function: String,
-    /// How often it runs.
+    /// Frequency of the line.
     pub heat: Heat,
-    /// How sure it is that the line waits.
+    /// Certainty that the line waits.
     pub certainty: Certainty,
     /// Whether the wait can go.
     pub class: Class,
-    /// Why it is of that class.
+    /// Reason for the class, as a word.
     pub kind: Kind,
-    /// How sure the class is, 0 to 1.
+    /// Confidence in the class, 0 to 1.
     #[serde(serialize_with = "finite")]
     pub confidence: f64,
     /// Catalogue entry.
@@ -88,7 +88,7 @@ pub struct LintFinding {
     pub expression: String,
     /// Reasons for the class, the one that decided first.
     pub evidence: Vec<Evidence>,
-    /// What to do; `None` where the catalogue has no entry.
+    /// The advice; `None` where the catalogue has no entry.
     pub fix: Option<LintFix>,
     /// The safe edit that removes the wait, where there is one.
     pub edit: Option<Edit>,
@@ -96,16 +96,16 @@ pub struct LintFinding {
     pub allowed: Option<String>,
 }
 
-/// What to do about a line.
+/// Advice for a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LintFix {
-    /// In few words.
+    /// A few words.
     pub title: String,
     /// Code as it often is.
     pub before: String,
     /// The same without the wait.
     pub after: String,
-    /// What to mind; empty where there is nothing.
+    /// Risks of the change; empty where there is none.
     pub caveat: String,
     /// The line's own expression without the wait, where that is proven to be right.
     pub here: Option<String>,

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 /// Characters of an expression in a table.
 const EXPRESSION: usize = 48;
 
-/// What was found, a row per line, and what cannot be known.
+/// A row per line that waits, the allowed lines, and the facts that sources cannot tell.
 pub(crate) fn document(report: &LintReport) -> Vec<Block> {
     let open: Vec<&LintFinding> = report.open().collect();
     let mut blocks = vec![Block::Heading(heading(report, open.len()))];
@@ -81,7 +81,7 @@ fn table(open: &[&LintFinding]) -> Table {
     )
 }
 
-/// How often a line runs, in a table.
+/// The frequency of a line, in a table.
 const fn often(heat: Heat) -> &'static str {
     match heat {
         Heat::Loop => "in a loop",
@@ -91,7 +91,7 @@ const fn often(heat: Heat) -> &'static str {
     }
 }
 
-/// What waits, why it is of its class and what to do, in one paragraph.
+/// The wait, the reason for its class and the advice, in one paragraph.
 fn message(one: &LintFinding) -> String {
     let sure = format!("The CPU waits for the GPU at `{}` ({}).", one.expression, one.certainty);
     let why = one.evidence.first().map(|evidence| format!(" Why: {}.", evidence.text.trim_end_matches('.')));
@@ -99,7 +99,7 @@ fn message(one: &LintFinding) -> String {
     format!("{sure}{}{}", why.unwrap_or_default(), fix.unwrap_or_default())
 }
 
-/// What a review is to look at, with the level of its annotation.
+/// The open findings of a class.
 fn reviewed(report: &LintReport, class: Class) -> Vec<&LintFinding> {
     report.open().filter(|one| one.class == class).collect()
 }

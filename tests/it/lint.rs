@@ -36,7 +36,7 @@ fn place(finding: &Value) -> String {
     format!("{}:{}", finding["file"].as_str().expect("a file"), finding["line"])
 }
 
-/// What a marker may say of a finding.
+/// The words of a finding that a marker may name.
 fn words(finding: &Value) -> Vec<String> {
     let class = match finding["class"].as_str() {
         Some("false") => "avoidable",

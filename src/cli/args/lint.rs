@@ -1,4 +1,4 @@
-//! What can be typed for `lint`.
+//! Options of `lint`.
 
 use super::typed::{format, word};
 use super::{RepositoryArgs, SharedArgs};
@@ -23,13 +23,13 @@ pub struct LintArgs {
     /// Write the edits that are proven to be safe; the report then lists what is left
     #[arg(long)]
     pub fix: bool,
-    /// Which findings end the command with 1
+    /// Findings that end the command with 1
     #[arg(long, value_name = "WHICH", default_value_t = FailOn::default(), value_parser = word(FailOn::ALL, |one| (one.as_str(), one.help())))]
     pub fail_on: FailOn,
-    /// How to print it
+    /// Format of the result
     #[arg(long, default_value = "table", value_parser = format(formats::LINT))]
     pub format: &'static Format<LintReport>,
-    /// Where to write it; `-` for stdout
+    /// File for the result; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! All lines of a file that wait, without a capture.
 //!
 //! Definition: an expression waits for certain where its operand is on the device and the text waits plainly; probably where nothing
-//! says that the operand is on the host, and only tensors are used so. What is merely possible is not found. The verdict is that of
+//! says that the operand is on the host, and only tensors are used so. The finder leaves out waits that are merely possible. The verdict is that of
 //! [`Case::judge`], given what a capture would show of such a wait.
 //!
 //! ```text
@@ -35,13 +35,13 @@ use ruff_text_size::Ranged;
 /// A line that waits.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// From 1, as a capture would record it.
+    /// Line number from 1, as a capture would record it.
     pub line: u32,
     /// Function or method; `<module>` outside of any.
     pub function: String,
-    /// How sure it is that it waits.
+    /// Certainty that it waits.
     pub certainty: Certainty,
-    /// How often it runs.
+    /// Frequency of the line.
     pub heat: Heat,
     /// Whether it reads one number.
     pub number: bool,
@@ -60,7 +60,7 @@ type Alike = (u32, Option<PatternId>, Class);
 /// The lines of a file that wait, in the order of the source, and how many waits after the first [`MOST`] were left out. `beside`: what the program does on the GPU besides, on which edits rest.
 ///
 /// # Errors
-/// Why the file is not read, as the end of a sentence.
+/// A reason why the file is not read, as the end of a sentence.
 pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Found>, usize), String> {
     let refused =
         || tree.refused().pop().map_or_else(|| "cannot be found".to_owned(), |refused| refused.reason);
@@ -130,7 +130,7 @@ fn line_of(file: &Source, path: &[Node<'_>]) -> u32 {
     file.line_of(method.map_or(nodes::range(path).start(), |ast| ast.attr.start()))
 }
 
-/// What a capture would show of a wait. Sizes are not known: a number is taken to be one of 8 bytes, which may be an integer, and
+/// The observation that a capture would have made of a wait. Sizes are not known: a number is taken to be one of 8 bytes, which may be an integer, and
 /// all else to be large and pageable, so that no edit is safe for its size.
 fn observed(wait: Wait<'_>, here: Here<'_, '_>, beside: Beside) -> Observed<'static> {
     const NUMBER: u64 = 8;

@@ -5,7 +5,7 @@ use crate::python::parse::{Source, SourceTree, last};
 use crate::verdict::source::locate::line::statement_at;
 use ruff_text_size::Ranged;
 
-/// What follows the `#` of such a comment; then blanks and the reason, without which nothing is allowed.
+/// The words behind the `#` of such a comment. Blanks and a reason follow; a comment without a reason allows nothing.
 const MARK: &str = "sync-report: allow";
 
 /// The reason of a comment that allows one of the lines.

@@ -1,4 +1,4 @@
-//! Which expressions wait, and how sure that is.
+//! Expressions that wait, and the certainty that they do.
 
 use super::heat::Heats;
 use crate::model::lint::{Certainty, Heat};
@@ -56,7 +56,7 @@ fn loads(node: Node<'_>) -> bool {
     }
 }
 
-/// How the last node of a path waits, as plainly as its text shows it; `None` where it does not, or only may.
+/// The wait of the last node of a path, as its text shows it; `None` where the node does not wait, or only may.
 pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
     let mut guesses = guesses(here);
     // The answer is a value of Python's, of which a test or a text asks nothing more.
@@ -133,7 +133,7 @@ impl<'a> Look<'_, 'a> {
         self.certain(expr).filter(|_| !self.is_container(expr))
     }
 
-    /// What Python asks for true or false: a tensor of the device, or the answer of a method that arrays have too in a file without.
+    /// A test by Python of a tensor on the device, or of the answer of `any()` and `all()`, which arrays have too, in a file without arrays.
     fn truth(&self, expr: &'a Expr) -> Option<Certainty> {
         let asks = |call: &ExprCall| matches!(nodes::name(&call.func), "all" | "any" | "isfinite");
         let answer = expr.as_call_expr().filter(|call| asks(call)).and_then(nodes::receiver);
@@ -272,17 +272,20 @@ impl<'a> Look<'_, 'a> {
         if self.find(moved) == Host {
             return Some(Certain);
         }
-        // The place of another tensor is more often than not where this one is.
+        let hot = self.heats.of_path(self.here.path) != Heat::Once;
+        (hot && !self.is_beside_tensor(call) && self.is_loaded(moved)).then_some(Probable)
+    }
+
+    /// Whether the device that is named is another tensor's, which may be on the host as well.
+    fn is_beside_tensor(&self, call: &ExprCall) -> bool {
         let device =
-            call.arguments.args.first().or(call.arguments.find_keyword("device").map(|one| &one.value));
-        let of_tensor = device.and_then(Expr::as_attribute_expr).is_some_and(|ast| {
+            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first());
+        device.and_then(Expr::as_attribute_expr).is_some_and(|ast| {
             let owner = nodes::name(&ast.value);
             ast.attr.as_str() == "device"
                 && !facts::module(owner).is(Fact::Settings)
                 && !matches!(owner, "self" | "accelerator" | "model")
-        });
-        let hot = self.heats.of_path(self.here.path) != Heat::Once;
-        (hot && !of_tensor && self.is_loaded(moved)).then_some(Probable)
+        })
     }
 
     /// Whether what an expression is made of comes from a loop over a loader, or is called like what comes from one.
@@ -341,6 +344,7 @@ impl<'a> Look<'_, 'a> {
             "new_tensor" => self.read(receiver(call)?)?,
             "legacy_tensor" if !data.is_list_expr() => return None,
             "legacy_tensor" => Certain,
+            _ if self.is_beside_tensor(call) => Probable,
             _ if self.here.device_argument(call) == Some(Device) => Certain,
             _ if self.names_device(Some(call)) && call.arguments.find_keyword("device").is_some() => Probable,
             _ => return None,
@@ -364,7 +368,7 @@ impl<'a> Look<'_, 'a> {
         let on_device = |expr: &'a Expr| self.find(expr) == Device;
         match what {
             // A number in the places of a mask is filled in, and not counted.
-            Index::Mask if store && self.stores_number() => None,
+            Index::Mask if store && each.len() == 1 && self.stores_number() => None,
             Index::Mask => {
                 (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
             }
@@ -382,7 +386,15 @@ impl<'a> Look<'_, 'a> {
     }
 
     fn stores_number(&self) -> bool {
-        matches!(nodes::above(self.here.path, 1), Some(Node::StmtAssign(ast)) if nodes::is_number(&ast.value) || ast.value.is_boolean_literal_expr())
+        fn is_number(expr: &Expr) -> bool {
+            match expr {
+                Expr::UnaryOp(ast) => is_number(&ast.operand),
+                Expr::Attribute(ast) => matches!(&*ast.attr, "inf" | "nan"),
+                Expr::Call(call) => dotted(&call.func) == "float",
+                _ => expr.is_number_literal_expr() || expr.is_boolean_literal_expr(),
+            }
+        }
+        matches!(nodes::above(self.here.path, 1), Some(Node::StmtAssign(ast)) if is_number(&ast.value))
     }
 
     /// A function of PyTorch's, or a method of what is on the device; of what is not known, a method that arrays do not have in
@@ -396,7 +408,7 @@ impl<'a> Look<'_, 'a> {
             true => (call.arguments.args.first()?, call.arguments.args.get(1)),
             false => (receiver(call)?, call.arguments.args.first()),
         };
-        // As many of each is a number of Python's.
+        // A number of Python's as the repeats needs no read.
         if name == "repeat_interleave" && !rest.is_some_and(|repeats| self.find(repeats) == Device) {
             return None;
         }
@@ -419,7 +431,7 @@ fn receiver(call: &ExprCall) -> Option<&Expr> {
     nodes::receiver(call)
 }
 
-/// What methods, fields and indices are of: `batch` of `batch["x"].float()`.
+/// The object that methods, fields and indices belong to: `batch` of `batch["x"].float()`.
 fn innermost(expr: &Expr) -> &Expr {
     match expr {
         Expr::Call(call) => nodes::receiver(call).map_or(expr, innermost),

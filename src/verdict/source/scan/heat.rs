@@ -1,4 +1,4 @@
-//! How often a line runs, as far as its file tells.
+//! Frequency of lines, as far as their file tells.
 
 use crate::model::lint::Heat;
 use crate::python::facts::{self, Fact};
@@ -35,7 +35,7 @@ impl<'a> Heats<'a> {
         Self { called }
     }
 
-    /// How often the last node of a path runs.
+    /// Frequency of the last node of a path.
     pub fn of_path(&self, path: &[Node<'_>]) -> Heat {
         let function = nodes::function_name(path);
         match function {
