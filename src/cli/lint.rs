@@ -10,7 +10,10 @@ use sync_report::model::lint::LintReport;
 /// Reads the files, writes the safe edits where that is asked for, and prints what is found; 1 where a finding fails the run.
 pub fn run(args: LintArgs) -> Result<ExitCode> {
     own::read()?;
-    output::refuse_input(&args.output, &args.paths)?;
+    // A source below one of the paths is an input as well.
+    let is_source = args.output.extension().is_some_and(|end| end == "py") && args.output.exists();
+    let inputs = args.paths.iter().chain(is_source.then_some(&args.output)).cloned().collect::<Vec<_>>();
+    output::refuse_input(&args.output, &inputs)?;
     let wanted = Wanted { threads: options::plain(&args.shared).threads, fail_on: args.fail_on };
     let mut report = lint::run(&args.paths, wanted)?;
     if args.fix {

@@ -106,9 +106,11 @@ pub(super) fn program(file: &Path) -> PathBuf {
 pub(super) fn within_bounds(roots: impl IntoIterator<Item = PathBuf>) -> Option<Vec<PathBuf>> {
     let (mut files, mut bytes) = (Vec::new(), 0);
     for root in roots {
-        for entry in walk(&root).flatten().filter(|entry| is_file(entry) && is_python(entry.path())) {
-            bytes += entry.metadata().map_or(0, |about| about.len());
-            files.push(entry.into_path());
+        for path in walk(&root).flatten().map(DirEntry::into_path).filter(|path| is_python(path)) {
+            // Reading a FIFO would wait for its writer.
+            let Some(about) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else { continue };
+            bytes += about.len();
+            files.push(path);
             if files.len() > MOST_FILES || bytes > MOST_BYTES {
                 return None;
             }

@@ -98,6 +98,7 @@ fn the_exit_code_says_what_was_asked() {
     lint(place.path(), &["missing.py"]).refused("missing.py: no such file or folder");
     lint(place.path(), &["a.txt"]).refused("a.txt: is no Python file (.py) and no folder");
     lint(place.path(), &["sync.py", "-o", "sync.py"]).refused("sync.py: is an input");
+    lint(place.path(), &[".", "-o", "sync.py"]).refused("sync.py: is an input");
     let empty = folder(&[("notes.md", "")]);
     lint(empty.path(), &["."]).refused("no Python file (.py) here");
 }
