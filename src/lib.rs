@@ -5,7 +5,7 @@
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
 //! [`report`], which fills the result tree of [`model`]; [`render`] prints it, as [`formats`] says. [`analysis`] runs that flow for one export,
 //! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget,
-//! [`patch`] edits the sources, [`replay`] runs
+//! [`patch`] edits the sources, [`lint`] reads them without a capture, [`replay`] runs
 //! the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
 
 pub mod analysis;
@@ -19,6 +19,7 @@ pub mod formats;
 pub mod frame;
 pub mod iterations;
 pub mod knowledge;
+pub mod lint;
 pub mod model;
 pub mod patch;
 pub mod perfetto;

@@ -43,6 +43,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         Some(Command::Merge(args)) => cli::merge::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
         Some(Command::Fix(args)) => cli::fix::run(args),
+        Some(Command::Lint(args)) => cli::lint::run(args),
         Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),
         Some(Command::Bench(args)) => cli::bench::run(&args),

@@ -35,7 +35,11 @@ impl Wanted {
 pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
     let mut patch = Patch::default();
     let mut files: BTreeMap<PathBuf, Edited<'_>> = BTreeMap::new();
-    for site in report.sites.iter().filter(|site| site.class != Class::True && wanted.names(site)) {
+    for site in report
+        .sites
+        .iter()
+        .filter(|site| site.class != Class::True && site.allowed.is_none() && wanted.names(site))
+    {
         let Some((frame, proposal)) = site.user_frame.as_ref().zip(site.proposal.as_ref()) else {
             patch.placeless.push(site.id.clone());
             continue;
@@ -92,7 +96,7 @@ fn answer(site: &Site, frame: &Frame, outcome: &Outcome) -> Answer {
 }
 
 /// The text with the edits made; `None` where it would not parse.
-fn make(before: &str, edits: &[&Edit]) -> Option<String> {
+pub(crate) fn make(before: &str, edits: &[&Edit]) -> Option<String> {
     let mut all: Vec<&Replacement> = edits.iter().flat_map(|edit| &edit.replacements).collect();
     all.sort();
     all.dedup();

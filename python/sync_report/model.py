@@ -1132,6 +1132,10 @@ class Site:
     """What its waits waited for; `None` where no reader was to need it."""
     examples: List[Example]
     """Waits to look at in the nsys GUI: longest first, then the first of the capture."""
+    allowed: Optional[str]
+    """The reason of the comment that allows its line to wait (`# sync-report: allow REASON`): it is no finding
+    then.
+    """
     proposal: Optional[Proposal]
     """What can be done to its source."""
     replayed: Optional[Replayed]

@@ -126,6 +126,10 @@ def test_every_field_has_a_description():
             assert not [field for field in missing if field != "act"], (path.name, name, missing)
 
 
+def test_sources_without_a_capture():
+    hold("lint", printed("lint", "sample-profiles/programs", "--format", "json"))
+
+
 def test_an_unknown_schema_is_a_sentence():
     ran = sync_report.run(["schema", "nothing"])
     assert ran.returncode == 2 and "sync-report schema" in ran.stderr

@@ -93,17 +93,25 @@ pub fn check(
     for condition in rules.fail_on {
         gate.condition(*condition)?;
     }
-    let out = gate.out;
+    let mut out = gate.out;
     if out.rules.is_empty() && out.allowed.is_empty() && out.breaches.is_empty() {
         return Err(CheckError::NoRules.into());
     }
+    out.allowed.extend(report.sites.iter().filter_map(by_comment));
     Ok(CheckReport { passed: out.breaches.is_empty(), ..out })
 }
 
+/// The allowance of a comment in the source.
+fn by_comment(site: &Site) -> Option<Allowed> {
+    let (reason, sites) = (site.allowed.clone()?, vec![site.id.clone()]);
+    Some(Allowed { name: site.place(), reason, expires: String::new(), sites })
+}
+
 impl Rules<'_> {
-    /// Whether the budget lets a site wait, today.
+    /// Whether the budget lets a site wait, today, or a comment in the source does.
     fn excuse(&self, site: &Site) -> bool {
-        self.budget.iter().flat_map(|b| &b.allow).any(|a| a.expires >= self.today && a.holds(site))
+        site.allowed.is_some()
+            || self.budget.iter().flat_map(|b| &b.allow).any(|a| a.expires >= self.today && a.holds(site))
     }
 }
 

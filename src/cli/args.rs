@@ -2,11 +2,13 @@
 
 mod fix;
 mod gpu;
+mod lint;
 mod replay;
 mod typed;
 
 pub use fix::FixArgs;
 pub use gpu::BenchArgs;
+pub use lint::LintArgs;
 pub use replay::ReplayArgs;
 
 use super::progress::Shown;
@@ -29,7 +31,7 @@ use sync_report::verdict::source::{Recorded, SourceRoot};
 use sync_report::vocabulary::{Change, Class};
 use typed::{class, format, parse_fix, parse_root, parse_size, top_help, word};
 
-const EXIT_CODES: &str = "A capture first: sync-report-capture -o profile python train.py. Also: completions SHELL, man [COMMAND], schema [NAME]. Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, \
+const EXIT_CODES: &str = "A capture first: sync-report-capture -o profile python train.py. Also: completions SHELL, man [COMMAND], schema [NAME]. Exit codes: 0 done; 1 `check` or `lint` failed; 2 wrong usage, \
 bad input, part of it damaged, or no usable GPU; 130 Ctrl-C during a measurement.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
@@ -60,12 +62,14 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 pub enum Command {
     /// What changed between two captures, site by site
     Diff(DiffArgs),
-    /// The gate for CI: fails where a capture waits more than a budget, a baseline or a condition allows
+    /// The gate for CI: fails where a capture breaks a budget, a baseline or a condition
     Check(CheckArgs),
     /// Many ranks in one report: from the folders that `--format parquet` wrote for each
     Merge(MergeArgs),
     /// The advised edits as a patch: prints a unified diff, or writes the files
     Fix(FixArgs),
+    /// The waits of Python files that were never captured, for pre-commit and CI
+    Lint(LintArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it

@@ -64,7 +64,7 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
 
 /// Writes all files, or none: each is complete beside its place before the first takes it. Should one not take its place, those
 /// before it get their old content back.
-fn apply(files: &[PatchedFile]) -> Result<()> {
+pub fn apply(files: &[PatchedFile]) -> Result<()> {
     let ready: Vec<Whole> = files.iter().map(prepared).collect::<Result<_>>()?;
     for (n, file) in ready.into_iter().enumerate() {
         let Err(error) = file.finish() else { continue };

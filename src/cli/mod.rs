@@ -11,6 +11,7 @@ pub mod fix;
 pub mod folders;
 pub mod generate;
 pub mod input;
+pub mod lint;
 pub mod merge;
 pub mod options;
 pub mod output;

@@ -15,6 +15,7 @@ use sync_report::render::json;
 use sync_report::render::style::Style;
 use sync_report::repository::Repository;
 use sync_report::text;
+use sync_report::verdict::source::SourceRoot;
 use sync_report::whole::{self, Whole};
 
 /// Terminals wider than this leave the eye too far to go along a row.
@@ -63,9 +64,18 @@ pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
 
 /// What renderers heed of the checkout that annotations and SARIF are of.
 pub fn setting(repository: &RepositoryArgs, select: &SelectArgs) -> Setting {
+    within(repository, select.code.sources.roots())
+}
+
+/// The same of files that no capture names.
+pub fn checkout(repository: &RepositoryArgs) -> Setting {
+    within(repository, Vec::new())
+}
+
+fn within(repository: &RepositoryArgs, roots: Vec<SourceRoot>) -> Setting {
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
     Setting {
-        repository: Repository::new(repository.repository.clone(), select.code.sources.roots()),
+        repository: Repository::new(repository.repository.clone(), roots),
         step_summary: summary.map(PathBuf::from),
         ..Setting::default()
     }

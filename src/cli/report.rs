@@ -4,11 +4,29 @@ use super::args::{ReportArgs, SavingArgs};
 use super::{folders, input, options, output};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
+use sync_report::analysis::Options;
 use sync_report::formats::{self, Found, Setting};
+use sync_report::lint;
+use sync_report::model::Report;
 use sync_report::ranks::parquet;
 use sync_report::replay::results;
 use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
+use sync_report::verdict::source::editable;
+
+/// Looks for the site's pattern in the repository around its line.
+fn find_elsewhere(report: &mut Report, id: &str, options: &Options) {
+    let Some((ix, frame, pattern)) =
+        report.site(id).and_then(|site| Some((site.ix, site.user_frame.clone()?, site.pattern?)))
+    else {
+        return;
+    };
+    let file = editable(&options.sources(), &frame.file).ok().and_then(|(path, _)| path.canonicalize().ok());
+    let found = file.and_then(|file| lint::elsewhere(&file, frame.line, pattern, options.threads));
+    if let Some(site) = report.sites.iter_mut().find(|site| site.ix == ix) {
+        site.elsewhere = found;
+    }
+}
 
 /// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
@@ -54,6 +72,9 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     // Before the output is opened: a mistyped site must not empty the file of the last report.
     if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {
         return Err(no_site(&report, site).into());
+    }
+    if let Some(id) = &args.details {
+        find_elsewhere(&mut report, id, &options);
     }
     let setting = Setting {
         site: args.details,

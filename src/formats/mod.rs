@@ -13,6 +13,7 @@ use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
 use crate::model::doctor::Diagnosis;
+use crate::model::lint::LintReport;
 use crate::model::replay::bench::Bench;
 use crate::model::replay::measured::Measured;
 use crate::model::replay::plan::Plan;
@@ -26,7 +27,7 @@ use crate::render::report::Form;
 use crate::render::sarif::Described;
 use crate::render::style::Style;
 use crate::render::{
-    bench, brief, check, csv, details, diff, doctor, github, html, json, replay, report, sarif,
+    bench, brief, check, csv, details, diff, doctor, github, html, json, lint, replay, report, sarif,
 };
 use crate::repository::Repository;
 use crate::vocabulary::PatternId;
@@ -137,6 +138,20 @@ pub const CHECK: &[Format<CheckReport>] = &[
     Format::new("sarif", |outcome, with, out| check::sarif(outcome, &with.paths(), out)),
     Format::new("junit", |outcome, with, out| check::junit::write(outcome, &with.paths(), out))
         .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
+];
+
+/// The formats of what sources say without a capture.
+pub const LINT: &[Format<LintReport>] = &[
+    Format::new("table", |report, with, out| screen(&lint::document(report), with, out)),
+    Format::new("json", |report, _, out| json::write(report, out)),
+    Format::new("markdown", |report, _, out| comment(&lint::document(report), out)),
+    Format::new("github", |report: &LintReport, with, out| {
+        let left = lint::github(report, &with.paths(), out)?;
+        summary::append(with, &lint::document(report), left, out)
+    })
+    .help("GitHub annotations, ten warnings and ten notices; all lines go into the step's summary"),
+    Format::new("sarif", |report, with, out| lint::sarif(report, &with.paths(), &described, out))
+        .help("SARIF 2.1.0 for code scanning: avoidable and undecided lines"),
 ];
 
 /// The formats of what a replay measured.

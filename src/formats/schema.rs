@@ -6,6 +6,7 @@ use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
 use crate::model::doctor::Diagnosis;
+use crate::model::lint::LintReport;
 use crate::model::replay::bench::Bench;
 use crate::model::replay::constants::Constants;
 use crate::model::replay::measured::Measured;
@@ -30,6 +31,7 @@ pub const ALL: &[Printed] = &[
     printed("brief", "sync-report PROFILE --format json --brief", schema::<Brief>),
     printed("diff", "sync-report diff BEFORE AFTER --format json", schema::<DiffReport>),
     printed("check", "sync-report check PROFILE --format json", schema::<CheckReport>),
+    printed("lint", "sync-report lint PATH --format json", schema::<LintReport>),
     printed("plan", "sync-report replay PROFILE --plan", schema::<Plan>),
     printed("replay", "sync-report replay PROFILE --format json", schema::<Measured>),
     printed("doctor", "sync-report doctor PROFILE --format json", schema::<Diagnosis>),

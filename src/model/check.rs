@@ -25,7 +25,7 @@ pub struct CheckReport {
     pub rules: Vec<String>,
     /// What breaks the gate.
     pub breaches: Vec<Breach>,
-    /// What the budget lets wait.
+    /// What the budget or a comment in the source lets wait.
     pub allowed: Vec<Allowed>,
     /// What limits the capture.
     pub warnings: Vec<Warning>,
@@ -94,9 +94,9 @@ impl Unit {
 pub struct Allowed {
     /// What it allows.
     pub name: String,
-    /// Why, as the budget says.
+    /// Why, as the budget or the comment says.
     pub reason: String,
-    /// Its last day.
+    /// Its last day; empty of a comment, which does not expire.
     pub expires: String,
     /// Ids of the sites that it is about.
     pub sites: Vec<String>,

@@ -12,6 +12,7 @@ pub mod edit;
 pub mod gpu_time;
 mod graph_breaks;
 pub mod limits;
+pub mod lint;
 mod named;
 mod native;
 pub mod packed;

@@ -139,6 +139,12 @@ pub struct Site {
     /// What fixing it saved in a replay on a GPU, where results of one were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// The reason of the comment that allows its line to wait (`# sync-report: allow REASON`): it is no finding then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<String>,
+    /// Other lines of the repository with the same pattern; `None` unless one site is shown whole.
+    #[serde(skip)]
+    pub elsewhere: Option<Vec<String>>,
     /// What to do.
     pub fix: Option<Fix>,
     /// What can be done to its source.
@@ -232,9 +238,10 @@ impl Site {
         change.avoids(self.class, asked)
     }
 
-    /// Whether a review is to look at it: something can be done about it, or that is not decided.
+    /// Whether a review is to look at it: something can be done about it, or that is not decided, and no comment allows it.
     pub fn is_finding(&self) -> bool {
-        self.class == Class::Unknown || (self.class == Class::False && self.is_avoidable())
+        let open = self.class == Class::Unknown || (self.class == Class::False && self.is_avoidable());
+        open && self.allowed.is_none()
     }
 
     /// What it is called where no Python frame is known: the method or function of its native chain, else its range, else

@@ -123,6 +123,7 @@ words! {
         Clocks = "clocks": "has clocks",
         Encoding = "encoding": "reads and writes values as text or bytes",
         Drawing = "drawing": "draws figures",
+        Framework = "framework": "a library over PyTorch: programs that import it work with tensors",
         // Words of names.
         Logger = "logger": "a logger's, wherever it stands in the name",
         LoggerLast = "logger-last": "a logger's, as the last word",

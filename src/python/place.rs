@@ -279,6 +279,8 @@ impl<'a> Placements<'a> {
                 let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
                 device().unwrap_or(if moved { Unknown } else { Host })
             }
+            // `torch.profiler.profile()`, `torch.accelerator.device_count()`.
+            _ if torch && call.arguments.args.is_empty() => Unknown,
             _ if torch => {
                 return arguments().map(|place| match place {
                     Host if gives_host_values(root) => Host,

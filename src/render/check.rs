@@ -27,7 +27,11 @@ pub(crate) fn document(report: &CheckReport) -> Vec<Block> {
     };
     let allowed = report.allowed.iter().map(|allowed| {
         let sites = text::counted(allowed.sites.len() as u64, "site");
-        format!("allowed until {}: {} ({}), {sites}", allowed.expires, allowed.name, allowed.reason)
+        let until = match &*allowed.expires {
+            "" => "allowed by a comment".to_owned(),
+            day => format!("allowed until {day}"),
+        };
+        format!("{until}: {} ({}), {sites}", allowed.name, allowed.reason)
     });
     let broken = |rule: &String| report.breaches.iter().any(|breach| breach.breaks.as_ref() == Some(rule));
     let rule = |rule: &String| format!("{}  {rule}", if broken(rule) { "broken" } else { "kept  " });

@@ -31,6 +31,7 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
         Block::Heading(heading),
         Block::Paragraph(Words::toned(Tone::Faint, format!("{}; {}", view.call, api(site)))),
         evidence(site),
+        Block::lines(site.allowed.iter().map(|reason| format!("allowed: {reason}"))),
         Block::section("stack, most recent call last; > is your code", [stack(site)]),
         called_from(site, &views),
         Block::section("native chain, most recent call last", [native(site)]),
@@ -41,7 +42,22 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
         Block::section(clock(report, site), [Block::Table(examples(&site.examples))]),
     ]);
     blocks.extend(site.fix.as_ref().map(advice));
+    blocks.extend(elsewhere(site));
     Some(blocks)
+}
+
+/// Other lines of the repository with the same pattern.
+fn elsewhere(site: &Site) -> Option<Block> {
+    /// Places that are listed.
+    const MOST: usize = 10;
+    let all = site.elsewhere.as_ref()?;
+    let more = all.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| format!("and {} more", text::count(more as u64)));
+    let pattern = site.pattern.map_or("", |pattern| pattern.as_str());
+    let places = text::counted(all.len() as u64, "other place");
+    let lines = all.iter().take(MOST).cloned().chain(more);
+    let title = format!("the pattern {pattern} stands in {places} of the repository, by the source alone");
+    Some(if all.is_empty() { Block::lines([title]) } else { Block::section(title, [Block::lines(lines)]) })
 }
 
 /// Why it has its verdict, and who calls it.

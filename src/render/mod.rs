@@ -1,7 +1,7 @@
 //! Renderers: each prints a result tree of [`crate::model`] and computes nothing. They name no room but the tree, its words
 //! and `text`.
 //!
-//! A tree that people read becomes a document (`report`, `details`, `diff`, `check`, `doctor`, `replay`, `bench`), and `document` prints
+//! A tree that people read becomes a document (`report`, `details`, `diff`, `check`, `lint`, `doctor`, `replay`, `bench`), and `document` prints
 //! it for a terminal or as Markdown. The other modules are a format each.
 
 pub(crate) mod answer;
@@ -19,6 +19,7 @@ pub(crate) mod github;
 pub(crate) mod head;
 pub mod html;
 pub mod json;
+pub(crate) mod lint;
 pub(crate) mod markdown_text;
 pub mod patch;
 pub(crate) mod phrase;

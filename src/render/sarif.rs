@@ -7,8 +7,8 @@
 
 use super::Paths;
 use super::github;
-use crate::model::edit::{Block, Safety};
-use crate::model::{Class, Frame, PatternId, Report, Site, Warning};
+use crate::model::edit::{Block, Edit, Safety};
+use crate::model::{Class, Frame, Kind, PatternId, Report, Site, Warning};
 use crate::text::{escape_terminal, fnv1a, path_end};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub struct Described {
 pub type Describe<'a> = &'a dyn Fn(PatternId) -> Described;
 
 /// Results that GitHub shows of a run.
-const MOST: usize = 5_000;
+pub(super) const MOST: usize = 5_000;
 /// Frames of a stack, and callers: GitHub shows 100 locations of a result.
 const FRAMES: usize = 49;
 const SCHEMA: &str =
@@ -54,7 +54,7 @@ pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn W
     let mut rules = BTreeMap::new();
     for site in shown {
         let id = rule_id(site);
-        rules.entry(id).or_insert_with_key(|id| rule(site, id, describe));
+        rules.entry(id).or_insert_with_key(|id| rule(site.pattern, site.kind, site.class, id, describe));
     }
     write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
 }
@@ -98,19 +98,26 @@ fn rule_id(site: &Site) -> &'static str {
     site.pattern.map_or(site.kind.as_str(), PatternId::as_str)
 }
 
-fn level(class: Class) -> &'static str {
+pub(super) fn level(class: Class) -> &'static str {
     match class {
         Class::False => "warning",
         Class::Unknown | Class::True => "note",
     }
 }
 
-fn rule(site: &Site, id: &str, describe: Describe) -> Value {
-    let level = json!({ "level": level(site.class) });
-    let Some(entry) = site.pattern.map(describe) else {
+/// A pattern, or without one a kind of wait, as a rule of that class.
+pub(super) fn rule(
+    pattern: Option<PatternId>,
+    kind: Kind,
+    class: Class,
+    id: &str,
+    describe: Describe,
+) -> Value {
+    let level = json!({ "level": level(class) });
+    let Some(entry) = pattern.map(describe) else {
         return json!({
             "id": id,
-            "shortDescription": { "text": format!("A wait for the GPU ({})", site.kind) },
+            "shortDescription": { "text": format!("A wait for the GPU ({kind})") },
             "defaultConfiguration": level,
         });
     };
@@ -163,7 +170,9 @@ fn result(site: &Site, program: &str, paths: Paths, fingerprint: &str) -> Value 
     if !related.is_empty() {
         out["relatedLocations"] = json!(related);
     }
-    if let Some(fixes) = fixes(site, paths) {
+    let edit =
+        site.proposal.as_ref().and_then(|proposal| proposal.outcome.edit()).zip(site.user_frame.as_ref());
+    if let Some(fixes) = edit.and_then(|(edit, frame)| fixes(edit, &frame.file, paths)) {
         out["fixes"] = fixes;
     }
     out["properties"] = json!({
@@ -176,10 +185,9 @@ fn result(site: &Site, program: &str, paths: Paths, fingerprint: &str) -> Value 
     out
 }
 
-/// The safe edit of the site's file, as whole lines. SARIF has no word for edits that may change something: those are left out.
-fn fixes(site: &Site, paths: Paths) -> Option<Value> {
-    let edit = site.proposal.as_ref()?.outcome.edit().filter(|edit| edit.safety == Safety::Safe)?;
-    let file = &site.user_frame.as_ref()?.file;
+/// A safe edit of a file, as whole lines. SARIF has no word for edits that may change something: those are left out.
+pub(super) fn fixes(edit: &Edit, file: &str, paths: Paths) -> Option<Value> {
+    let edit = Some(edit).filter(|edit| edit.safety == Safety::Safe)?;
     let replacement = |block: &Block| {
         json!({
             "deletedRegion": { "startLine": block.first, "startColumn": 1, "endLine": block.last + 1, "endColumn": 1 },

@@ -166,7 +166,8 @@ impl Serialize for Who {
 fn advice(site: &Site) -> String {
     let chosen = site.recoverable.as_ref().filter(|saving| saving.chosen);
     let asked = chosen.map(|saving| format!("as --fix asks: {}", saving::change(saving.change)));
-    asked.or_else(|| site.fix.as_ref().map(|fix| escaped(&fix.title))).unwrap_or_default()
+    let allowed = || site.allowed.as_ref().map(|reason| escaped(&format!("allowed: {reason}")));
+    asked.or_else(allowed).or_else(|| site.fix.as_ref().map(|fix| escaped(&fix.title))).unwrap_or_default()
 }
 
 /// A frame of a stack.

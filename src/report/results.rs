@@ -178,6 +178,8 @@ impl<'a> Sites<'a> {
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
+            allowed: site.allowed.clone(),
+            elsewhere: None,
             fix: advice_on(late, v.class, self.fix(site)),
             proposal: edits::proposal(site),
             histogram: histogram(b.waits.iter().map(|&w| found.waits[w].blocked)),

@@ -115,7 +115,7 @@ pub fn merge(mut first: Verdict, second: Verdict) -> Verdict {
 }
 
 /// Below [`DECIDED`], the class is not printed; the reasons stay.
-fn undecide(verdict: &mut Verdict) {
+pub fn undecide(verdict: &mut Verdict) {
     if verdict.class != Class::Unknown && verdict.confidence < DECIDED {
         let text = format!("this would make it {} ({}), but not surely enough", verdict.class, verdict.kind);
         verdict.evidence.push(Evidence::new(RuleId::Unsure, text));

@@ -31,6 +31,8 @@ pub struct Site {
     pub stale: bool,
     /// The user line and those around it, where it is what ran.
     pub snippet: Option<Snippet>,
+    /// The reason of a comment that allows the user line to wait.
+    pub allowed: Option<String>,
     /// Stable over runs; [`join`] gives it.
     pub key: String,
 }
@@ -61,7 +63,17 @@ impl Site {
         let around = inside.filter(|inside| !inside.wraps).map_or(usize::MAX, |inside| inside.frame + 1);
         let library = bundle.inside().iter().skip(around).cloned().collect();
         let paths = vec![Path { way: Way { library, callers }, waits: bundle.waits.clone() }];
-        Self { bundle, paths, inside, verdict, reading, stale, snippet: None, key: String::new() }
+        Self {
+            bundle,
+            paths,
+            inside,
+            verdict,
+            reading,
+            stale,
+            snippet: None,
+            allowed: None,
+            key: String::new(),
+        }
     }
 
     /// The user line as it stands in the file; `None` where there is no file.
@@ -90,10 +102,11 @@ impl Site {
         }
     }
 
-    /// Looks up the user line with those around it, unless the file is known to have changed.
+    /// Looks up the user line with those around it and a comment that allows it, unless the file is known to have changed.
     pub fn quote(&mut self, sources: &SourceTree) {
         let frame = self.bundle.user_frame().filter(|_| self.line_text().is_some());
         self.snippet = frame.and_then(|f| source::snippet(sources, &f.file, f.line));
+        self.allowed = frame.and_then(|f| source::scan::allowed(sources, &f.file, f.line));
     }
 }
 

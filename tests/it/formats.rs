@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sync_report::formats::REPORT;
 
 mod parquet;
-mod schema;
+pub mod schema;
 
 const SOURCES: &str = concat!("/workspace=", env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
 const SAMPLES: [&str; 4] =

@@ -13,6 +13,7 @@ mod gate;
 mod growth;
 mod hostile;
 mod html;
+mod lint;
 mod look;
 mod loops;
 mod mending;

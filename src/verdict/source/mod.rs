@@ -1,6 +1,6 @@
 //! Reading the Python source of a call site: which expression waits, and where its value goes.
 //!
-//! Its rooms face one way: `infer` (what the text says of values, without following them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict).
+//! Its rooms face one way: `infer` (what the text says of values, without following them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict) → `scan` (all lines of a file that was never captured).
 
 mod files;
 mod flow;
@@ -8,6 +8,7 @@ mod infer;
 mod judge;
 mod locate;
 mod mend;
+pub mod scan;
 
 pub use crate::python::parse::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
 pub use files::{editable, snippet};

@@ -8,4 +8,4 @@ mod sync_expr;
 
 pub use callee::Callee;
 pub use observed::{Beside, Observed};
-pub use sync_expr::{Index, SyncExpr, converted, tested};
+pub use sync_expr::{Index, SyncExpr, converted, formatted, guesses, tested};

@@ -403,7 +403,7 @@ pub fn converted<'a>(here: Here<'_, 'a>) -> Option<nodes::Path<'a>> {
 
 /// The last node, where it is turned into text: in an f-string, as an argument of `print`, `str`, a logger, or of the `%` and
 /// `.format` of a string.
-fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
+pub fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let several = |node: &Node<'a>| matches!(node, Node::ExprList(_)) || nodes::is_comprehension(*node);
     let node = last(path).filter(|node| node.is_expression() && !several(node))?;
     let above = |levels: usize| nodes::above(path, levels);

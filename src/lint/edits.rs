@@ -1,0 +1,65 @@
+//! The safe edits of findings, held against each other.
+
+use super::files::recorded;
+use crate::model::edit::{Edit, Replacement};
+use crate::model::lint::{LintFinding, LintReport};
+use crate::model::patch::PatchedFile;
+use crate::patch::make;
+use crate::verdict::source::{Recorded, SourceTree, editable};
+use crate::vocabulary::Class;
+use std::collections::BTreeMap;
+
+/// Takes back edits that other findings stand against: an edit stays if all waits of its line are avoidable, if each line that it
+/// takes together has the same edit, and if it touches no edit before it in the file.
+pub(super) fn settle(findings: &mut [LintFinding]) {
+    let mut of_file: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, finding) in findings.iter().enumerate() {
+        of_file.entry(finding.file.clone()).or_default().push(at);
+    }
+    for all in of_file.into_values() {
+        let mut kept: Vec<Edit> = Vec::new();
+        for &at in &all {
+            let Some(edit) = findings[at].edit.clone() else { continue };
+            let line = findings[at].line;
+            let others = || all.iter().map(|&at| &findings[at]);
+            let disputed = others().any(|one| one.line == line && one.class != Class::False);
+            let alike =
+                |line: &u32| others().any(|one| one.line == *line && one.edit.as_ref() == Some(&edit));
+            let whole = edit.lines.iter().all(alike);
+            let collides = kept.iter().any(|other| *other != edit && collide(other, &edit));
+            if disputed || !whole || collides {
+                findings[at].edit = None;
+            } else {
+                kept.push(edit);
+            }
+        }
+    }
+}
+
+fn collide(one: &Edit, other: &Edit) -> bool {
+    let touch = |a: &Replacement, b: &Replacement| a.start <= b.end && b.start <= a.end;
+    one.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
+}
+
+/// The files with their safe edits made, and how many findings that takes. A file whose result would not parse stays as it is.
+pub fn plan(report: &LintReport) -> (Vec<PatchedFile>, usize) {
+    let mut of_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
+    for finding in &report.findings {
+        if let Some(edit) = &finding.edit {
+            of_file.entry(&finding.file).or_default().push(edit);
+        }
+    }
+    let (mut files, mut fixed) = (Vec::new(), 0);
+    for (file, mut edits) in of_file {
+        let findings = edits.len();
+        edits.dedup();
+        let recorded = recorded(file);
+        let tree = SourceTree::new(Vec::new()).and_recorded(Recorded::All);
+        let Ok((path, before)) = editable(&tree, &recorded) else { continue };
+        if let Some(after) = make(&before, &edits) {
+            files.push(PatchedFile { path, recorded, before, after, edits: edits.len() });
+            fixed += findings;
+        }
+    }
+    (files, fixed)
+}

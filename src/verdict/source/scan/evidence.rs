@@ -1,0 +1,442 @@
+//! Expressions that wait, and the certainty that they do.
+
+use super::heat::Heats;
+use crate::model::lint::{Certainty, Heat};
+use crate::python::facts::{self, Fact};
+use crate::python::parse::{
+    Given, Node, Source, dotted, flag, full_callee, last, nodes, scope, split_callee, string,
+};
+use crate::verdict::source::infer::{Here, Placement};
+use crate::verdict::source::locate::{Index, SyncExpr, formatted, guesses, tested};
+use ruff_python_ast::{CmpOp, Expr, ExprCall};
+
+use Certainty::{Certain, Probable};
+use Placement::{Device, Host, Unknown};
+
+/// An expression that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait<'a> {
+    pub sync: SyncExpr<'a>,
+    pub certainty: Certainty,
+}
+
+/// Whether a file is of a program that works with tensors: it imports PyTorch or a library over it, or moves something to the GPU.
+pub fn works_with_tensors(file: &Source) -> bool {
+    let over_torch = |name: &str| {
+        let root = nodes::root(name);
+        root.contains("torch") || facts::module(root).is(Fact::Framework)
+    };
+    let imports = nodes::any(&[file.module()], &mut |path| match last(path) {
+        Some(Node::StmtImport(ast)) => ast.names.iter().any(|alias| over_torch(&alias.name)),
+        Some(Node::StmtImportFrom(ast)) => ast.module.as_ref().is_some_and(|name| over_torch(name)),
+        _ => false,
+    });
+    imports || file.whole().contains(".cuda()")
+}
+
+/// Whether nothing below the last node of a path is looked at: the text of an error is made once, and tests assert.
+pub fn is_passed_over(path: &[Node<'_>]) -> bool {
+    let text = |node: Node<'_>| matches!(nodes::above(path, 1), Some(Node::StmtAssert(ast)) if ast.msg.as_ref().is_some_and(|text| nodes::within(node, &**text)));
+    last(path).is_some_and(|node| match node {
+        Node::StmtRaise(_) => true,
+        Node::StmtAssert(_) => nodes::function_name(path).starts_with("test"),
+        node => node.is_expression() && text(node),
+    })
+}
+
+/// Whether a node is code of a data set, which loads on the host: it waits only where it says that it does.
+fn loads(node: Node<'_>) -> bool {
+    let data = |name: &str| name.ends_with("Dataset") || name.ends_with("Sampler");
+    match node {
+        Node::StmtClassDef(ast) => ast.bases().iter().any(|base| data(nodes::name(base))),
+        Node::StmtFunctionDef(ast) => {
+            ast.name.contains("collate") || &ast.name == "__getitem__" || &ast.name == "__repr__"
+        }
+        _ => false,
+    }
+}
+
+/// The wait of the last node of a path, as its text shows it; `None` where the node does not wait, or only may.
+pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
+    let mut guesses = guesses(here);
+    // The answer is a value of Python's, of which a test or a text asks nothing more.
+    let answers =
+        |sync| matches!(sync, SyncExpr::Same(_) | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
+    if guesses.iter().any(|(sync, strength)| answers(*sync) && *strength > 1) {
+        guesses.retain(|(sync, _)| answers(*sync));
+    }
+    let found = guesses.into_iter().filter_map(|(sync, strength)| {
+        let (sync, certainty) = Look { here, heats }.at(sync, strength)?;
+        Some(Wait { sync, certainty })
+    });
+    let says = |sync| matches!(sync, SyncExpr::Move(..) | SyncExpr::Create(_) | SyncExpr::Explicit);
+    let wait = found.min_by_key(|wait| wait.certainty)?;
+    Some(wait).filter(|wait| says(wait.sync) || !here.path.iter().any(|node| loads(*node)))
+}
+
+/// A question about the last node of a path.
+struct Look<'c, 'a> {
+    here: Here<'c, 'a>,
+    heats: &'c Heats<'c>,
+}
+
+impl<'a> Look<'_, 'a> {
+    fn at(&self, sync: SyncExpr<'a>, strength: u8) -> Option<(SyncExpr<'a>, Certainty)> {
+        let path = self.here.path;
+        let (call, plain) = (nodes::call(path), strength == 3);
+        let certainty = match sync {
+            SyncExpr::Truth => self.truth(tested(path)?)?,
+            SyncExpr::Format => self.shown(formatted(path)?)?,
+            SyncExpr::Contains => self.contains()?,
+            SyncExpr::Index { what, store } => {
+                let certainty = self.index(what, store)?;
+                let what = if what == Index::Name { Index::List } else { what };
+                return Some((SyncExpr::Index { what, store }, certainty));
+            }
+            SyncExpr::Item => self.read(receiver(call?)?)?,
+            SyncExpr::ToList => self.listed(receiver(call?)?)?,
+            SyncExpr::Download(name) => self.download(name, call?)?,
+            SyncExpr::Move("copy_", _) if plain || strength > 0 => return self.copied(call?),
+            SyncExpr::Move("to", Unknown) if plain => {
+                let certainty = self.upload(call?).filter(|_| self.names_device(call))?;
+                return Some((SyncExpr::Move("to", Device), certainty.max(Probable)));
+            }
+            SyncExpr::Move("to" | "cuda", Device) if plain => self.upload(call?)?,
+            SyncExpr::Create(name) => self.created(name, call?)?,
+            SyncExpr::Elements if strength > 0 => self.elements(call?.arguments.args.first()?)?,
+            SyncExpr::Convert("math") => self.given(call?).filter(|_| !self.is_numpy(call))?,
+            SyncExpr::Convert("round") => return None,
+            SyncExpr::SizeArgument if strength == 0 => return None,
+            SyncExpr::Convert(_) | SyncExpr::Bool | SyncExpr::Order | SyncExpr::SizeArgument => {
+                self.given(call?)?
+            }
+            SyncExpr::Same(_) | SyncExpr::Check(_) | SyncExpr::Shape(_) if plain => self.computed(call?)?,
+            SyncExpr::SchedulerStep => self.given(call?)?,
+            SyncExpr::ClipGrad | SyncExpr::EmptyCache if plain => Certain,
+            SyncExpr::ScalerStep | SyncExpr::GetScale | SyncExpr::Barrier | SyncExpr::Save => Probable,
+            SyncExpr::Explicit => self.explicit(call?),
+            _ => return None,
+        };
+        Some((sync, certainty))
+    }
+
+    fn find(&self, expr: &'a Expr) -> Placement {
+        self.here.find(expr)
+    }
+
+    fn certain(&self, expr: &'a Expr) -> Option<Certainty> {
+        (self.find(expr) == Device).then_some(Certain)
+    }
+
+    /// A tensor of the device by itself: a list of such has a length, which Python asks for.
+    fn alone(&self, expr: &'a Expr) -> Option<Certainty> {
+        self.certain(expr).filter(|_| !self.is_container(expr))
+    }
+
+    /// A test by Python of a tensor on the device, or of the answer of `any()` and `all()`, which arrays have too, in a file without arrays.
+    fn truth(&self, expr: &'a Expr) -> Option<Certainty> {
+        let asks = |call: &ExprCall| matches!(nodes::name(&call.func), "all" | "any" | "isfinite");
+        let answer = expr.as_call_expr().filter(|call| asks(call)).and_then(nodes::receiver);
+        let unknown = |tensor: &&'a Expr| {
+            !self.has_arrays() && self.find(tensor) == Unknown && !self.is_imported(tensor)
+        };
+        self.alone(expr).or_else(|| answer.filter(unknown).map(|_| Probable))
+    }
+
+    /// Text of a tensor that is made at once: what meters and loggers of values are told is text later, or never.
+    fn shown(&self, expr: &'a Expr) -> Option<Certainty> {
+        let call = self.here.path.iter().rev().skip(1).take(3).find_map(|node| node.expr_call());
+        let name = call.map_or("", |call| nodes::name(&call.func));
+        let text = matches!(name, "print" | "str" | "repr" | "format")
+            || matches!(name, "info" | "debug" | "warning" | "error");
+        let inside = !matches!(
+            nodes::above(self.here.path, 1),
+            Some(Node::Arguments(_) | Node::Keyword(_) | Node::ExprDict(_) | Node::ExprList(_))
+        );
+        self.certain(expr).filter(|_| text || inside)
+    }
+
+    fn has_arrays(&self) -> bool {
+        let file = self.here.file();
+        ["np", "numpy", "pd", "pandas"].iter().any(|name| file.imported(name).is_some())
+    }
+
+    fn is_imported(&self, expr: &Expr) -> bool {
+        self.here.file().imported(nodes::root(&dotted(expr))).is_some()
+    }
+
+    /// Whether a device is named so, wherever it is set.
+    fn names_device(&self, call: Option<&'a ExprCall>) -> bool {
+        let given = |call: &'a ExprCall| {
+            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first())
+        };
+        let name = call.and_then(given).map_or("", nodes::name).to_ascii_lowercase();
+        ["dev", "gpu", "cuda"].iter().any(|word| name.contains(word))
+    }
+
+    /// Whether an expression is a list or an array of several numbers of the host, by which a tensor is indexed.
+    fn is_several(&self, expr: &'a Expr, path: &[Node<'a>], names: u8) -> bool {
+        match expr {
+            Expr::List(_) | Expr::ListComp(_) => true,
+            Expr::BinOp(ast) => ast.right.is_list_expr() || ast.left.is_list_expr(),
+            Expr::Call(call) => full_callee(self.here.file(), call).starts_with("numpy."),
+            Expr::Subscript(ast) => ast.slice.is_slice_expr() && self.is_several(&ast.value, path, names),
+            Expr::Name(name) if names > 0 => {
+                let given = |store: &nodes::Path<'a>| match scope::given(store) {
+                    Given::Value(value) => self.is_several(value, store, names - 1),
+                    _ => false,
+                };
+                let stores = scope::reaching(path, name);
+                !stores.is_empty() && stores.iter().all(given)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is a list or the like, as it is written or as a name is given it.
+    fn is_container(&self, expr: &'a Expr) -> bool {
+        let makes = |value: &Expr| {
+            matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) | Expr::Dict(_) | Expr::Set(_))
+                || value.as_call_expr().is_some_and(|call| {
+                    facts::name(nodes::name(&call.func)).any(&[Fact::Container, Fact::Dict])
+                })
+        };
+        let given =
+            |store: &nodes::Path<'a>| matches!(scope::given(store), Given::Value(value) if makes(value));
+        makes(expr)
+            || expr.as_name_expr().is_some_and(|name| scope::reaching(self.here.path, name).iter().any(given))
+    }
+
+    /// One of the arguments is on the device.
+    fn given(&self, call: &'a ExprCall) -> Option<Certainty> {
+        call.arguments.args.iter().find_map(|argument| self.certain(argument))
+    }
+
+    fn is_numpy(&self, call: Option<&ExprCall>) -> bool {
+        call.is_some_and(|call| full_callee(self.here.file(), call).starts_with("numpy"))
+    }
+
+    fn contains(&self) -> Option<Certainty> {
+        let Some(Node::ExprCompare(ast)) = last(self.here.path) else { return None };
+        let asked =
+            ast.ops.iter().zip(&ast.comparators).filter(|(op, _)| matches!(op, CmpOp::In | CmpOp::NotIn));
+        let text = string(&ast.left).is_some();
+        asked.filter(|_| !text).find_map(|(_, whole)| self.alone(whole))
+    }
+
+    /// A method that only tensors and arrays have.
+    fn read(&self, tensor: &'a Expr) -> Option<Certainty> {
+        let of_arrays = || facts::module(nodes::root(&dotted(tensor))).is(Fact::HostFromHost);
+        match self.find(tensor) {
+            Device => Some(Certain),
+            Unknown => Some(Probable).filter(|_| !of_arrays()),
+            Host => None,
+        }
+    }
+
+    /// Arrays and tables have the method as well: in a file that has those, the name has to speak for a tensor.
+    fn listed(&self, tensor: &'a Expr) -> Option<Certainty> {
+        let arrays = self.has_arrays() || self.heats.of_path(self.here.path) == Heat::Once;
+        let name = dotted(tensor).to_ascii_lowercase();
+        let speaks = ["loss", "logit", "pred", "output", "tensor", "mask", "label", "ids", "token"];
+        self.read(tensor).filter(|certainty| {
+            *certainty == Certain || !arrays || speaks.iter().any(|word| name.contains(word))
+        })
+    }
+
+    fn download(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
+        let tensor = receiver(call)?;
+        // An array of a tensor on the device raises an error.
+        if name == "numpy" || flag(call, "non_blocking") || self.is_module(tensor) {
+            return None;
+        }
+        self.read(tensor)
+    }
+
+    /// `a.copy_(b)` between the device and the host.
+    fn copied(&self, call: &'a ExprCall) -> Option<(SyncExpr<'a>, Certainty)> {
+        let place = match (self.find(receiver(call)?), self.find(call.arguments.args.first()?)) {
+            (Device, Host) => Device,
+            (Host, Device) => Host,
+            _ => return None,
+        };
+        Some((SyncExpr::Move("copy_", place), Certain))
+    }
+
+    /// `x.to(device)`: of what the host made, or a loop gives; all else may be there already.
+    fn upload(&self, call: &'a ExprCall) -> Option<Certainty> {
+        let moved = receiver(call)?;
+        if self.is_module(moved) {
+            return None;
+        }
+        if self.find(moved) == Host {
+            return Some(Certain);
+        }
+        let hot = self.heats.of_path(self.here.path) != Heat::Once;
+        (hot && !self.is_beside_tensor(call) && self.is_loaded(moved)).then_some(Probable)
+    }
+
+    /// Whether the device that is named is another tensor's, which may be on the host as well.
+    fn is_beside_tensor(&self, call: &ExprCall) -> bool {
+        let device =
+            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first());
+        device.and_then(Expr::as_attribute_expr).is_some_and(|ast| {
+            let owner = nodes::name(&ast.value);
+            ast.attr.as_str() == "device"
+                && !facts::module(owner).is(Fact::Settings)
+                && !matches!(owner, "self" | "accelerator" | "model")
+        })
+    }
+
+    /// Whether what an expression is made of comes from a loop over a loader, or is called like what comes from one.
+    fn is_loaded(&self, expr: &'a Expr) -> bool {
+        let Expr::Name(name) = innermost(expr) else { return false };
+        let stores = scope::reaching(self.here.path, name);
+        let from_loop = |store: &nodes::Path<'a>| match scope::given(store) {
+            Given::Iterated(_) => scope::gone_through(store)
+                .is_some_and(|all| !matches!(innermost(all), Expr::Name(one) if one.id == "self")),
+            Given::Value(value) | Given::Element(value) => {
+                matches!(value, Expr::Call(call) if nodes::name(&call.func) == "next")
+            }
+            Given::Other => false,
+        };
+        let words = |text: &str, all: &[&str]| {
+            let text = text.to_ascii_lowercase();
+            all.iter().any(|word| text.contains(word))
+        };
+        let function = nodes::function_name(self.here.path);
+        let said = words(&name.id, &["batch", "sample", "image", "input", "target", "label", "data"])
+            || words(function, &["step", "train", "eval", "predict"]);
+        stores.iter().any(from_loop)
+            || function != "forward" && said && scope::is_parameter(self.here.path, &name.id)
+    }
+
+    /// Whether an expression is a model: moved once, as a whole.
+    fn is_module(&self, expr: &'a Expr) -> bool {
+        let named = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["model", "module", "criterion", "encoder", "decoder", "pipe"]
+                .iter()
+                .any(|word| name.contains(word))
+                || name.ends_with("net")
+        };
+        let makes = |value: &Expr| {
+            value.as_call_expr().is_some_and(|call| {
+                let name = nodes::name(&call.func);
+                name == "from_pretrained"
+                    || named(name)
+                    || name.starts_with(char::is_uppercase) && !name.ends_with("Tensor") && name != "Variable"
+            })
+        };
+        let given =
+            |store: &nodes::Path<'a>| matches!(scope::given(store), Given::Value(value) if makes(value));
+        match expr {
+            Expr::Name(name) => named(&name.id) || scope::reaching(self.here.path, name).iter().any(given),
+            Expr::Attribute(ast) => named(&ast.attr),
+            _ => makes(expr),
+        }
+    }
+
+    /// A tensor that the host makes for the device.
+    fn created(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
+        let data = call.arguments.args.first()?;
+        let certainty = match name {
+            "new_tensor" => self.read(receiver(call)?)?,
+            "legacy_tensor" if !data.is_list_expr() => return None,
+            "legacy_tensor" => Certain,
+            _ if self.is_beside_tensor(call) => Probable,
+            _ if self.here.device_argument(call) == Some(Device) => Certain,
+            _ if self.names_device(Some(call)) && call.arguments.find_keyword("device").is_some() => Probable,
+            _ => return None,
+        };
+        match self.find(data) {
+            Host => Some(certainty),
+            Unknown => Some(Probable),
+            Device => None,
+        }
+    }
+
+    /// A list of tensors that are read one by one.
+    fn elements(&self, data: &'a Expr) -> Option<Certainty> {
+        self.certain(data).filter(|_| self.is_container(data))
+    }
+
+    fn index(&self, what: Index, store: bool) -> Option<Certainty> {
+        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return None };
+        let base = self.find(&ast.value);
+        let each = nodes::elements(&ast.slice);
+        let on_device = |expr: &'a Expr| self.find(expr) == Device;
+        match what {
+            // A number in the places of a mask is filled in, and not counted.
+            Index::Mask if store && each.len() == 1 && self.stores_number() => None,
+            Index::Mask => {
+                (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
+            }
+            Index::List | Index::Name => {
+                let several = |expr: &'a Expr| self.is_several(expr, self.here.path, 3);
+                (base == Device && each.iter().any(several)).then_some(Certain)
+            }
+            Index::Slice => {
+                let slices = each.iter().filter_map(Expr::as_slice_expr);
+                let mut bounds = slices.flat_map(|one| [&one.lower, &one.upper, &one.step]).flatten();
+                bounds.any(|bound| on_device(bound)).then_some(Certain)
+            }
+            Index::Constant => None,
+        }
+    }
+
+    fn stores_number(&self) -> bool {
+        fn is_number(expr: &Expr) -> bool {
+            match expr {
+                Expr::UnaryOp(ast) => is_number(&ast.operand),
+                Expr::Attribute(ast) => matches!(&*ast.attr, "inf" | "nan"),
+                Expr::Call(call) => dotted(&call.func) == "float",
+                _ => expr.is_number_literal_expr() || expr.is_boolean_literal_expr(),
+            }
+        }
+        matches!(nodes::above(self.here.path, 1), Some(Node::StmtAssign(ast)) if is_number(&ast.value))
+    }
+
+    /// A function of PyTorch's, or a method of what is on the device; of what is not known, a method that arrays do not have in
+    /// a file without those.
+    fn computed(&self, call: &'a ExprCall) -> Option<Certainty> {
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        let torch =
+            facts::module(base).is(Fact::Torch) || full_callee(self.here.file(), call).starts_with("torch.");
+        let (tensor, rest) = match torch {
+            true => (call.arguments.args.first()?, call.arguments.args.get(1)),
+            false => (receiver(call)?, call.arguments.args.first()),
+        };
+        // A number of Python's as the repeats needs no read.
+        if name == "repeat_interleave" && !rest.is_some_and(|repeats| self.find(repeats) == Device) {
+            return None;
+        }
+        match self.find(tensor) {
+            Device => Some(Certain),
+            Unknown if torch => Some(Probable),
+            Unknown if !self.is_imported(&call.func) => self.listed(tensor),
+            _ => None,
+        }
+    }
+
+    fn explicit(&self, call: &'a ExprCall) -> Certainty {
+        let callee = full_callee(self.here.file(), call).to_ascii_lowercase();
+        let known = ["torch", "cuda", "stream", "event"].iter().any(|word| callee.contains(word));
+        if known { Certain } else { Probable }
+    }
+}
+
+fn receiver(call: &ExprCall) -> Option<&Expr> {
+    nodes::receiver(call)
+}
+
+/// The object that methods, fields and indices belong to: `batch` of `batch["x"].float()`.
+fn innermost(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Call(call) => nodes::receiver(call).map_or(expr, innermost),
+        Expr::Attribute(ast) => innermost(&ast.value),
+        Expr::Subscript(ast) => innermost(&ast.value),
+        _ => expr,
+    }
+}
