@@ -91,7 +91,7 @@ grades! {
     S02: S02 0.85 "";
     S03: S03 0.7 "";
     S04: S04 0.93 "no other use";
-    S04_KEPT: S04 0.8 "it is collected in a container too";
+    S04_KEPT: S04 0.8 "it is collected in a container too, or only decides whether something is shown";
     S05: S05 0.85 "all uses show it or are named like figures";
     S05_DECIDES: S05 0.75 "a sum, by which something is decided after the loop";
     S05_PERHAPS: S05 0.7 "some use is only known to come after the loop";
@@ -165,10 +165,6 @@ pub const METER_SEEN: f64 = 0.85;
 pub const METER_SHARED: f64 = 0.75;
 /// At most, for text, and for what a method called like a logger's keeps: others may read it.
 pub const RECORDED: f64 = 0.75;
-/// At most, where a size is made of the highest index: the host often has it.
-pub const HIGHEST_INDEX: f64 = 0.8;
-/// At most, where the function that reads a value has only been given it: the host may have it, and that is not seen.
-pub const GIVEN: f64 = 0.85;
 /// At most, where a branch tests one element of what a loop goes through: all can be read before it, in one wait.
 pub const ELEMENT: f64 = 0.85;
 /// At most, for an array of NumPy that is handed to code which is not at hand.

@@ -13,7 +13,7 @@ def step(x, limit):
     loss.backward()
     if loss > limit:  # waits: certain needed
         return None
-    if (loss != loss).any():  # waits: certain needed
+    if (loss != loss).any():  # waits: certain avoidable A35
         print("diverged")
     total = float(loss) * 2  # waits: certain
     root = math.sqrt(loss)  # waits: certain

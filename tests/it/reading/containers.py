@@ -254,19 +254,6 @@ def compute(nets):
     loss = nets.discriminator()
     return loss, munch.Munch(real=loss.item(), n=3)  #! item: logging
 
-# --- keys of another dict
-def f(a):
-    means = update({}, {'loss': a.item()})  #! item: logging
-    print(means)
-
-def update(means, new):
-    for k, v in new.items():
-        if k not in means:
-            means[k] = v
-        else:
-            means[k] += v
-    return means
-
 # --- a lambda that others call
 def f(a, boxes):
     cache = a.cpu()  #! cpu: value-read; says returned by a function inside
@@ -283,19 +270,6 @@ def f(a):
         return v > 3
     if late():
         g()
-
-# --- an index that is looked for in the container first is a key of it
-class Hub:
-    def __init__(self, scalars=None):
-        self._scalars = self._parse(scalars)
-    def update(self, key, value):
-        value = value.item()  #! item: logging
-        if key not in self._scalars:
-            self._scalars[key] = History()
-        self._scalars[key].update(value)
-    def show(self):
-        for name, history in self._scalars.items():
-            print(name, history)
 
 # --- a list is asked for its elements
 class Seen:

@@ -117,12 +117,6 @@ def main(model, loader, ids):
     frame = pd.DataFrame({'id': ids, 'target': np.concatenate(preds)})
     frame.to_csv('submission.csv', index=False)
 
-# --- an array in a file
-def extract(model, loader, file):
-    kept = file.create_dataset('kept', (1000, 512))
-    for i, x in enumerate(loader):
-        kept[i * 8:(i + 1) * 8] = model(x).cpu().numpy()  #! cpu: cpu-compute
-
 # --- written by another thread
 def save(pool, model, path):
     state = {k: v.detach().cpu() for k, v in model.state_dict().items()}  #! cpu: cpu-compute
@@ -245,7 +239,7 @@ def evaluate(model, loader, coco_evaluator):
 
 # --- a warning with the line of the caller
 def warn_if_nan(value):
-    if torch.isnan(value):  #! truth: control-flow; pattern A35
+    if torch.isnan(value):  #! truth: logging; pattern A35; <= 0.8
         warnings.warn_explicit('NaN', UserWarning, filename, lineno)
 
 # --- filled part by part, and sent back

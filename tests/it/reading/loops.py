@@ -131,12 +131,6 @@ def f(loader, labels):
         scores.append(model(x).cpu())  #! cpu: logging
     return roc_auc_score(labels, torch.cat(scores).numpy())
 
-# --- actions for each of several environments
-def simulate(envs, agent, obs):
-    action = agent(obs)
-    action = [{k: np.array(action[k][i].detach().cpu()) for k in action} for i in range(len(envs))]  #! cpu: cpu-compute
-    return [e.step(a) for e, a in zip(envs, action)]
-
 # --- numbers that are looked at every so many steps
 def train(loader, model, writer, every):
     costs, best = [], 1e9
@@ -172,13 +166,3 @@ def train(loader, model):
         loss = model(x)
         loss_hist = np.append(loss_hist, loss.detach().cpu().numpy())  #! read cpu 4: logging
     plt.plot(loss_hist)
-
-# --- a sum of what is finite
-def train(losses):
-    total, n = 0.0, 0
-    for one in losses:
-        value = one.item()  #! item: logging
-        if math.isfinite(value):
-            total += value
-            n += 1
-    print(total / n)

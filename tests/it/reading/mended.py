@@ -291,8 +291,8 @@ def sampled(x, b, order, device):
     flips = torch.FloatTensor(np.random.rand(b)).to(device)  #! to: upload; pattern C15; rules S09
     steps = torch.randint(0, 10, (b,)).view(-1, 1).to(device)  #! to: upload; pattern C14; rules S09 S23
     kept = [i for i in range(b) if i % 2]
-    y = x[:, kept]  #! get-list: upload; pattern C07; rules S12 S24
-    z = x[[0, 2, 5]]  #! get-list: upload; pattern C07; rules S12 S24
+    y = x[:, kept]  #! get-list: upload; pattern C07; rules S12
+    z = x[[0, 2, 5]]  #! get-list: upload; pattern C07; rules S12
     return x[order]  #! get-list: upload; pattern C07; rules S12
 
 # --- filled on the host, then moved

@@ -253,35 +253,3 @@ class Wrapper:
     def step_async(self, actions):
         actions = actions.cpu().numpy()  #! cpu: cpu-compute
         self.venv.step_async(actions)
-
-# --- a parameter that is called like the only class of that name
-class Normalizer:
-    def __init__(self, sample):
-        self.mean, self.std = sample.mean(), sample.std()
-    def denorm(self, x):
-        return x * self.std + self.mean
-
-def mae(prediction, target):
-    return torch.mean(torch.abs(target - prediction))
-
-def validate(loader, model, normalizer):
-    errors = AverageMeter()
-    for x, y in loader:
-        out = model(x)
-        error = mae(normalizer.denorm(out.data.cpu()), y)  #! cpu: logging
-        errors.update(error, y.size(0))
-    print(errors.avg)
-
-# --- what derived classes do with it
-class Sampler:
-    def feed(self, losses):
-        values = [one.item() for one in losses]  #! item: cpu-compute
-        self.learn(values)
-
-    @abstractmethod
-    def learn(self, values):
-        """Takes the losses."""
-
-class Weighted(Sampler):
-    def learn(self, values):
-        self.next = np.random.choice(len(values), p=values)

@@ -370,24 +370,6 @@ def train(data):
         y = y.cuda()
         z = x[y == 1]  #! get-mask: dynamic-shape
 
-# --- a constant that is none
-DEBUG = False
-
-def debug():
-    global DEBUG
-    DEBUG = True
-
-def check(x):
-    if torch.isnan(x).any() and DEBUG:  #! is_nonzero: control-flow
-        print('nan')
-
-# --- a constant that a name hides
-DEBUG = False
-
-def check(x, DEBUG):
-    if torch.isnan(x).any() and DEBUG:  #! is_nonzero: control-flow
-        print('nan')
-
 # --- a value that is kept beside
 DEBUG = False
 

@@ -32,7 +32,7 @@ def f(x, ys):
 
 # --- zip keeps places, the other one
 def f(x, ys):
-    for y, v in zip(ys, x.tolist()):  #! tolist: control-flow
+    for y, v in zip(ys, x.tolist()):  #! tolist: logging
         if v > 3:
             print(y)
 
@@ -159,13 +159,6 @@ class Packer:
         total = int(keep.sum())  #! int: dynamic-shape
         self.last = total
         return torch.empty(total, 4, device=keep.device)
-
-# --- rows collected in a set
-def distinct(rows):
-    found = set()
-    for row in rows.tolist():  #! tolist: cpu-compute
-        found.update(row)
-    return len(found)
 
 # --- rows shown
 def show(rows):

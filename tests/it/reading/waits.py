@@ -258,12 +258,6 @@ def f(loss):
     loss.add_(1)
     return run(loss.item())  #! item: value-read
 
-# --- the highest index and one
-def f(coords):
-    n = coords[:, 0].max().int().item() + 1  #! item: value-read; says the host often has
-    for i in range(n):
-        run(i)
-
 # --- offloaded
 def f(q, keys):
     q = q.float().cpu()  #! cpu: cpu-compute; <= 0.7

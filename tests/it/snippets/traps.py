@@ -107,12 +107,12 @@ def mean_over_ranks(loss, world):
 
 # --- warn_guard (hard)
 def check(mask, step):
-    if step % 100 == 0 and mask.any().item():  #! item1: true control-flow
+    if step % 100 == 0 and mask.any().item():  #! item1: false logging
         warnings.warn("mask is not empty")
 
 # --- branch_around_log (hard)
 def report(loss):
-    if loss.item() > 10:  #! item: true control-flow
+    if loss.item() > 10:  #! item: false logging
         logger.warning("large loss")
 
 # --- context_manager_timer (hard)

@@ -102,7 +102,6 @@ impl<'a> Tracer<'a, '_> {
         let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
         let callee = self.file.text(&*call.func);
         let role = match roles::role(&path[..=at], node.range(), value.bulk) {
-            Role::Unknown if acts(call, above) => Role::Compute,
             Role::Unknown => {
                 let full = full_callee(self.file, call);
                 let data = value.data || value.bulk;
@@ -110,6 +109,10 @@ impl<'a> Tracer<'a, '_> {
             }
             role => role,
         };
+        if matches!(role, Role::Compute | Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk)
+        {
+            return Next::Up(path.len() - 1 - at);
+        }
         match role {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
                 return ends(Sink::Write, format!("written out by {callee}"));
@@ -169,12 +172,11 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// Whether a call acts in one of the environments that a loop goes through: `[e.step(a) for e, a in zip(envs, actions)]`.
-fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
-    let Some(Expr::Name(name)) = nodes::receiver(call) else { return false };
-    let taken =
-        |store: &Path<'a>| scope::gone_through(store).is_some_and(|of| roles::is_environment(&dotted(of)));
-    nodes::name(&call.func) == "step" && scope::reaching(path, name).iter().any(taken)
+/// Whether the call at the end of `path` is made for what a call around it shows: `writer.add_image("x", plot(v))`.
+fn is_for_log(path: &[Node<'_>], bulk: bool) -> bool {
+    let within = path.iter().rposition(|node| node.is_statement() || matches!(node, Node::ExprLambda(_)));
+    let mut calls = (within.unwrap_or(0)..path.len() - 1).filter(|&at| matches!(path[at], Node::ExprCall(_)));
+    calls.any(|at| roles::role(&path[..=at], nodes::range(path), bulk) == Role::Log)
 }
 
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.

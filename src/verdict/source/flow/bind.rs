@@ -7,7 +7,7 @@ use crate::python::facts::{self, Fact};
 use crate::python::parse::{Definition, Node, Path, dotted, last, nodes, scope, split_callee, string};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
 use crate::verdict::source::infer::{Placement, function_of, sinks};
-use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprList, ExprTuple};
+use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
@@ -17,36 +17,9 @@ impl<'a> Tracer<'a, '_> {
         let Some(call) = nodes::call(&path[..=at]) else { return };
         let Expr::Attribute(method) = &*call.func else { return };
         let place = &path[..=at];
-        if value.data && self.is_set(&method.value, place) {
-            let set = self.file.text(&*method.value);
-            return self.sink(place, value, Sink::Compute, format!("gathered in the set `{set}`"));
-        }
         let update = method.attr.as_str() == "update";
         let held = if update { value.clone() } else { value.clone().held(Step::Any) };
         self.store(place, &method.value, held.collected(place, &method.value, false));
-    }
-
-    /// Whether an expression names a set: what it holds is compared one by one on the CPU.
-    fn is_set(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let made = |value: &Expr| match value {
-            Expr::Call(call) => dotted(&call.func) == "set",
-            _ => value.is_set_expr() || value.is_set_comp_expr(),
-        };
-        self.objects.is_always(expr, path, made)
-    }
-
-    /// Whether an expression names an array that lies in a file.
-    fn is_on_disk(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let on_disk = |name: &str| facts::name(name).is(Fact::Mapped);
-        let made = |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk(nodes::name(&call.func)));
-        self.objects.is_always(expr, path, made)
-    }
-
-    /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
-    /// the container is one, or the index is a key, or looked for in the container.
-    fn slot(&self, container: &'a Expr, index: &'a Expr, path: &[Node<'a>]) -> Step {
-        let dict = self.objects.is_dict(container, path);
-        if dict || is_key(index, path) || is_asked(container, index, path) { Step::Entry } else { Step::Any }
     }
 
     /// A container changes: later reads of it see the value. One that is named after the figures it collects
@@ -153,21 +126,13 @@ impl<'a> Tracer<'a, '_> {
                     self.store(&path, table, value.held(Step::Entry));
                 }
             }
-            Expr::Subscript(ast)
-                if self.placements.find(&ast.value, place) == Placement::Device
-                    && !is_list(&ast.value, place) =>
-            {
+            Expr::Subscript(ast) if self.placements.find(&ast.value, place) == Placement::Device => {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
                 self.sink(&path, &value, Sink::Device, What::Joined(what));
             }
-            // `features = file.create_dataset(…)`, and `features[a:b] = v`.
-            Expr::Subscript(ast) if self.is_on_disk(&ast.value, place) => {
-                let what = format!("stored in the file of `{}`", self.file.text(&*ast.value));
-                self.sink(&path, &value, Sink::Write, what);
-            }
             Expr::Subscript(ast) => {
-                let step =
-                    constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
+                let dict = self.objects.is_dict(&ast.value, place);
+                let step = constant_step(&ast.slice).unwrap_or(if dict { Step::Entry } else { Step::Any });
                 let made = self.objects.values_of(&ast.value, place);
                 for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
                     value.arrays |= function_of(call, Fact::Arrays).is_some();
@@ -267,51 +232,12 @@ fn unpacked(targets: &[Expr], value: &mut Value) -> Option<usize> {
     }
 }
 
-/// Whether a name is a list where it stands, whatever it was before: `xs = [x for x in xs]`.
-fn is_list<'a>(container: &'a Expr, place: &[Node<'a>]) -> bool {
-    let listed = |store: &Path<'a>| match scope::given(store) {
-        scope::Given::Value(value) => value.is_list_expr() || value.is_list_comp_expr(),
-        _ => false,
-    };
-    container.as_name_expr().is_some_and(|name| scope::reaching(place, name).iter().any(listed))
-}
-
 /// The reads of a name that give its object another name, which sees what is stored in it later: `best = metrics`.
 fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
     let all = scope::occurrences(owner, name).into_iter().filter(|one| one.load).map(|one| one.path);
     all.filter(|read| {
         matches!(nodes::above(read, 1), Some(Node::StmtAssign(ast)) if ast.value.range() == nodes::range(read))
     })
-}
-
-/// Whether an index is a key of a dict: text, or what a loop over the keys or items of one gives.
-fn is_key(index: &Expr, path: &[Node<'_>]) -> bool {
-    let Expr::Name(name) = index else { return index.is_f_string_expr() };
-    let gives_key = |store: &Path<'_>| {
-        let scope::Given::Iterated(Expr::Call(call)) = scope::given(store) else { return false };
-        match (nodes::name(&call.func), nodes::above(store, 1)) {
-            ("keys", _) => true,
-            ("items", Some(Node::ExprTuple(pair))) => {
-                pair.elts.first().is_some_and(|first| first.range() == nodes::range(store))
-            }
-            _ => false,
-        }
-    };
-    let stores = scope::bindings(path, &name.id);
-    !stores.is_empty() && stores.iter().all(gives_key)
-}
-
-/// Whether the function around looks for an index in the container itself: `if key in table: table[key] = v`. Of a list that
-/// would be an element.
-fn is_asked(container: &Expr, index: &Expr, path: &[Node<'_>]) -> bool {
-    let (table, key) = (dotted(container), dotted(index));
-    let asks = &mut |path: &[Node<'_>]| {
-        let Some(Node::ExprCompare(ast)) = last(path) else { return false };
-        matches!(*ast.ops, [CmpOp::In | CmpOp::NotIn])
-            && dotted(&ast.left) == key
-            && ast.comparators.iter().any(|other| dotted(other) == table)
-    };
-    index.is_name_expr() && nodes::any(nodes::function_around(path), asks)
 }
 
 /// Whether a target is a setting of the optimizer.

@@ -173,8 +173,7 @@ impl<'a> Tracer<'a, '_> {
     /// or a module's `forward`.
     pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
         let of = |object| self.objects.class_of(object, path);
-        let named = |object| of(object).or_else(|| self.objects.named_after(object, path));
-        let class = nodes::receiver(call).and_then(named);
+        let class = nodes::receiver(call).and_then(of);
         let named = class.and_then(|class| self.objects.method(&class, nodes::name(&call.func)));
         named.or_else(|| {
             let class = of(&call.func)?;
@@ -191,7 +190,7 @@ impl<'a> Tracer<'a, '_> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         if let Some(method) = self.method_called(path, call) {
-            return vec![self.objects.answering(method)];
+            return vec![method];
         }
         if !matches!(base, "" | "self" | "cls") {
             return Vec::new();

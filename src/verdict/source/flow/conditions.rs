@@ -33,6 +33,17 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
 }
 
+/// Whether the branch that the last node of `path` decides only shows something: its body prints or logs, and nothing else stands
+/// against it.
+pub fn only_shows(path: &[Node<'_>]) -> bool {
+    let Some(Node::StmtIf(ast)) = nodes::above(whole_test(path), 1) else { return false };
+    let shows = |stmt: &Stmt| {
+        let call = stmt.as_expr_stmt().and_then(|ast| ast.value.as_call_expr());
+        call.is_some_and(|call| sinks::is_log(call, true))
+    };
+    ast.elif_else_clauses.is_empty() && ast.body.iter().all(shows)
+}
+
 /// Whether what the last node of `path` decides only chooses between computed values: `a if test else b`, an `if` whose
 /// bodies assign expressions to names. `torch.where` can choose between those; a call for its effect, a jump or a flag
 /// of Python's needs the answer.
@@ -160,13 +171,6 @@ fn assigns_computed(stmt: &Stmt) -> bool {
 const fn computes(value: &Expr) -> bool {
     matches!(value, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) | Expr::BinOp(_))
         || matches!(value, Expr::UnaryOp(_) | Expr::Call(_) | Expr::FString(_))
-}
-
-/// Whether a branch only leaves out of sums what is not finite: `if isfinite(v): total += v; n += 1`.
-pub fn is_filter(ast: &StmtIf, file: &Source) -> bool {
-    is_about_nan(file.slice(ast.test.range()))
-        && ast.elif_else_clauses.is_empty()
-        && ast.body.iter().all(Stmt::is_aug_assign_stmt)
 }
 
 /// Whether the last node of `path` is the test of an `assert`, or an operand of it.

@@ -370,7 +370,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 Next::Done
             }
             Node::StmtFor(ast) if within(*node, &*ast.iter) => self.iterated(above, &ast.target, value),
-            Node::StmtIf(ast) if conditions::is_filter(ast, self.file) => Next::Done,
             Node::StmtIf(_) => self.branch(path, value, "the test of an `if`"),
             Node::ElifElseClause(_) => self.branch(path, value, "the test of an `elif`"),
             Node::StmtWhile(_) => self.branch(path, value, "the test of a `while`"),
@@ -414,6 +413,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
     fn branch(&mut self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
         if value.text || !value.steps.is_empty() {
             return Next::Done;
+        }
+        if conditions::only_shows(path) {
+            return ends_perhaps(grade::RECORDED, Sink::Log, "whether something is shown");
         }
         let limit = if is_choice(path) { grade::CHOICE } else { 1.0 };
         let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };

@@ -2,7 +2,7 @@
 
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
-use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef};
 use std::cell::Cell;
 
 /// Names and attributes looked up, one after the other, for the class of one expression.
@@ -128,13 +128,6 @@ impl<'a> Objects<'a> {
         self.only_class(&|class| *class.name == *name)
     }
 
-    /// The only class that a parameter is called like: `normalizer` for a `Normalizer`.
-    pub fn named_after(&self, expr: &Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
-        let name = &expr.as_name_expr()?.id;
-        scope::parameter(&scope::owner(path, name), name)?;
-        self.only_class(&|class| is_named_after(name, class))
-    }
-
     fn only_class(&self, is: &dyn Fn(&StmtClassDef) -> bool) -> Option<Path<'a>> {
         self.spend()?;
         nodes::only(nodes::find(&[self.file.module()], &mut |path| nodes::class(path).is_some_and(is)))
@@ -163,15 +156,6 @@ impl<'a> Objects<'a> {
     /// The method that an object of the class answers with: its own, else that of a base class in the file.
     pub fn method(&self, class: &[Node<'a>], name: &str) -> Option<Path<'a>> {
         own_method(class, name).or_else(|| self.bases(class).find_map(|base| own_method(&base, name)))
-    }
-
-    /// The method that runs where one is called: that of the only derived class in the file, where it is left to those.
-    pub fn answering(&self, method: Path<'a>) -> Path<'a> {
-        let open = nodes::function(&method).filter(|ast| is_left_open(ast)).zip(nodes::class_around(&method));
-        let Some((ast, class)) = open else { return method };
-        let mut others = nodes::find(&[self.file.module()], &mut |path| nodes::class(path).is_some());
-        others.retain(|other| self.derived(other, class, 0));
-        nodes::only(others.iter().filter_map(|other| own_method(other, &ast.name))).unwrap_or(method)
     }
 
     /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name
@@ -212,15 +196,6 @@ fn makes_dict(value: &Expr) -> bool {
 fn own_method<'a>(class: &[Node<'a>], name: &str) -> Option<Path<'a>> {
     let mut own = nodes::class(class)?.body.iter().filter_map(Stmt::as_function_def_stmt);
     Some([class, &[own.find(|ast| &*ast.name == name)?.into()]].concat())
-}
-
-/// Whether a function does nothing of its own: `pass`, a text that describes it, an error.
-fn is_left_open(function: &StmtFunctionDef) -> bool {
-    function.body.iter().all(|stmt| match stmt {
-        Stmt::Pass(_) | Stmt::Raise(_) => true,
-        Stmt::Expr(ast) => ast.value.is_literal_expr(),
-        _ => false,
-    })
 }
 
 fn same(a: &[Node<'_>], b: &[Node<'_>]) -> bool {

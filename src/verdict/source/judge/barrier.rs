@@ -39,7 +39,7 @@ pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
         let (target, place) = target(&copy)?;
         let name = dotted(target);
         let read = reads(&place, &name).into_iter().find(|read| {
-            let span = Span::new(&copy, read, function);
+            let span = Span::new(&copy, read, function, nodes::attribute(read).is_some());
             span.and_then(|span| span.meant(&waits, wait, function)) == Some(wait)
         })?;
         Some(found(&copy, &name, &read))
@@ -70,13 +70,14 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
+    /// `lasts`: what is copied lasts from one call of the function to the next.
+    pub fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>], lasts: bool) -> Option<Self> {
         let (from, to) = (range(copy).start(), range(read));
         if from < to.start() {
             return Some(Self { copy: from, read: to, round: None });
         }
-        let attribute = nodes::attribute(read).map(|_| range(function));
-        let round = scope::innermost_loop(copy, to.start()).or(attribute)?;
+        let call = lasts.then(|| range(function));
+        let round = scope::innermost_loop(copy, to.start()).or(call)?;
         Some(Self { copy: from, read: to, round: Some(round) })
     }
 

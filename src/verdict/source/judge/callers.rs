@@ -4,12 +4,12 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::python::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
-use crate::rules::grade::{DECIDED, HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
+use crate::rules::grade::{DECIDED, PER_CALLER};
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
-use crate::vocabulary::{Class, Kind, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
-use ruff_python_ast::{Expr, ExprName, Operator};
+use crate::vocabulary::{Class, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
+use ruff_python_ast::{Expr, ExprName};
 use std::mem::discriminant;
 use std::sync::Arc;
 
@@ -112,27 +112,7 @@ impl Case<'_, '_> {
             let further = PER_CALLER.powi(hops.max(late_hops));
             verdict.confidence = (verdict.confidence * further).max(DECIDED.min(verdict.confidence));
         }
-        if verdict.class == Class::True && self.is_highest_index() {
-            verdict.evidence[0].text += "; the highest index and one is a count, which the host often has";
-            match verdict.kind {
-                Kind::DynamicShape => verdict.confidence = verdict.confidence.min(HIGHEST_INDEX),
-                // What runs so often has as many elsewhere.
-                _ => {
-                    (verdict.class, verdict.kind, verdict.confidence) =
-                        (Class::Unknown, Kind::ValueRead, S06_OPEN.confidence)
-                }
-            }
-        }
         verdict
-    }
-
-    /// Whether the value is a count that is made of the highest index: `index.max().item() + 1`.
-    fn is_highest_index(self) -> bool {
-        let text = self.text.replace(' ', "");
-        let one = |expr: &Expr| self.here.text(expr) == "1";
-        let added = matches!(nodes::above(self.here.path, 1), Some(Node::ExprBinOp(ast))
-            if ast.op == Operator::Add && (one(&ast.left) || one(&ast.right)));
-        text.contains("max(") && (added || text.contains(")+1"))
     }
 
     /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where
@@ -198,26 +178,11 @@ impl Case<'_, '_> {
         let Some((uses, hops)) = found else {
             let (given, returned): (Vec<_>, Vec<_>) = left.into_iter().partition(|used| used.given.is_some());
             kept.extend(given);
-            kept.extend(returned.into_iter().next().map(|first| self.handed_out(first, inner)));
+            kept.extend(returned.into_iter().next());
             return (kept, 0);
         };
         kept.extend(uses);
         (kept, hops)
-    }
-
-    /// What is returned to a caller that is not at hand: an array of NumPy, which has no device, is for the CPU.
-    fn handed_out(self, mut used: Use, inner: usize) -> Use {
-        let Use { value, .. } = &used;
-        let array = value.many && value.arrays && value.data && !value.text && value.collected.is_none();
-        let caller = self.site.frames.iter().skip(inner + 1).find(|frame| frame.user);
-        // A caller in the same file is at hand: it only did not show what becomes of it.
-        let own = self.site.frames.get(inner).map(|frame| &frame.file);
-        if let Some(caller) = caller.filter(|caller| array && Some(&caller.file) != own) {
-            let file = crate::text::path_end(&caller.file, 1);
-            used.what = format!("handed to {file} as an array of NumPy").into();
-            (used.sink, used.limit) = (Sink::Compute, HANDED_ON);
-        }
-        used
     }
 
     /// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.

@@ -21,10 +21,11 @@ pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let function = nodes::function_around(path);
     let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
     nodes::calls(function, &|call| flag(call, "non_blocking")).into_iter().find_map(|copy| {
-        let name = dotted(buffer(sent(nodes::call(&copy)?)?)?);
+        let buffer = buffer(sent(nodes::call(&copy)?)?)?;
+        let name = dotted(buffer);
         let writes = nodes::find(function, &mut |path| writes(path, &name));
         let write = writes.into_iter().find(|write| {
-            let span = Span::new(&copy, write, function);
+            let span = Span::new(&copy, write, function, buffer.is_attribute_expr());
             span.and_then(|span| span.meant(&waits, range(path), function)) == Some(range(path))
         })?;
         let (sent, written) = (file.line_of(range(&copy).start()), file.line_of(range(&write).start()));

@@ -9,7 +9,7 @@ use crate::python::parse::{Node, SourceTree, nodes};
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::operators;
-use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard};
+use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, only_shows};
 use crate::verdict::source::infer::{Here, Placement, fills, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
@@ -221,6 +221,14 @@ impl<'c, 'a> Case<'c, 'a> {
         }
         if is_asserted(path) {
             return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
+        }
+        if only_shows(path) {
+            return self.says(
+                grade::S04_KEPT,
+                Kind::Logging,
+                GUARD,
+                "only decides whether something is shown",
+            );
         }
         let text = self.text;
         if is_guard(path, self.here.file()) {

@@ -1,7 +1,6 @@
 //! Verdicts that need no data flow: what the expression does and the trace decide.
 
 use super::reader::Case;
-use super::surroundings;
 use crate::catalogue;
 use crate::python::facts;
 use crate::python::parse::{Node, dotted, last, nodes};
@@ -79,10 +78,7 @@ impl<'a> Case<'_, 'a> {
                     (true, _) => (C17, "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
-                let mut verdict =
-                    self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
-                verdict.makes(surroundings::listed(self.here, self.parts()));
-                verdict
+                self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"))
             }
             (_, Index::Mask) if store => {
                 let text = format!(

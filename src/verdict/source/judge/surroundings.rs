@@ -1,6 +1,6 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
 
-use crate::python::parse::{nodes, scope};
+use crate::python::parse::nodes;
 use crate::text::shorten_end;
 use crate::verdict::source::infer::{Here, counts, draws, fills, is_iterated, joins, unread};
 use crate::verdict::source::mend::neighbours::{reads, run};
@@ -65,21 +65,6 @@ fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(
     };
     let (text, line) = (here.text(made), here.file().line_of(made.start()));
     Some((how, format!("`{}` on line {line} {what}", shorten_end(&text, LONGEST))))
-}
-
-/// S24: an index that is a list, of which PyTorch makes a tensor each time.
-pub fn listed<'a>(here: Here<'_, 'a>, parts: &'a [Expr]) -> Option<(Made, String)> {
-    let is_list = |part: &&'a Expr| {
-        let value = match part {
-            Expr::Name(name) => scope::assigned(here.path, name),
-            part => Some((*part, Vec::new())),
-        };
-        value.is_some_and(|(value, _)| value.is_list_expr() || value.is_list_comp_expr())
-    };
-    let list = parts.iter().find(is_list)?;
-    let text = here.text(list);
-    let what = format!("the CPU makes a tensor of the list `{}` each time", shorten_end(&text, LONGEST));
-    Some((Made::Listed, what))
 }
 
 /// The least that is worth joining on the GPU: each part costs a copy of its own, some 15 µs. Eight parts of 1 MiB in all take 0.1 ms
