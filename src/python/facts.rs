@@ -77,7 +77,6 @@ words! {
         Stop = "stop": "ends or holds up the program",
         Clock = "clock": "reads a clock",
         Decode = "decode": "a value from a file or a text",
-        Mapped = "mapped": "an array whose memory is a file",
         Heap = "heap": "orders a heap",
         TellsKind = "tells-kind": "tells the kind of a value",
         Alter = "alter": "changes a container, and gives nothing",
@@ -106,7 +105,6 @@ words! {
         SumField = "sum-field": "keeps a sum",
         CountField = "count-field": "keeps a count",
         MeanField = "mean-field": "keeps a mean",
-        MeterField = "meter-field": "any of them",
         // Modules.
         Torch = "torch": "functions of tensors",
         Numpy = "numpy": "NumPy",
@@ -120,7 +118,6 @@ words! {
         Settings = "settings": "an object that settings are kept in",
         Cpu = "cpu": "works on the host with the arrays and lists that it is given",
         Image = "image": "draws and cuts by the numbers that it is given",
-        Clocks = "clocks": "has clocks",
         Encoding = "encoding": "reads and writes values as text or bytes",
         Drawing = "drawing": "draws figures",
         Framework = "framework": "a library over PyTorch: programs that import it work with tensors",
@@ -144,6 +141,9 @@ words! {
         Tokenizer = "tokenizer": "makes text of tokens",
         Callback = "callback": "is called after each step",
         Stopper = "stopper": "ends the training early",
+        Loaded = "loaded": "is given by a loader",
+        TensorWord = "tensor-word": "is a tensor's, rather than an array's",
+        Net = "net": "is a model's",
         Session = "session": "takes reports of a run",
         Timing = "timing": "of code that measures time",
     }

@@ -424,7 +424,7 @@ fn names_dtype(attribute: &str) -> bool {
 }
 
 /// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
-fn device_name(name: &str) -> Placement {
+pub fn device_name(name: &str) -> Placement {
     let name = name.to_ascii_lowercase();
     match () {
         _ if name.contains("cpu") || name.contains("host") => Host,

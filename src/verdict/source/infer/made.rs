@@ -2,7 +2,7 @@
 
 use crate::python::facts::{self, Fact};
 use crate::python::libraries::*;
-use crate::python::parse::{Given, Node, dotted, nodes, scope, split_callee};
+use crate::python::parse::{Given, Node, Path, Source, dotted, full_callee, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
@@ -69,6 +69,36 @@ pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<&'a Expr> {
 
 /// Names followed from what is moved to what it is made of.
 const MAX_NAMES: u8 = 6;
+
+/// Whether an expression is an array of NumPy's, a part or another type of one, or a tensor: by what makes it, through names.
+///
+/// ```text
+/// rows = np.arange(n)
+/// x[rows[a:b]]
+/// ```
+pub fn is_array<'a>(file: &'a Source, path: &[Node<'a>], expr: &'a Expr) -> bool {
+    fn array<'a>(file: &'a Source, path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
+        match expr {
+            Expr::Call(call) => {
+                let facts = facts::name(nodes::name(&call.func));
+                let typed =
+                    facts.is(Fact::Type) && !facts.is(Fact::Builtin) && nodes::receiver(call).is_some();
+                typed || full_callee(file, call).starts_with("numpy.")
+            }
+            Expr::Subscript(ast) => ast.slice.is_slice_expr() && array(file, path, &ast.value, names),
+            Expr::Name(name) if names > 0 => {
+                let given = |store: &Path<'a>| match scope::given(store) {
+                    Given::Value(value) => array(file, store, value, names - 1),
+                    _ => false,
+                };
+                let stores = scope::reaching(path, name);
+                !stores.is_empty() && stores.iter().all(given)
+            }
+            _ => false,
+        }
+    }
+    array(file, path, expr, MAX_NAMES)
+}
 
 /// Whether a loop gives what an expression is another form of: whoever goes through it makes that, waited for or not.
 ///

@@ -10,6 +10,6 @@ pub mod sinks;
 
 pub use crate::python::libraries::{function_of, makes_tensor, tensor_dtype};
 pub use changes::changes;
-pub use made::{counts, draws, filled, fills, is_iterated, joins, unread};
+pub use made::{counts, draws, filled, fills, is_array, is_iterated, joins, unread};
 pub use objects::{Objects, Whose};
-pub use placement::{Here, Placement, Placements, device_text, sends, tells_form};
+pub use placement::{Here, Placement, Placements, device_name, device_text, sends, tells_form};

@@ -2,7 +2,7 @@
 
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, nodes};
-pub use crate::python::place::{Placement, Placements, device_text};
+pub use crate::python::place::{Placement, Placements, device_name, device_text};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 

@@ -58,6 +58,7 @@ const NON_BLOCKING: Way = Way {
     safe: &[Destination],
     ..way(EditKind::NonBlocking)
 };
+const INDEXED: Way = Way { shown: &[Direction], made: &[Streams, Pageable], ..way(EditKind::NonBlocking) };
 const FILLED: Way = Way { shown: &[Direction], made: &[Streams], safe: &[Random], ..way(OnDevice) };
 const WRITTEN: Way = Way { shown: &[Advanced, Direction], ..way(OnDevice) };
 const READ_TOGETHER: Way = Way { shown: &[Numbers], ..READ_ONCE };
@@ -138,6 +139,7 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             sums::collected(s, call, shown.clone()).or_else(alone)
         }
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
+        SyncExpr::Index { .. } if upload => upload::indexed(s),
         _ => None,
     }
 }

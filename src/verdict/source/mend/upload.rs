@@ -1,11 +1,14 @@
 //! Uploads: without blocking, or made on the device in the first place.
 
+use super::join::imports_torch;
 use super::text::{insert, replace, with_argument, without, without_method};
-use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
+use super::{FILLED, INDEXED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
 use crate::python::facts::{self, Fact};
-use crate::python::parse::{Node, Source, last, nodes, scope};
-use crate::verdict::source::infer::{Placement, filled as filled_by, function_of, joins, tensor_dtype};
+use crate::python::parse::{Node, Source, dotted, last, nodes, scope};
+use crate::verdict::source::infer::{
+    Placement, filled as filled_by, function_of, is_array, joins, tensor_dtype,
+};
 use crate::verdict::source::locate::SyncExpr;
 use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
@@ -238,6 +241,30 @@ fn constant(file: &Source, call: &ExprCall) -> Option<Vec<Replacement>> {
     let name = call.func.as_attribute_expr()?.attr.range();
     let value = call.arguments.args.first()?.range();
     Some(vec![replace(name, "full"), replace(value, filling(file, call)?)])
+}
+
+/// `x[rows]` by an array of the host as `x[torch.as_tensor(rows).to(x.device, non_blocking=True)]`.
+pub fn indexed(s: Subject<'_, '_>) -> Option<Written> {
+    let (file, Node::ExprSubscript(ast)) = (s.here.file(), last(s.here.path)?) else { return None };
+    let plain = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
+    let rows = nodes::only(nodes::elements(&ast.slice).iter().filter(plain))?;
+    // What is asked for its device must be no work.
+    let named = !dotted(&ast.value).contains(['?', '(', '[', '\'']);
+    if !named || !is_array(file, s.here.path, rows) || !imports_torch(s.here) {
+        return None;
+    }
+    // Of a store, the value may be what is uploaded.
+    let number =
+        matches!(nodes::above(s.here.path, 1), Some(Node::StmtAssign(ast)) if nodes::is_number(&ast.value));
+    if ast.ctx.is_store() && !number {
+        return None;
+    }
+    let end = format!(").to({}.device, non_blocking=True)", file.text(&*ast.value));
+    let [before, after] = [(ast.start(), rows.start()), (rows.end(), ast.end())]
+        .map(|(from, to)| file.text(TextRange::new(from, to)));
+    let shown = format!("{before}torch.as_tensor({}{end}{after}", file.text(rows));
+    let replacements = vec![insert(rows.start(), "torch.as_tensor("), insert(rows.end(), end)];
+    Some(Written::new(&INDEXED, Some(shown), Ok(replacements)))
 }
 
 /// `x[3] = 1.0` as `x[3].fill_(1.0)`.

@@ -1,12 +1,12 @@
 //! Expressions that wait, and the certainty that they do.
 
-use super::heat::Heats;
+use super::heat::{Heats, is_step};
 use crate::model::lint::{Certainty, Heat};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{
     Given, Node, Source, dotted, flag, full_callee, last, nodes, scope, split_callee, string,
 };
-use crate::verdict::source::infer::{Here, Placement};
+use crate::verdict::source::infer::{Here, Placement, device_name, is_array, sinks};
 use crate::verdict::source::locate::{Index, SyncExpr, formatted, guesses, tested};
 use ruff_python_ast::{CmpOp, Expr, ExprCall};
 
@@ -170,27 +170,8 @@ impl<'a> Look<'_, 'a> {
         let given = |call: &'a ExprCall| {
             call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first())
         };
-        let name = call.and_then(given).map_or("", nodes::name).to_ascii_lowercase();
-        ["dev", "gpu", "cuda"].iter().any(|word| name.contains(word))
-    }
-
-    /// Whether an expression is a list or an array of several numbers of the host, by which a tensor is indexed.
-    fn is_several(&self, expr: &'a Expr, path: &[Node<'a>], names: u8) -> bool {
-        match expr {
-            Expr::List(_) | Expr::ListComp(_) => true,
-            Expr::BinOp(ast) => ast.right.is_list_expr() || ast.left.is_list_expr(),
-            Expr::Call(call) => full_callee(self.here.file(), call).starts_with("numpy."),
-            Expr::Subscript(ast) => ast.slice.is_slice_expr() && self.is_several(&ast.value, path, names),
-            Expr::Name(name) if names > 0 => {
-                let given = |store: &nodes::Path<'a>| match scope::given(store) {
-                    Given::Value(value) => self.is_several(value, store, names - 1),
-                    _ => false,
-                };
-                let stores = scope::reaching(path, name);
-                !stores.is_empty() && stores.iter().all(given)
-            }
-            _ => false,
-        }
+        let name = call.and_then(given).map_or("", nodes::name);
+        device_name(name) == Device
     }
 
     /// Whether an expression is a list or the like, as it is written or as a name is given it.
@@ -237,11 +218,8 @@ impl<'a> Look<'_, 'a> {
     /// Arrays and tables have the method as well: in a file that has those, the name has to speak for a tensor.
     fn listed(&self, tensor: &'a Expr) -> Option<Certainty> {
         let arrays = self.has_arrays() || self.heats.of_path(self.here.path) == Heat::Once;
-        let name = dotted(tensor).to_ascii_lowercase();
-        let speaks = ["loss", "logit", "pred", "output", "tensor", "mask", "label", "ids", "token"];
-        self.read(tensor).filter(|certainty| {
-            *certainty == Certain || !arrays || speaks.iter().any(|word| name.contains(word))
-        })
+        let speaks = || dotted(tensor).split('.').any(|name| sinks::has_word(name, Fact::TensorWord));
+        self.read(tensor).filter(|certainty| *certainty == Certain || !arrays || speaks())
     }
 
     fn download(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
@@ -300,26 +278,16 @@ impl<'a> Look<'_, 'a> {
             }
             Given::Other => false,
         };
-        let words = |text: &str, all: &[&str]| {
-            let text = text.to_ascii_lowercase();
-            all.iter().any(|word| text.contains(word))
-        };
         let function = nodes::function_name(self.here.path);
-        let said = words(&name.id, &["batch", "sample", "image", "input", "target", "label", "data"])
-            || words(function, &["step", "train", "eval", "predict"]);
+        let said = sinks::has_word(&name.id, Fact::Loaded) || function.contains("train") || is_step(function);
         stores.iter().any(from_loop)
             || function != "forward" && said && scope::is_parameter(self.here.path, &name.id)
     }
 
     /// Whether an expression is a model: moved once, as a whole.
     fn is_module(&self, expr: &'a Expr) -> bool {
-        let named = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            ["model", "module", "criterion", "encoder", "decoder", "pipe"]
-                .iter()
-                .any(|word| name.contains(word))
-                || name.ends_with("net")
-        };
+        let named =
+            |name: &str| sinks::has_word(name, Fact::Net) || name.to_ascii_lowercase().ends_with("net");
         let makes = |value: &Expr| {
             value.as_call_expr().is_some_and(|call| {
                 let name = nodes::name(&call.func);
@@ -373,7 +341,12 @@ impl<'a> Look<'_, 'a> {
                 (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
             }
             Index::List | Index::Name => {
-                let several = |expr: &'a Expr| self.is_several(expr, self.here.path, 3);
+                let (file, path) = (self.here.file(), self.here.path);
+                let list = |expr: &Expr| match expr {
+                    Expr::BinOp(ast) => ast.right.is_list_expr() || ast.left.is_list_expr(),
+                    _ => expr.is_list_expr() || expr.is_list_comp_expr(),
+                };
+                let several = |expr: &'a Expr| list(expr) || is_array(file, path, expr);
                 (base == Device && each.iter().any(several)).then_some(Certain)
             }
             Index::Slice => {

@@ -66,7 +66,7 @@ fn is_repeated(path: &[Node<'_>]) -> bool {
 }
 
 /// Whether a framework calls a method of that name for each batch.
-fn is_step(function: &str) -> bool {
+pub fn is_step(function: &str) -> bool {
     function == "forward"
         || function.ends_with("_step")
         || function == "step"
