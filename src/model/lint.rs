@@ -66,7 +66,7 @@ pub struct LintFinding {
     pub file: String,
     /// Line number, from 1.
     pub line: u32,
-    /// Function or method; "<module>" outside of any.
+    /// Function or method; `<module>` outside of any.
     pub function: String,
     /// Frequency of the line.
     pub heat: Heat,

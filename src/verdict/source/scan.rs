@@ -2,7 +2,7 @@
 //!
 //! Definition: an expression waits for certain where its operand is on the device and the text waits plainly; probably where nothing
 //! says that the operand is on the host, and only tensors are used so. The finder leaves out waits that are merely possible. The verdict is that of
-//! [`Case::judge`], given what a capture would show of such a wait.
+//! a report, given what a capture would show of such a wait.
 //!
 //! ```text
 //! def step(batch):                     # called in a loop
