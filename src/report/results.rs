@@ -454,7 +454,9 @@ fn package(file: &str) -> &str {
 fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
     let Advice { entry, strategy, title, .. } = advice;
     let package = package(&frame.file);
-    let at = format!("{}:{}", text::path_end(&frame.file, 1), frame.line);
+    let file = text::path_end(&frame.file, 1);
+    // A trace may name the function alone.
+    let at = if frame.line == 0 { file.to_owned() } else { format!("{file}:{}", frame.line) };
     Fix {
         title: format!("inside {package}: {title}"),
         why: format!(

@@ -58,7 +58,8 @@ const NON_BLOCKING: Way = Way {
     safe: &[Destination],
     ..way(EditKind::NonBlocking)
 };
-const INDEXED: Way = Way { shown: &[Direction], made: &[Streams, Pageable], ..way(EditKind::NonBlocking) };
+const INDEXED: Way =
+    Way { shown: &[Direction, Reused], made: &[Streams, Pageable], ..way(EditKind::NonBlocking) };
 const FILLED: Way = Way { shown: &[Direction], made: &[Streams], safe: &[Random], ..way(OnDevice) };
 const WRITTEN: Way = Way { shown: &[Advanced, Direction], ..way(OnDevice) };
 const READ_TOGETHER: Way = Way { shown: &[Numbers], ..READ_ONCE };
