@@ -322,3 +322,25 @@ def timed(model, x):
 def step(model, x):
     model(x).item()  #! item: explicit; pattern A01
     model.update()
+
+# --- made for a log, inside its call
+def f(writer, model, x):
+    writer.add_image('gate', plot(model(x).cpu().numpy()), 3)  #! cpu: logging
+
+# --- made for a log by a function at hand that decides by it
+def score(v):
+    if v > 3:
+        save()
+    return v
+def f(logger, x):
+    logger.info('score %s', score(x.item()))  #! item: control-flow
+
+# --- a branch that only shows, and one that does more
+def f(loss, x):
+    if loss.item() > 9:  #! item: logging
+        print('large')
+    if x.isnan().any():  #! is_nonzero: logging; pattern A35
+        logger.warning('NaN')
+    if x.sum().item() > 9:  #! item: control-flow
+        print('large')
+        step()

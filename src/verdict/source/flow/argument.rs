@@ -109,9 +109,10 @@ impl<'a> Tracer<'a, '_> {
             }
             role => role,
         };
-        if matches!(role, Role::Compute | Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk)
-        {
-            return Next::Up(path.len() - 1 - at);
+        // What is made for a log is shown, unless what makes it is at hand and decides by the value.
+        if matches!(role, Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk) {
+            let decides = self.does_more(path, at, value, false);
+            return if decides { Next::Done } else { Next::Up(path.len() - 1 - at) };
         }
         match role {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
