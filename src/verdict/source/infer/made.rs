@@ -70,7 +70,8 @@ pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<&'a Expr> {
 /// Names followed from what is moved to what it is made of.
 const MAX_NAMES: u8 = 6;
 
-/// Whether an expression is an array of NumPy's, a part or another type of one, or a tensor: by what makes it, through names.
+/// Whether an expression surely is one array or tensor of long integers, or a slice of one: by what makes it, through names. Other functions
+/// of NumPy give tuples, scalars and other types, which PyTorch takes otherwise as indices than tensors of them.
 ///
 /// ```text
 /// rows = np.arange(n)
@@ -79,12 +80,13 @@ const MAX_NAMES: u8 = 6;
 pub fn is_array<'a>(file: &'a Source, path: &[Node<'a>], expr: &'a Expr) -> bool {
     fn array<'a>(file: &'a Source, path: &[Node<'a>], expr: &'a Expr, names: u8) -> bool {
         match expr {
-            Expr::Call(call) => {
-                let facts = facts::name(nodes::name(&call.func));
-                let typed =
-                    facts.is(Fact::Type) && !facts.is(Fact::Builtin) && nodes::receiver(call).is_some();
-                typed || full_callee(file, call).starts_with("numpy.")
-            }
+            Expr::Call(call) => match nodes::name(&call.func) {
+                "long" => nodes::receiver(call).is_some(),
+                "arange" | "permutation" | "argsort" => {
+                    call.arguments.keywords.is_empty() && full_callee(file, call).starts_with("numpy.")
+                }
+                _ => false,
+            },
             Expr::Subscript(ast) => ast.slice.is_slice_expr() && array(file, path, &ast.value, names),
             Expr::Name(name) if names > 0 => {
                 let given = |store: &Path<'a>| match scope::given(store) {
