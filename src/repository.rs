@@ -7,7 +7,12 @@
 use crate::verdict::source::{Recorded, SourceRoot, SourceTree};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The root of the checkout that a place lies in.
+pub fn checkout_of(place: &Path) -> Option<&Path> {
+    place.ancestors().find(|folder| folder.join(".git").exists())
+}
 
 /// A checkout, and what is known of where its files were when the program ran.
 pub struct Repository {

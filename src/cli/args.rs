@@ -25,6 +25,7 @@ use sync_report::knowledge::explain::Entries;
 use sync_report::model::check::CheckReport;
 use sync_report::model::doctor::Diagnosis;
 use sync_report::profile::database::Reader;
+use sync_report::repository::checkout_of;
 use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
 use sync_report::verdict::source::{Recorded, SourceRoot};
@@ -231,9 +232,8 @@ pub struct SourceArgs {
 impl SourceArgs {
     /// Where sources are looked for: below what was named, then in the repository of the working directory.
     pub fn roots(&self) -> Vec<SourceRoot> {
-        let is_one = |folder: &&Path| folder.join(".git").exists();
         let here = env::current_dir().ok().filter(|_| !self.no_source);
-        let here = here.as_deref().and_then(|here| here.ancestors().find(is_one));
+        let here = here.as_deref().and_then(checkout_of);
         let here = here.map(|new| SourceRoot { old: None, new: new.to_owned() });
         self.source_root.iter().cloned().chain(here).collect()
     }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::PathBuf;
 use sync_report::python::facts::{self, Own};
+use sync_report::repository::checkout_of;
 
 const NAME: &str = "sync-report.toml";
 
@@ -49,7 +50,7 @@ pub fn read() -> Result<()> {
 /// The file of this folder, or of the nearest one around it, up to the root of a checkout.
 fn nearest() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
-    let root = here.ancestors().find(|folder| folder.join(".git").exists());
+    let root = checkout_of(&here);
     let mut folders = here
         .ancestors()
         .take_while(|folder| root.is_some_and(|root| folder.starts_with(root)) || *folder == here);

@@ -1,7 +1,7 @@
 //! The safe edits of findings, held against each other.
 
 use super::files::recorded;
-use crate::model::edit::{Edit, Replacement};
+use crate::model::edit::Edit;
 use crate::model::lint::{LintFinding, LintReport};
 use crate::model::patch::PatchedFile;
 use crate::patch::make;
@@ -26,7 +26,7 @@ pub(super) fn settle(findings: &mut [LintFinding]) {
             let alike =
                 |line: &u32| others().any(|one| one.line == *line && one.edit.as_ref() == Some(&edit));
             let whole = edit.lines.iter().all(alike);
-            let collides = kept.iter().any(|other| *other != edit && collide(other, &edit));
+            let collides = kept.iter().any(|other| other.collides(&edit));
             if disputed || !whole || collides {
                 findings[at].edit = None;
             } else {
@@ -34,11 +34,6 @@ pub(super) fn settle(findings: &mut [LintFinding]) {
             }
         }
     }
-}
-
-fn collide(one: &Edit, other: &Edit) -> bool {
-    let touch = |a: &Replacement, b: &Replacement| a.start <= b.end && b.start <= a.end;
-    one.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
 }
 
 /// The files with their safe edits made, and how many findings that takes. A file whose result would not parse stays as it is.

@@ -2,6 +2,7 @@
 
 use crate::model::{Code, Warning};
 use crate::profile::parallel::divided;
+use crate::repository::checkout_of;
 use crate::verdict::source::Beside;
 use anyhow::{Result, bail};
 use ignore::{DirEntry, WalkBuilder};
@@ -97,9 +98,8 @@ fn is_installed(entry: &DirEntry) -> bool {
 
 /// The folder of a file's program: the checkout around it, else the file's own folder.
 pub(super) fn program(file: &Path) -> PathBuf {
-    let is_one = |folder: &&Path| folder.join(".git").exists();
     let own = file.parent().unwrap_or(Path::new("."));
-    own.ancestors().find(is_one).unwrap_or(own).to_owned()
+    checkout_of(own).unwrap_or(own).to_owned()
 }
 
 /// The Python files of folders; `None` where they are more than are looked through.

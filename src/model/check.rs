@@ -25,7 +25,7 @@ pub struct CheckReport {
     pub rules: Vec<String>,
     /// What breaks the gate.
     pub breaches: Vec<Breach>,
-    /// What the budget or a comment in the source lets wait.
+    /// The waits that the budget or a comment in the source allows.
     pub allowed: Vec<Allowed>,
     /// What limits the capture.
     pub warnings: Vec<Warning>,

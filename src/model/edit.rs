@@ -96,6 +96,19 @@ pub struct Edit {
     pub blocks: Vec<Block>,
 }
 
+impl Edit {
+    /// Whether two edits cannot both be made: they touch the same place, and differ there.
+    pub fn collides(&self, other: &Self) -> bool {
+        // Lines of their own at one place, as the reads of two sums behind their loop, stand in any order.
+        let line = |a: &Replacement| a.start == a.end && a.text.ends_with('\n');
+        let beside = |a: &Replacement, b: &Replacement| a.start == b.start && line(a) && line(b);
+        let touch = |a: &Replacement, b: &Replacement| {
+            a != b && a.start <= b.end && b.start <= a.end && !beside(a, b)
+        };
+        self.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
+    }
+}
+
 /// Whole lines in place of others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {

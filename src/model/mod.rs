@@ -364,6 +364,6 @@ fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PatternId>
 }
 
 /// A number, or 0 where it is none.
-fn or_zero(number: f64) -> f64 {
+pub(crate) fn or_zero(number: f64) -> f64 {
     if number.is_finite() { number } else { 0.0 }
 }

@@ -7,8 +7,8 @@ use super::phrase::at_line;
 use super::report::warnings;
 use super::sarif::{self, Describe, Fingerprints};
 use super::style::Tone;
-use crate::model::Class;
 use crate::model::lint::{Heat, LintFinding, LintReport};
+use crate::model::{Class, or_zero};
 use crate::text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ pub fn sarif(report: &LintReport, paths: Paths, describe: Describe, out: &mut dy
     let mut rules = BTreeMap::new();
     let mut prints = Fingerprints::default();
     let result = |one: &&LintFinding| {
-        let id = one.pattern.map_or(one.kind.as_str(), |pattern| pattern.as_str());
+        let id = sarif::rule_id(one.pattern, one.kind);
         let rule = || sarif::rule(one.pattern, one.kind, one.class, id, describe);
         rules.entry(id).or_insert_with(rule);
         let path = paths(&one.file).unwrap_or_else(|| one.file.clone());
@@ -147,13 +147,11 @@ pub fn sarif(report: &LintReport, paths: Paths, describe: Describe, out: &mut dy
         if let Some(fixes) = one.edit.as_ref().and_then(|edit| sarif::fixes(edit, &one.file, paths)) {
             result["fixes"] = fixes;
         }
-        let confidence = if one.confidence.is_finite() { one.confidence } else { 0.0 };
         result["properties"] = json!({
-            "class": one.class, "kind": one.kind, "certainty": one.certainty, "heat": one.heat, "confidence": confidence,
+            "class": one.class, "kind": one.kind, "certainty": one.certainty, "heat": one.heat, "confidence": or_zero(one.confidence),
         });
         result
     };
     let results: Vec<Value> = shown.iter().map(result).collect();
-    let notes: Vec<_> = report.warnings.to_vec();
-    sarif::write(&rules.into_values().collect::<Vec<_>>(), &results, &notes, more, out)
+    sarif::write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
 }

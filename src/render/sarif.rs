@@ -53,7 +53,7 @@ pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn W
     // Of sites alike, the first.
     let mut rules = BTreeMap::new();
     for site in shown {
-        let id = rule_id(site);
+        let id = rule_id(site.pattern, site.kind);
         rules.entry(id).or_insert_with_key(|id| rule(site.pattern, site.kind, site.class, id, describe));
     }
     write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
@@ -94,8 +94,8 @@ pub(super) fn write(
 const BASE: &str = "SRCROOT";
 
 /// The catalogue entry, else the kind of wait.
-fn rule_id(site: &Site) -> &'static str {
-    site.pattern.map_or(site.kind.as_str(), PatternId::as_str)
+pub(super) fn rule_id(pattern: Option<PatternId>, kind: Kind) -> &'static str {
+    pattern.map_or(kind.as_str(), PatternId::as_str)
 }
 
 pub(super) fn level(class: Class) -> &'static str {
@@ -166,7 +166,8 @@ fn result(site: &Site, program: &str, paths: Paths, fingerprint: &str) -> Value 
         })
         .collect();
     let message = github::message(site);
-    let mut out = result_of(rule_id(site), level(site.class), &message, fingerprint, place);
+    let mut out =
+        result_of(rule_id(site.pattern, site.kind), level(site.class), &message, fingerprint, place);
     if !related.is_empty() {
         out["relatedLocations"] = json!(related);
     }
@@ -269,7 +270,7 @@ fn identity(site: &Site, paths: Paths) -> String {
     let library = site.library_frame.as_ref().map_or_else(String::new, |f| {
         format!("|{}:{}:{}", path_end(&f.file, 2).replace('\\', "/"), f.function, f.line)
     });
-    format!("{}|{file}|{function}|{}|{source}{library}", rule_id(site), site.api)
+    format!("{}|{file}|{function}|{}|{source}{library}", rule_id(site.pattern, site.kind), site.api)
 }
 
 /// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.

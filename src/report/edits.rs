@@ -1,6 +1,6 @@
 //! Edits of sites, and how they are held against each other.
 
-use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement};
+use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal};
 use crate::model::{Frame, Site};
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
@@ -48,7 +48,7 @@ pub fn settle(sites: &mut [Site]) {
             let refusal = match () {
                 _ if disputed(&all, site, edit) => Refusal::Disputed,
                 _ if !is_whole(&all, edit) => Refusal::Reads,
-                _ if kept.iter().any(|other| collide(other, edit)) => Refusal::Overlap,
+                _ if kept.iter().any(|other| other.collides(edit)) => Refusal::Overlap,
                 _ => {
                     kept.push(edit);
                     continue;
@@ -104,20 +104,10 @@ fn is_whole(all: &[&Site], same: &Edit) -> bool {
     same.lines.iter().all(|line| lines.contains(line))
 }
 
-/// Whether two edits cannot both be made: they touch the same place, and differ there.
-fn collide(one: &Edit, other: &Edit) -> bool {
-    // Lines of their own at one place, as the reads of two sums behind their loop, stand in any order.
-    let line = |a: &Replacement| a.start == a.end && a.text.ends_with('\n');
-    let beside = |a: &Replacement, b: &Replacement| a.start == b.start && line(a) && line(b);
-    let touch =
-        |a: &Replacement, b: &Replacement| a != b && a.start <= b.end && b.start <= a.end && !beside(a, b);
-    one.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::edit::Safety;
+    use crate::model::edit::{Replacement, Safety};
 
     fn edit(start: u32, end: u32, text: &str) -> Edit {
         let replacements = vec![Replacement { start, end, text: text.to_owned() }];
@@ -128,9 +118,9 @@ mod tests {
     #[test]
     fn lines_of_their_own_stand_beside_each_other() {
         let (one, other) = (edit(9, 9, "a = float(a)\n"), edit(9, 9, "b = float(b)\n"));
-        assert!(!collide(&one, &other) && !collide(&one, &one));
+        assert!(!one.collides(&other) && !one.collides(&one));
         for touching in [edit(9, 9, ".detach()"), edit(7, 9, ""), edit(9, 12, "b\n")] {
-            assert!(collide(&one, &touching) && collide(&touching, &one), "{touching:?}");
+            assert!(one.collides(&touching) && touching.collides(&one), "{touching:?}");
         }
     }
 }

@@ -400,6 +400,12 @@ pub fn int(expr: &Expr) -> Option<i64> {
     if let Number::Int(int) = &expr.as_number_literal_expr()?.value { int.as_i64() } else { None }
 }
 
+/// The bounds and steps of the slices in an index.
+pub fn bounds(index: &Expr) -> impl Iterator<Item = &Expr> {
+    let slices = elements(index).iter().filter_map(Expr::as_slice_expr);
+    slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten().map(|bound| &**bound)
+}
+
 /// The elements of a tuple; of all else, that alone.
 pub fn elements(expr: &Expr) -> &[Expr] {
     expr.as_tuple_expr().map_or(std::slice::from_ref(expr), |tuple| &tuple.elts)

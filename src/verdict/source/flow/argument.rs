@@ -61,7 +61,8 @@ impl<'a> Tracer<'a, '_> {
     /// and what it hands to the GPU; false where there is none. A guard may as well log, and what a library does so is its own business.
     fn does_more(&mut self, path: &[Node<'a>], at: usize, value: &Value, own: bool) -> bool {
         let (before, seen) = (self.uses.len(), self.seen.clone());
-        let callees = nodes::call(&path[..=at]).map(|call| self.callees(&path[..path.len() - 1], call));
+        let call = nodes::call(&path[..=at]).filter(|_| own);
+        let callees = call.map(|call| self.callees(&path[..path.len() - 1], call));
         let lines = |function: &Path<'a>| {
             let range = nodes::range(function);
             self.file.line_of(range.start())..=self.file.line_of(range.end())
@@ -75,7 +76,7 @@ impl<'a> Tracer<'a, '_> {
             _ if own && (used.file.is_some() || !lines.iter().any(|lines| lines.contains(&used.line))) => {
                 false
             }
-            // What only chooses what is shown, or keeps the largest, decides nothing.
+            // A branch that only chooses what is shown, or keeps the largest, decides nothing.
             Sink::Branch { guard, .. } => !guard && used.limit >= 1.0,
             sink => sink.is_decisive() || *sink == Sink::Device,
         });
@@ -109,7 +110,7 @@ impl<'a> Tracer<'a, '_> {
             }
             role => role,
         };
-        // What is made for a log is shown, unless what makes it is at hand and decides by the value.
+        // The call makes something for a log: the value is shown, unless the callee is at hand and decides by it.
         if matches!(role, Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk) {
             let decides = self.does_more(path, at, value, false);
             return if decides { Next::Done } else { Next::Up(path.len() - 1 - at) };
@@ -155,7 +156,7 @@ impl<'a> Tracer<'a, '_> {
     fn given(&mut self, role: Role, path: &[Node<'a>], at: usize, value: &mut Value) -> Next {
         let (Node::ExprCall(call), above) = (path[at], &path[..path.len() - 1]) else { return Next::Done };
         match role {
-            // What the method itself, at hand, does with it, rather than those who ask the meter.
+            // The method is at hand and does more with it than those do who ask the meter.
             Role::Track if self.does_more(path, at, value, true) => {}
             Role::Track => self.tracked(path, at, value),
             // What a class of the file calls so is followed there; and arrays are in no set.

@@ -131,8 +131,8 @@ impl<'a> Tracer<'a, '_> {
                 self.sink(&path, &value, Sink::Device, What::Joined(what));
             }
             Expr::Subscript(ast) => {
-                let dict = self.objects.is_dict(&ast.value, place);
-                let step = constant_step(&ast.slice).unwrap_or(if dict { Step::Entry } else { Step::Any });
+                let slot = || if self.objects.is_dict(&ast.value, place) { Step::Entry } else { Step::Any };
+                let step = constant_step(&ast.slice).unwrap_or_else(slot);
                 let made = self.objects.values_of(&ast.value, place);
                 for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
                     value.arrays |= function_of(call, Fact::Arrays).is_some();

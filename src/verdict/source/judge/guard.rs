@@ -37,7 +37,7 @@ pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
     })
 }
 
-/// What a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
+/// The tensor that a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
 fn sent(call: &ExprCall) -> Option<&Expr> {
     match nodes::name(&call.func) {
         "to" | "cuda" => nodes::receiver(call),

@@ -15,7 +15,7 @@ use ruff_text_size::{Ranged, TextRange};
 /// Names and methods followed to what they are made of.
 const MAX_STEPS: u8 = 6;
 
-/// What the host gets of a tensor of the program: a name, the assignments of it that a read sees, and whether their sum.
+/// Values that the host gets: those of a name by the assignments that a read sees, or their sum.
 #[derive(PartialEq, Eq)]
 struct Values {
     owner: TextRange,
@@ -39,9 +39,11 @@ impl Case<'_, '_> {
     /// ```
     /// Cost: one walk over the function.
     pub(super) fn read_anyway(self, found: Verdict) -> Verdict {
+        if found.class == Class::False {
+            return found;
+        }
         let open = found.class == Class::Unknown || found.kind == Kind::DynamicShape;
-        let told = Some(()).filter(|()| found.class != Class::False).and_then(|()| self.read_elsewhere(open));
-        let Some((line, pattern)) = told else { return found };
+        let Some((line, pattern)) = self.read_elsewhere(open) else { return found };
         let what = match pattern {
             B10 => format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"),
             _ => format!("reads a number that line {line} has read already"),
@@ -141,7 +143,7 @@ fn input(call: &ExprCall) -> Option<&Expr> {
     }
 }
 
-/// What a call reads as numbers.
+/// The values that a call reads as numbers.
 fn reads(path: &Path<'_>) -> Vec<Values> {
     let Some(call) = nodes::call(path) else { return Vec::new() };
     let arguments = &*call.arguments.args;
@@ -165,9 +167,7 @@ fn terms(size: &Expr) -> Vec<&Expr> {
 
 /// The bounds of slices in an index, other than those that are written out.
 fn bounds(index: &Expr) -> Vec<&Expr> {
-    let slices = nodes::elements(index).iter().filter_map(Expr::as_slice_expr);
-    let bounds = slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten();
-    bounds.map(|bound| &**bound).filter(|bound| !bound.is_literal_expr()).collect()
+    nodes::bounds(index).filter(|bound| !bound.is_literal_expr()).collect()
 }
 
 fn is_last(index: &Expr) -> bool {

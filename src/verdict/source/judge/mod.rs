@@ -13,3 +13,5 @@ mod rules;
 mod settled;
 mod surroundings;
 mod totals;
+
+pub use settled::stores_number;

@@ -73,7 +73,7 @@ impl<'a> Case<'_, 'a> {
         match (fit::downward(self.site.observed), what) {
             (Some(false), _) => {
                 let (pattern, what) = match (store, what) {
-                    (true, Index::Constant) if self.stores_number() => (C06, "the value"),
+                    (true, Index::Constant) if stores_number(self.here.path) => (C06, "the value"),
                     (true, _) if self.fills() => (C05, "the value or the index"),
                     (true, _) => (C17, "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
@@ -127,15 +127,10 @@ impl<'a> Case<'_, 'a> {
         if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { C18 } else { C07 }
     }
 
-    /// Whether what is stored is one number.
-    fn stores_number(self) -> bool {
-        matches!(self.here.path, [.., Node::StmtAssign(ast), Node::ExprSubscript(_)] if is_number(&ast.value))
-    }
-
     /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
     fn fills(self) -> bool {
         let one = nodes::only(self.parts().iter().filter(|part| !part.is_slice_expr()));
-        self.stores_number() && one.is_some_and(|one| !dotted(one).contains("mask"))
+        stores_number(self.here.path) && one.is_some_and(|one| !dotted(one).contains("mask"))
     }
 
     /// `x[mask] += value`: read and written by the mask.
@@ -255,6 +250,11 @@ impl<'a> Case<'_, 'a> {
             None => says(grade::S19_OPEN, Kind::ValueRead, A01, text),
         }
     }
+}
+
+/// Whether the subscript at the end of a path is assigned one number.
+pub fn stores_number(path: &[Node<'_>]) -> bool {
+    matches!(path, [.., Node::StmtAssign(ast), Node::ExprSubscript(_)] if is_number(&ast.value))
 }
 
 /// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.

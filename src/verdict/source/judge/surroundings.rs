@@ -32,7 +32,7 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made
     right_before(here, moved, bytes).or_else(given)
 }
 
-/// What makes a value: in place, or right before, for a name that nothing reads in between.
+/// The expression that makes a value: in place, or right before, for a name that nothing reads in between.
 pub fn maker<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<&'a Expr> {
     match moved {
         Expr::Name(name) => unread(here.path, name),

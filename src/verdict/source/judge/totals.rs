@@ -70,7 +70,7 @@ impl<'a> Case<'_, 'a> {
                 _ if facts::name(nodes::name(&call.func)).is(Fact::Distance) => {
                     is_reduced(call) && self.all_fit(call, node, mask)
                 }
-                // Of a method, the receiver is another operand.
+                // The receiver of a method is another operand.
                 None => nodes::receiver(call).is_some_and(|other| {
                     self.fits(other, path, mask)
                         && self.is_elementwise(nodes::name(&call.func), call, node, mask)

@@ -304,10 +304,8 @@ fn index<'a>(expr: &'a Expr, here: Here<'_, 'a>) -> Index {
             let each = tuple.elts.iter().map(|element| index(element, here));
             each.min().unwrap_or(Index::Constant)
         }
-        Expr::Slice(slice) => {
-            let mut bounds = [&slice.lower, &slice.upper, &slice.step].into_iter().flatten();
-            if bounds.all(|bound| is_constant(bound)) { Index::Constant } else { Index::Slice }
-        }
+        Expr::Slice(_) if nodes::bounds(expr).all(is_constant) => Index::Constant,
+        Expr::Slice(_) => Index::Slice,
         Expr::Compare(_) => Index::Mask,
         Expr::UnaryOp(ast) if ast.op == UnaryOp::Invert => Index::Mask,
         Expr::BinOp(ast) if matches!(ast.op, Operator::BitAnd | Operator::BitOr | Operator::BitXor) => {

@@ -248,12 +248,12 @@ pub fn indexed(s: Subject<'_, '_>) -> Option<Written> {
     let (file, Node::ExprSubscript(ast)) = (s.here.file(), last(s.here.path)?) else { return None };
     let plain = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
     let rows = nodes::only(nodes::elements(&ast.slice).iter().filter(plain))?;
-    // What is asked for its device must be no work.
+    // The edit asks the tensor for its device: naming it must be no work.
     let named = !dotted(&ast.value).contains(['?', '(', '[', '\'']);
     if !named || !is_array(file, s.here.path, rows) || !imports_torch(s.here) {
         return None;
     }
-    // Of a store, the value may be what is uploaded.
+    // A store may upload its value instead.
     let number =
         matches!(nodes::above(s.here.path, 1), Some(Node::StmtAssign(ast)) if nodes::is_number(&ast.value));
     if ast.ctx.is_store() && !number {

@@ -7,6 +7,7 @@ use crate::python::parse::{
     Given, Node, Source, dotted, flag, full_callee, last, nodes, scope, split_callee, string,
 };
 use crate::verdict::source::infer::{Here, Placement, device_name, is_array, sinks};
+use crate::verdict::source::judge::stores_number;
 use crate::verdict::source::locate::{Index, SyncExpr, formatted, guesses, tested};
 use ruff_python_ast::{CmpOp, Expr, ExprCall};
 
@@ -93,8 +94,8 @@ impl<'a> Look<'_, 'a> {
                 let what = if what == Index::Name { Index::List } else { what };
                 return Some((SyncExpr::Index { what, store }, certainty));
             }
-            SyncExpr::Item => self.read(receiver(call?)?)?,
-            SyncExpr::ToList => self.listed(receiver(call?)?)?,
+            SyncExpr::Item => self.read(nodes::receiver(call?)?)?,
+            SyncExpr::ToList => self.listed(nodes::receiver(call?)?)?,
             SyncExpr::Download(name) => self.download(name, call?)?,
             SyncExpr::Move("copy_", _) if plain || strength > 0 => return self.copied(call?),
             SyncExpr::Move("to", Unknown) if plain => {
@@ -167,10 +168,7 @@ impl<'a> Look<'_, 'a> {
 
     /// Whether a device is named so, wherever it is set.
     fn names_device(&self, call: Option<&'a ExprCall>) -> bool {
-        let given = |call: &'a ExprCall| {
-            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first())
-        };
-        let name = call.and_then(given).map_or("", nodes::name);
+        let name = call.and_then(device).map_or("", nodes::name);
         device_name(name) == Device
     }
 
@@ -223,7 +221,7 @@ impl<'a> Look<'_, 'a> {
     }
 
     fn download(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
-        let tensor = receiver(call)?;
+        let tensor = nodes::receiver(call)?;
         // An array of a tensor on the device raises an error.
         if name == "numpy" || flag(call, "non_blocking") || self.is_module(tensor) {
             return None;
@@ -233,7 +231,7 @@ impl<'a> Look<'_, 'a> {
 
     /// `a.copy_(b)` between the device and the host.
     fn copied(&self, call: &'a ExprCall) -> Option<(SyncExpr<'a>, Certainty)> {
-        let place = match (self.find(receiver(call)?), self.find(call.arguments.args.first()?)) {
+        let place = match (self.find(nodes::receiver(call)?), self.find(call.arguments.args.first()?)) {
             (Device, Host) => Device,
             (Host, Device) => Host,
             _ => return None,
@@ -243,7 +241,7 @@ impl<'a> Look<'_, 'a> {
 
     /// `x.to(device)`: of what the host made, or a loop gives; all else may be there already.
     fn upload(&self, call: &'a ExprCall) -> Option<Certainty> {
-        let moved = receiver(call)?;
+        let moved = nodes::receiver(call)?;
         if self.is_module(moved) {
             return None;
         }
@@ -256,9 +254,7 @@ impl<'a> Look<'_, 'a> {
 
     /// Whether the device that is named is another tensor's, which may be on the host as well.
     fn is_beside_tensor(&self, call: &ExprCall) -> bool {
-        let device =
-            call.arguments.find_keyword("device").map(|one| &one.value).or(call.arguments.args.first());
-        device.and_then(Expr::as_attribute_expr).is_some_and(|ast| {
+        device(call).and_then(Expr::as_attribute_expr).is_some_and(|ast| {
             let owner = nodes::name(&ast.value);
             ast.attr.as_str() == "device"
                 && !facts::module(owner).is(Fact::Settings)
@@ -309,7 +305,7 @@ impl<'a> Look<'_, 'a> {
     fn created(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
         let data = call.arguments.args.first()?;
         let certainty = match name {
-            "new_tensor" => self.read(receiver(call)?)?,
+            "new_tensor" => self.read(nodes::receiver(call)?)?,
             "legacy_tensor" if !data.is_list_expr() => return None,
             "legacy_tensor" => Certain,
             _ if self.is_beside_tensor(call) => Probable,
@@ -336,7 +332,7 @@ impl<'a> Look<'_, 'a> {
         let on_device = |expr: &'a Expr| self.find(expr) == Device;
         match what {
             // A number in the places of a mask is filled in, and not counted.
-            Index::Mask if store && each.len() == 1 && self.stores_number() => None,
+            Index::Mask if store && each.len() == 1 && stores_number(self.here.path) => None,
             Index::Mask => {
                 (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
             }
@@ -349,25 +345,9 @@ impl<'a> Look<'_, 'a> {
                 let several = |expr: &'a Expr| list(expr) || is_array(file, path, expr);
                 (base == Device && each.iter().any(several)).then_some(Certain)
             }
-            Index::Slice => {
-                let slices = each.iter().filter_map(Expr::as_slice_expr);
-                let mut bounds = slices.flat_map(|one| [&one.lower, &one.upper, &one.step]).flatten();
-                bounds.any(|bound| on_device(bound)).then_some(Certain)
-            }
+            Index::Slice => nodes::bounds(&ast.slice).any(on_device).then_some(Certain),
             Index::Constant => None,
         }
-    }
-
-    fn stores_number(&self) -> bool {
-        fn is_number(expr: &Expr) -> bool {
-            match expr {
-                Expr::UnaryOp(ast) => is_number(&ast.operand),
-                Expr::Attribute(ast) => matches!(&*ast.attr, "inf" | "nan"),
-                Expr::Call(call) => dotted(&call.func) == "float",
-                _ => expr.is_number_literal_expr() || expr.is_boolean_literal_expr(),
-            }
-        }
-        matches!(nodes::above(self.here.path, 1), Some(Node::StmtAssign(ast)) if is_number(&ast.value))
     }
 
     /// A function of PyTorch's, or a method of what is on the device; of what is not known, a method that arrays do not have in
@@ -379,7 +359,7 @@ impl<'a> Look<'_, 'a> {
             facts::module(base).is(Fact::Torch) || full_callee(self.here.file(), call).starts_with("torch.");
         let (tensor, rest) = match torch {
             true => (call.arguments.args.first()?, call.arguments.args.get(1)),
-            false => (receiver(call)?, call.arguments.args.first()),
+            false => (nodes::receiver(call)?, call.arguments.args.first()),
         };
         // A number of Python's as the repeats needs no read.
         if name == "repeat_interleave" && !rest.is_some_and(|repeats| self.find(repeats) == Device) {
@@ -400,8 +380,9 @@ impl<'a> Look<'_, 'a> {
     }
 }
 
-fn receiver(call: &ExprCall) -> Option<&Expr> {
-    nodes::receiver(call)
+/// The device that a call is given.
+fn device(call: &ExprCall) -> Option<&Expr> {
+    call.arguments.find_argument_value("device", 0)
 }
 
 /// The object that methods, fields and indices belong to: `batch` of `batch["x"].float()`.

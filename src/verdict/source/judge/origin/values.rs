@@ -37,10 +37,9 @@ impl<'a> Scene<'_, 'a> {
             Expr::ListComp(ast) => self.inner(Node::from(ast), &ast.elt, steps),
             Expr::Generator(ast) => self.inner(Node::from(ast), &ast.elt, steps),
             Expr::DictComp(ast) => self.inner(Node::from(ast), &ast.value, steps),
-            Expr::Slice(ast) => {
-                let bounds = [&ast.lower, &ast.upper, &ast.step].into_iter().flatten();
-                all(std::iter::once(Some(Known::default()))
-                    .chain(bounds.map(|one| self.find(one, Vec::new()))))
+            Expr::Slice(_) => {
+                let bounds = nodes::bounds(expr).map(|one| self.find(one, Vec::new()));
+                all(std::iter::once(Some(Known::default())).chain(bounds))
             }
             Expr::BinOp(ast) => self.each([&*ast.left, &ast.right]).map(Known::computed),
             Expr::UnaryOp(ast) => self.each([&*ast.operand]).map(Known::computed),
@@ -84,8 +83,7 @@ impl<'a> Scene<'_, 'a> {
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
             (None, Expr::Slice(slice)) => {
-                let bounds = [&slice.lower, &slice.upper, &slice.step].into_iter().flatten();
-                for bound in bounds {
+                for bound in nodes::bounds(&ast.slice) {
                     self.find(bound, Vec::new())?;
                 }
                 let from = slice.lower.as_deref().map_or(Some(Step::Index(0)), constant_step);
@@ -154,8 +152,7 @@ fn is_plain(index: &Expr) -> bool {
 
 /// `:`, with bounds that are written out or none.
 fn is_whole(index: &Expr) -> bool {
-    let Expr::Slice(slice) = index else { return false };
-    [&slice.lower, &slice.upper, &slice.step].into_iter().flatten().all(|bound| is_plain(bound))
+    index.is_slice_expr() && nodes::bounds(index).all(is_plain)
 }
 
 /// Whether an attribute holds the same tensor, or what a reduction gives besides.
