@@ -122,3 +122,6 @@ x[3] = y[3] = 1.0  #! upload setitem 4; refused no-edit
 half = torch.tensor(0.5, device="cpu").to(device)  #! upload to 4
 # file: after
 half = torch.tensor(0.5, device="cpu").to(device, non_blocking=True)
+
+# --- in a text, whose quotes it would break before Python 3.12
+print(f"{torch.zeros(5).cuda()}")  #! upload cuda 512; refused form

@@ -102,3 +102,16 @@ def walk(table, t, dt):
         if alpha == 1.:  #! truth: control-flow; rules S01 S17
             t = advance(t, beta * dt)
     return t
+
+# --- a loop that changes what it goes through, or an element of it, or hands it on
+def changing(model, n):
+    t = model.step().argmax(-1).view(-1)
+    for v in t:
+        if v > 0:  #! truth: control-flow; rules S01
+            t[1:] = 0
+    for v in t:
+        if v > 0:  #! truth: control-flow; rules S01
+            v.zero_()
+    for i in range(n):
+        if t[i] > 0:  #! truth: control-flow; rules S01
+            mark(t)

@@ -344,3 +344,16 @@ def f(loss, x):
     if x.sum().item() > 9:  #! item: control-flow
         print('large')
         step()
+
+# --- made for a log by a function that is not at hand
+def f(writer, x):
+    print(ext.decide(x.item()))  #! item: logging; <= 0.75
+
+# --- a branch that shows, and does something besides
+def f(x, it):
+    if x.item() > 3 and advance():  #! item: control-flow
+        print('x')
+    if x.isnan().any():  #! is_nonzero: control-flow
+        print(next(it))
+    if x.sum().item() > 3:  #! item: logging
+        print('x', float(x.mean()), x.shape)

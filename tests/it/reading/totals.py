@@ -120,3 +120,16 @@ def f(cache, new, query, n):
     keys = cache.data[:n]
     keys[n - 1:n] = new  #! copy setitem: cpu-compute; <= 0.7
     return torch.bmm(query, keys).cuda()
+
+# --- another mask of that name; a mask that has changed
+def f(x, y, mask):
+    mask = y > 1
+    a = x[mask]  #! get-mask: dynamic-shape
+    mask = y < 1
+    return (a == x[mask]).sum()  #! get-mask: dynamic-shape
+
+def g(x, y):
+    mask = y > 1
+    a = x[mask]  #! get-mask: dynamic-shape
+    mask &= y < 3
+    return (a == x[mask]).sum()  #! get-mask: dynamic-shape

@@ -280,3 +280,10 @@ class Staging:
         out = self.host[:n].to('cuda', non_blocking=True)
         self.sent.record()
         return out
+
+# --- a number that has changed since, under another name
+def f(loss):
+    seen = loss.view(-1)
+    print(seen.item())
+    loss.add_(1)
+    return run(seen.item())  #! item: value-read

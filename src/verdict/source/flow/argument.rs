@@ -112,8 +112,10 @@ impl<'a> Tracer<'a, '_> {
         };
         // The call makes something for a log: the value is shown, unless the callee is at hand and decides by it.
         if matches!(role, Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk) {
-            let decides = self.does_more(path, at, value, false);
-            return if decides { Next::Done } else { Next::Up(path.len() - 1 - at) };
+            return match self.does_more(path, at, value, false) {
+                true => Next::Done,
+                false => ends_perhaps(RECORDED, Sink::Log, format!("what {callee} makes of it is shown")),
+            };
         }
         match role {
             Role::Log | Role::Track if value.data && roles::writes(call) => {

@@ -33,15 +33,25 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
 }
 
-/// Whether the branch that the last node of `path` decides only shows something: its body prints or logs, and nothing else stands
-/// against it.
+/// Whether the branch that the last node of `path` decides only shows something: its body prints or logs, and neither the rest of
+/// its test nor what it shows does anything besides.
 pub fn only_shows(path: &[Node<'_>]) -> bool {
-    let Some(Node::StmtIf(ast)) = nodes::above(whole_test(path), 1) else { return false };
+    let test = whole_test(path);
+    let (Some(Node::StmtIf(ast)), own) = (nodes::above(test, 1), nodes::range(path)) else { return false };
+    let acts = |call: &ExprCall| {
+        let (name, reads) = (nodes::name(&call.func), &[Fact::Read, Fact::Text, Fact::Number, Fact::Layout]);
+        !within(call, own) && !facts::is_pure(name) && !facts::name(name).any(reads)
+    };
     let shows = |stmt: &Stmt| {
         let call = stmt.as_expr_stmt().and_then(|ast| ast.value.as_call_expr());
-        call.is_some_and(|call| sinks::is_log(call, true))
+        call.is_some_and(|call| {
+            let acts = |inner: &ExprCall| inner.range() != call.range() && acts(inner);
+            sinks::is_log(call, true) && !nodes::any_call(&[call.into()], &acts)
+        })
     };
-    ast.elif_else_clauses.is_empty() && ast.body.iter().all(shows)
+    ast.elif_else_clauses.is_empty()
+        && !nodes::any_call(&[Node::from(&*ast.test)], &acts)
+        && ast.body.iter().all(shows)
 }
 
 /// Whether what the last node of `path` decides only chooses between computed values: `a if test else b`, an `if` whose

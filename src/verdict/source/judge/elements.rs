@@ -47,7 +47,11 @@ impl Case<'_, '_> {
             Expr::Name(name) => {
                 let mut stores = scope::bindings(here.path, &name.id).into_iter();
                 match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
-                    Some((held, path)) => Some(sure(around(&path), held)),
+                    Some((held, path)) => {
+                        let turn = around(&path);
+                        let changed = is_changed(turn, &dotted(held)) || is_written(turn, &name.id);
+                        (!changed).then(|| sure(turn, held))
+                    }
                     None => self.site.with_argument(here, inner, name, &|here, caller, given| {
                         given.is_name_expr().then(|| self.taken(here, caller.at, given)).flatten()
                     }),
@@ -131,7 +135,16 @@ fn is_idle(turn: &[Node<'_>]) -> bool {
     !nodes::any_call(turn, &|call| facts::module(nodes::root(&dotted(&call.func))).is(Fact::Torch))
 }
 
-/// Whether something in the loop at the end of a path assigns or changes what is called so.
+/// Whether something in the loop at the end of a path changes the element that a name stands for, a part of the tensor.
+fn is_written(turn: &[Node<'_>], element: &str) -> bool {
+    nodes::any(turn, &mut |path| {
+        matches!(last(path), Some(Node::ExprName(ast)) if ast.id == element && ast.ctx.is_load())
+            && changes(path)
+    })
+}
+
+/// Whether something in the loop at the end of a path assigns or changes what is called so, or may, for it gets it: a function that is
+/// not known to leave its arguments alone.
 fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
     nodes::any(turn, &mut |path| {
         let context = match last(path) {
@@ -141,6 +154,13 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
             }
             _ => return false,
         };
-        !context.is_load() || changes(path)
+        let handed = || nodes::argument_of(path).is_some_and(|call| !leaves(nodes::name(&call.func)));
+        !context.is_load() || changes(path) || handed()
     })
+}
+
+/// Whether a function is known to change none of its arguments.
+fn leaves(function: &str) -> bool {
+    let facts = facts::name(function);
+    facts::is_pure(function) || facts.any(&[Fact::Builtin, Fact::Wrap, Fact::Neutral, Fact::Text])
 }

@@ -4,7 +4,7 @@ use super::barrier::surely_before;
 use super::origin::repeats;
 use super::reader::Case;
 use crate::python::facts::{self, Fact};
-use crate::python::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
+use crate::python::parse::{Node, Path, Valued, dotted, last, nodes, scope, split_callee};
 use crate::rules::grade;
 use crate::verdict::source::infer::{changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
@@ -57,14 +57,14 @@ impl Case<'_, '_> {
         let call = nodes::call(path);
         let sized = matches!(self.sync, SyncExpr::Shape(B10));
         let wanted = match (self.sync, last(path)?) {
-            (SyncExpr::Shape(B10), _) => vec![values(path, repeats(call?)?, true, 0)?],
-            (SyncExpr::Item, _) => vec![values(path, nodes::receiver(call?)?, false, 0)?],
+            (SyncExpr::Shape(B10), _) => vec![values(path, repeats(call?)?, true, 0).ok()?],
+            (SyncExpr::Item, _) => vec![values(path, nodes::receiver(call?)?, false, 0).ok()?],
             (SyncExpr::Convert("int" | "float"), _) => {
-                vec![values(path, call?.arguments.args.first()?, false, 0)?]
+                vec![values(path, call?.arguments.args.first()?, false, 0).ok()?]
             }
             (SyncExpr::Index { what: Index::Slice, .. }, Node::ExprSubscript(ast)) => {
                 let bounds = bounds(&ast.slice).into_iter();
-                bounds.map(|bound| values(path, bound, false, 0)).collect::<Option<Vec<_>>>()?
+                bounds.map(|bound| values(path, bound, false, 0).ok()).collect::<Option<Vec<_>>>()?
             }
             _ => return None,
         };
@@ -93,44 +93,61 @@ impl Values {
     }
 }
 
+/// Why the values of an expression are not told.
+enum Lost {
+    /// Something writes to them: they may differ from read to read.
+    Changed,
+    /// They are made here.
+    Made,
+}
+
 /// The values that an expression holds, in whatever shape, or is the `sum` of.
-fn values<'a>(path: &[Node<'a>], expr: &'a Expr, sum: bool, steps: u8) -> Option<Values> {
-    let further = |expr: &'a Expr, sum| values(path, expr, sum, steps + 1);
+fn values<'a>(path: &[Node<'a>], expr: &'a Expr, sum: bool, steps: u8) -> Result<Values, Lost> {
+    let further = |expr: Option<&'a Expr>, sum| values(path, expr.ok_or(Lost::Made)?, sum, steps + 1);
     match expr {
-        _ if steps > MAX_STEPS => None,
+        _ if steps > MAX_STEPS => Err(Lost::Made),
         Expr::Name(name) => {
             let owner = scope::owner(path, &name.id);
             if scope::occurrences(&owner, &name.id).iter().any(|one| changes(&one.path)) {
-                return None;
+                return Err(Lost::Changed);
             }
             let made = scope::assigned(path, name);
-            let further = made.and_then(|(value, place)| values(&place, value, sum, steps + 1));
-            further.or_else(|| {
-                let stores = scope::reaching(path, name).iter().map(|store| nodes::range(store)).collect();
-                Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores, sum })
-            })
+            match made.map(|(value, place)| values(&place, value, sum, steps + 1)) {
+                None | Some(Err(Lost::Made)) => {
+                    let stores =
+                        scope::reaching(path, name).iter().map(|store| nodes::range(store)).collect();
+                    Ok(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores, sum })
+                }
+                Some(told) => told,
+            }
         }
         Expr::Call(call) => match nodes::name(&call.func) {
-            "sum" if !sum => further(input(call)?, true),
-            "int" | "float" if call.func.is_name_expr() => further(call.arguments.args.first()?, sum),
+            "sum" if !sum => further(input(call), true),
+            "int" | "float" if call.func.is_name_expr() => further(call.arguments.args.first(), sum),
             name if name == "item" || facts::name(name).keeps_elements() => {
-                further(nodes::receiver(call)?, sum)
+                further(nodes::receiver(call), sum)
             }
-            _ => None,
+            _ => Err(Lost::Made),
         },
-        Expr::Attribute(ast) if facts::name(&ast.attr).is(Fact::Property) => further(&ast.value, sum),
+        Expr::Attribute(ast) if facts::name(&ast.attr).is(Fact::Property) => further(Some(&ast.value), sum),
         Expr::Subscript(ast) if !sum && is_last(&ast.slice) => {
-            let (cumulated, at) = match &*ast.value {
-                Expr::Name(name) => scope::assigned(path, name)?,
-                value => (value, path.to_vec()),
-            };
-            let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
-            let torch = function_of(call, Fact::Torch).is_some();
-            let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
+            let (input, at) = cumulated(path, &ast.value).ok_or(Lost::Made)?;
             values(&at, input, true, steps + 1)
         }
-        _ => None,
+        _ => Err(Lost::Made),
     }
+}
+
+/// The tensor whose elements `cumsum` adds up in an expression, with the place.
+fn cumulated<'a>(path: &[Node<'a>], expr: &'a Expr) -> Option<Valued<'a>> {
+    let (value, at) = match expr {
+        Expr::Name(name) => scope::assigned(path, name)?,
+        value => (value, path.to_vec()),
+    };
+    let call = value.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
+    let torch = function_of(call, Fact::Torch).is_some();
+    let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
+    Some((input, at))
 }
 
 /// The only argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; none where a dimension is named.
@@ -153,7 +170,7 @@ fn reads(path: &Path<'_>) -> Vec<Values> {
         (_, name) if facts::name(name).is(Fact::Size) => arguments.iter().flat_map(terms).collect(),
         _ => Vec::new(),
     };
-    parts.into_iter().filter_map(|part| values(path, part, false, 0)).collect()
+    parts.into_iter().filter_map(|part| values(path, part, false, 0).ok()).collect()
 }
 
 /// The sizes in an argument: of a tuple of them, and the terms of each.

@@ -4,11 +4,11 @@ use super::reader::Case;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, dotted, last, nodes, scope, string};
 use crate::rules::grade;
-use crate::verdict::source::infer::{Placement, changes, function_of};
+use crate::verdict::source::infer::{Here, Placement, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::vocabulary::{Class, Kind, PatternId::*, Verdict};
-use ruff_python_ast::{CmpOp, Expr, ExprCall};
-use ruff_text_size::Ranged;
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName};
+use ruff_text_size::{Ranged, TextRange};
 
 /// Names followed between the selection and its totals.
 const MAX_NAMES: u8 = 4;
@@ -40,8 +40,8 @@ impl<'a> Case<'_, 'a> {
             }
             _ => return None,
         };
-        let mask = mask.map(|mask| self.here.text(mask));
-        if !self.ends_in_totals(path, mask.as_deref(), MAX_NAMES) {
+        let mask = mask.map(|mask| Mask::of(self.here, path, mask));
+        if !self.ends_in_totals(path, mask.as_ref(), MAX_NAMES) {
             return None;
         }
         let what =
@@ -55,7 +55,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// Whether all that the last node of `path` comes to are totals and counts.
-    fn ends_in_totals(self, path: &[Node<'a>], mask: Option<&str>, names: u8) -> bool {
+    fn ends_in_totals(self, path: &[Node<'a>], mask: Option<&Mask>, names: u8) -> bool {
         let Some((node, parent)) = last(path).zip(nodes::above(path, 1)) else { return false };
         let up = |levels: usize| self.ends_in_totals(&path[..path.len() - levels], mask, names);
         match (parent, nodes::above(path, 2)) {
@@ -117,7 +117,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// Whether a call computes an element of each element, and what else it takes fits.
-    fn is_elementwise(self, name: &str, call: &'a ExprCall, node: Node<'a>, mask: Option<&str>) -> bool {
+    fn is_elementwise(self, name: &str, call: &'a ExprCall, node: Node<'a>, mask: Option<&Mask>) -> bool {
         let facts = facts::name(name);
         let formed = facts.is(Fact::Form) && mask.is_some();
         formed
@@ -127,14 +127,14 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// Whether all that a call is given beside the node fits.
-    fn all_fit(self, call: &'a ExprCall, node: Node<'a>, mask: Option<&str>) -> bool {
+    fn all_fit(self, call: &'a ExprCall, node: Node<'a>, mask: Option<&Mask>) -> bool {
         let mut others = call.arguments.args.iter().filter(|other| other.range() != node.range());
         others.all(|other| self.fits(other, self.here.path, mask))
     }
 
     /// Whether an operand fits the selection at full shape as well: a number, or what the same mask selects.
-    fn fits(self, other: &'a Expr, path: &[Node<'a>], wanted: Option<&str>) -> bool {
-        let same = |mask: &Expr| wanted.is_some_and(|wanted| wanted == self.here.text(mask));
+    fn fits(self, other: &'a Expr, path: &[Node<'a>], wanted: Option<&Mask>) -> bool {
+        let same = |mask: &'a Expr| wanted.is_some_and(|wanted| *wanted == Mask::of(self.here, path, mask));
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
             Expr::Call(call) if facts::name(nodes::name(&call.func)).is(Fact::Form) => {
@@ -147,6 +147,25 @@ impl<'a> Case<'_, 'a> {
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, wanted),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }
+    }
+}
+
+/// A mask as it is written, and the assignments and changes that its names see.
+#[derive(PartialEq)]
+struct Mask {
+    text: String,
+    given: Vec<TextRange>,
+}
+
+impl Mask {
+    fn of<'a>(here: Here<'_, 'a>, path: &[Node<'a>], mask: &'a Expr) -> Self {
+        let seen = |name: &'a ExprName| {
+            let changed = scope::mentions(path, &name.id).into_iter().map(|one| one.path);
+            let changed = changed.filter(|path| changes(path) && nodes::range(path).start() < name.start());
+            scope::reaching(path, name).into_iter().chain(changed)
+        };
+        let names = nodes::names(Node::from(mask)).into_iter();
+        Self { text: here.text(mask), given: names.flat_map(seen).map(|path| nodes::range(&path)).collect() }
     }
 }
 

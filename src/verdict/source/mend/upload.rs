@@ -145,8 +145,10 @@ fn made(moved: &Expr) -> Option<&ExprCall> {
 /// `torch.randn(n).to(d)`, `torch.tensor(0.5).cuda()`: made on the device.
 pub fn filled<'a>(s: Subject<'_, 'a>, moved: &'a ExprCall) -> Written {
     let file = s.here.file();
+    let in_text = s.here.path.iter().any(|node| matches!(node, Node::InterpolatedElement(_)));
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
-        ("cuda", [], []) => Some("\"cuda\"".to_owned()),
+        // Before Python 3.12 a text in a text has other quotes.
+        ("cuda", [], []) if !in_text => Some("\"cuda\"".to_owned()),
         // Of a tensor `.to` takes type and device.
         ("to", [device], []) if is_device(s, device) => Some(file.text(device)),
         ("to", [], [device]) if device.arg.as_ref().is_some_and(|arg| arg == "device") => {
