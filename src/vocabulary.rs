@@ -439,6 +439,9 @@ impl Copy {
 pub struct Evidence {
     /// The rule that gives the reason.
     pub rule: RuleId,
+    /// Of the reason that decided: which case of the rule it is, as `explain RULE` lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// The reason as a sentence, with the site's own numbers.
     pub text: String,
 }
@@ -446,7 +449,7 @@ pub struct Evidence {
 impl Evidence {
     /// A reason of that rule.
     pub fn new(rule: RuleId, text: impl Into<String>) -> Self {
-        Self { rule, text: text.into() }
+        Self { rule, case: None, text: text.into() }
     }
 }
 
@@ -457,9 +460,8 @@ pub struct Verdict {
     pub class: Class,
     /// Why it is of that class.
     pub kind: Kind,
-    /// How sure it is, 0 to 1: the figure of the rule that decided (its `Grade`), which an author expected to be the
-    /// share of right verdicts, lowered for each further guess on the way. How many verdicts of the rule were right on
-    /// labelled captures stands beside it in the table of rules; it is not computed from that.
+    /// How sure it is, 0 to 1: the share of right verdicts of the deciding rule's case on labelled programs, shrunk towards that of
+    /// the rule and of the class where they are few. 0.5 where the class is open.
     pub confidence: f64,
     /// The catalogue's entry.
     pub pattern: Option<PatternId>,

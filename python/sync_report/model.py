@@ -86,10 +86,9 @@ Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", 
 
 RuleId = Literal["R01", "R02", "R03", "R04", "R05", "R06", "R08", "R09", "R10", "R11", "R12", "R13", "R14",
     "R15", "R16", "R17", "R18", "R19", "R20", "R21", "R22", "R23", "R24", "R25", "R26", "S01", "S02", "S03",
-    "S04", "S05", "S06", "S07", "S08", "S09", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18",
-    "S19", "S20", "S21", "S22", "S23", "S24", "X1", "X2", "X3", "X4", "X5", "X6", "X7", "X8", "X9", "X10",
-    "X11", "X12", "X13", "X14", "X15", "X17", "X18", "undecided", "unsure", "weak", "source", "sampled",
-    "thread", "device", "collective", "other"]
+    "S04", "S05", "S06", "S07", "S08", "S09", "S10", "S11", "S12", "S14", "S15", "S16", "S17", "S18", "S19",
+    "S20", "S21", "S22", "S23", "S24", "X4", "X5", "X6", "X11", "X12", "undecided", "unsure", "source",
+    "sampled", "thread", "device", "collective", "other"]
 """Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks."""
 
 
@@ -406,6 +405,8 @@ class Evidence:
     """The rule that gives the reason."""
     text: str
     """The reason as a sentence, with the site's own numbers."""
+    case: Optional[str]
+    """Of the reason that decided: which case of the rule it is, as `explain RULE` lists them."""
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,11 @@ impl Judge<'_> {
         }
         let mut combined = combine::combine(said, self.read(profile, &bundle));
         let foreign = self.programs.toolkit(bundle.pid).is_some();
-        // Weak rules were fitted to programs of PyTorch, and to reads: a size is no figure that is shown.
+        // Weak rules were counted on programs of PyTorch, and on reads: a size is no figure that is shown.
         let leans = !foreign && of_size.is_none() && (bundle.copy.is_some() || bundle.completes);
         if combined.verdict.class == Class::Unknown && leans {
             let observed = observer.look(profile, &bundle)?;
-            weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
+            weak::lean(&bundle, &observed, combined.reading.is_some(), &mut combined.verdict);
         }
         let bare = bundle.synchronises() && combined.verdict.pattern == Some(bare_pattern(bundle.blocking));
         if bare && matches!(combined.verdict.kind, Kind::Explicit | Kind::Idle | Kind::Redundant) {

@@ -4,11 +4,11 @@ use crate::catalogue::{self, Category, Outcome, Pattern, Run, Values};
 use crate::model::Code;
 use crate::render::document::{Block, Column, Table, Words, terminal};
 use crate::render::style::{Style, Tone};
-use crate::rules::grade::{DECIDED, Grade};
-use crate::rules::weak::{FALSE, TRUE};
-use crate::rules::{self, Lean, Role, Rule, calibration};
+use crate::rules::grade::Grade;
+use crate::rules::{self, Role, Rule, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId, Strategy};
+use std::collections::BTreeMap;
 
 /// Columns of prose in a pipe.
 const PIPED_WIDTH: usize = 100;
@@ -89,7 +89,7 @@ fn list_rules() -> Vec<Block> {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
         Role::Source | Role::Guard => "Rules of the Python source",
-        Role::Weak(_) | Role::Weighed => "Weak rules: they say what is probable",
+        Role::Weak => "Weak rules: they say what is probable",
         Role::Remark => "Remarks: they decide nothing",
     };
     let all: Vec<&Rule> = rules::all().collect();
@@ -235,58 +235,55 @@ fn earlier(rule: &Rule) -> String {
 
 /// The figures of its cases, lowest to highest.
 fn figures(rule: &Rule) -> String {
-    if let Role::Weak(lean) = rule.role {
-        return format!("{:+.2}", lean.weight);
-    }
-    let mut all: Vec<f64> = rule.grades().map(|grade| grade.confidence).collect();
-    all.sort_by(f64::total_cmp);
-    match (all.first(), all.last()) {
-        (Some(low), Some(high)) if low < high => format!("{:.0}–{}", low * 100.0, text::confidence(*high)),
-        (Some(one), _) => text::confidence(*one),
-        _ => String::new(),
-    }
+    let bounds = || rule.grades().filter_map(Grade::bounds);
+    let low = bounds().map(|(low, _)| low).min_by(f64::total_cmp);
+    let high = bounds().map(|(_, high)| high).max_by(f64::total_cmp);
+    low.zip(high).map(range).unwrap_or_default()
+}
+
+/// "84–95 %", or one figure.
+fn range((low, high): (f64, f64)) -> String {
+    let (low, high) = (text::confidence(low), text::confidence(high));
+    if low == high { low } else { format!("{}–{high}", low.trim_end_matches(" %")) }
 }
 
 pub(super) fn confidence(rule: &Rule) -> Vec<String> {
-    if let Role::Weak(Lean { weight, about, .. }) = rule.role {
-        return vec![format!("moves the score by {}, as a witness of {}", leaning(weight), about.help())];
-    }
-    let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
-    rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
+    rule.grades().map(case).collect()
 }
 
-/// A weight, and the class that it leans to.
-fn leaning(weight: f64) -> String {
-    format!("{:.2} to {}", weight.abs(), if weight < 0.0 { Class::False } else { Class::True }.in_words())
+/// "88 %  the values decide the size (18 of 19)", as far as its case is counted.
+fn case(grade: &Grade) -> String {
+    let sure = grade.bounds().map_or("open".to_owned(), range);
+    let counts = match calibration::on_programs(|count| count.case == grade.case) {
+        (0, 0) => String::new(),
+        (right, all) => format!(" ({right} of {all})"),
+    };
+    format!("{sure}  {}{counts}", grade.when).trim_end().to_owned()
 }
 
 /// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
-        Role::Weak(Lean { prior, fired: (0, 0), .. }) => format!(
-            "a prior of {}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
-            leaning(prior)
-        ),
-        Role::Weak(Lean { prior, fired: (on_false, on_true), .. }) => format!(
-            "a prior of {}, fitted to {FALSE} avoidable and {TRUE} needed sites of labelled programs: it fired on {on_false} and {on_true}",
-            leaning(prior)
-        ),
-        _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
+        _ if rule.grades().next().is_some() => "the share of right verdicts on labelled programs, shrunk towards that of the rule, and of all rules, where they are few".into(),
         _ => String::new(),
     }
 }
 
 /// Right and wrong verdicts on labelled captures.
 pub(super) fn counted_on_captures(id: RuleId) -> String {
-    let counts: Vec<_> = calibration::counts().filter(|count| count.rule == id).collect();
-    let (right, wrong) = counts.iter().fold((0, 0), |sum, c| (sum.0 + c.right, sum.1 + c.wrong));
-    if right + wrong == 0 {
-        let decides = rules::row(id).is_some_and(|rule| rule.grades().any(|g| g.confidence >= DECIDED));
+    let mut of: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for count in calibration::counts().filter(|count| count.rule == id) {
+        let (right, all) = of.entry(count.corpus).or_default();
+        (*right, *all) = (*right + count.right, *all + count.right + count.wrong);
+    }
+    let (right, all) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    if all == 0 {
+        let decides = rules::row(id).is_some_and(|rule| rule.grades().any(|grade| !grade.is_open()));
         return if decides { "no labelled capture has a verdict of it".into() } else { String::new() };
     }
-    let of = |c: &calibration::Count| format!("{} {} of {}", c.corpus, c.right, c.right + c.wrong);
-    let parts = counts.iter().map(of).collect::<Vec<_>>().join(", ");
-    let all = counted(u64::from(right + wrong), "labelled verdict");
+    let parts = of.iter().map(|(corpus, (right, all))| format!("{corpus} {right} of {all}"));
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let all = counted(u64::from(all), "labelled verdict");
     format!("right on {right} of {all} that it decided ({parts})")
 }
 

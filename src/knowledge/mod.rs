@@ -107,7 +107,7 @@ pub struct Rule {
     pub id: RuleId,
     /// Short name.
     pub title: &'static str,
-    /// "trace" and "source" make verdicts, "weak" leans one way, "weighed" says what those make probable, "remark" decides nothing.
+    /// "trace" and "source" make verdicts, "weak" leans one way, "remark" decides nothing.
     pub role: &'static str,
     /// What it looks at.
     pub looks_at: &'static str,
@@ -180,8 +180,7 @@ fn rule(rule: &rules::Rule) -> Rule {
     let role = match rule.role {
         Role::Trace(_) => "trace",
         Role::Source | Role::Guard => "source",
-        Role::Weak(_) => "weak",
-        Role::Weighed => "weighed",
+        Role::Weak => "weak",
         Role::Remark => "remark",
     };
     Rule {

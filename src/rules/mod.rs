@@ -8,11 +8,11 @@ pub mod grade;
 mod remarks;
 mod source;
 mod trace;
-pub mod weak;
+mod weak;
 mod yields;
 
-use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict, words};
-use grade::{DECIDED, Grade};
+use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict};
+use grade::Grade;
 pub use yields::{To, Yields, ids};
 
 /// One rule of evidence.
@@ -28,7 +28,7 @@ pub struct Rule {
     pub role: Role,
     /// Where the trace says the same kind, its entry of the catalogue is the one that tells more.
     pub finer: bool,
-    /// It rests on what happened to run around the wait, which strays from run to run: weak rules do.
+    /// It rests on what happened to run around the wait, which strays from run to run.
     pub strays: bool,
     /// A drawn timeline; of a rule of the source, lines of Python.
     pub example: &'static str,
@@ -43,41 +43,10 @@ pub enum Role {
     Source,
     /// It makes the verdict from the Python source, whatever one run has shown.
     Guard,
-    /// It leans one way; see [`Lean`].
-    Weak(Lean),
-    /// It says which kind the weak rules make probable, where nothing decides.
-    Weighed,
+    /// It leans to the kind of its case, and the verdict stays unknown.
+    Weak,
     /// It says something of a verdict, which stays as it is: rank, price and saving may follow what it says.
     Remark,
-}
-
-/// What a weak rule moves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lean {
-    /// What it looks at: rules that share it count as one witness.
-    pub about: About,
-    /// Positive: the value is needed.
-    pub weight: f64,
-    /// The weight that it was given before any program was labelled.
-    pub prior: f64,
-    /// On how many false and how many true sites of the fit it fired.
-    pub fired: (u32, u32),
-    /// What the verdict is where it leans the same way, if it tells: of several that do, the first in the table says.
-    pub kind: Option<Kind>,
-}
-
-words! {
-    /// What a weak rule looks at. Two that look at the same are no two witnesses.
-    About {
-        Size: "how much is read",
-        Place: "the place in the step",
-        After: "what the GPU is given next",
-        Number: "how often it happens",
-        Host: "what the host does beside it",
-        Data: "where the value goes",
-        Names: "the names of the code",
-        Where: "the thread or stream",
-    }
 }
 
 /// Every rule: those of the trace in order of precedence, of the source, weak ones, remarks.
@@ -102,8 +71,7 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
 
 impl Rule {
     const fn of(id: RuleId, role: Role) -> Self {
-        let strays = matches!(role, Role::Weak(_));
-        Self { id, looks_at: "", proves: "", role, finer: false, strays, example: "" }
+        Self { id, looks_at: "", proves: "", role, finer: false, strays: false, example: "" }
     }
 
     const fn finer(self) -> Self {
@@ -132,21 +100,25 @@ crate::vocabulary::texts! {
     example(&'static str) => example;
 }
 
-/// The verdict of one rule; below [`DECIDED`] its class is left open.
-pub fn says(
+/// The verdict of a case that says the kind.
+pub fn says(grade: Grade, pattern: impl Into<Option<PatternId>>, text: impl Into<String>) -> Verdict {
+    says_of(grade, Kind::ValueRead, pattern, text)
+}
+
+/// The verdict of a case; it is of that kind where the case does not say.
+pub fn says_of(
     grade: Grade,
     kind: Kind,
     pattern: impl Into<Option<PatternId>>,
     text: impl Into<String>,
 ) -> Verdict {
-    let open = grade.confidence < DECIDED && kind.class() != Kind::ValueRead.class();
-    let kind = if open { Kind::ValueRead } else { kind };
+    let kind = grade.kind.unwrap_or(kind);
     Verdict {
         class: kind.class(),
         kind,
-        confidence: grade.confidence,
+        confidence: grade.confidence(kind.class()),
         pattern: pattern.into(),
-        evidence: vec![Evidence::new(grade.rule, text)],
+        evidence: vec![Evidence { case: Some(grade.case.to_owned()), ..Evidence::new(grade.rule, text) }],
         made: None,
     }
 }

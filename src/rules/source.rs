@@ -57,12 +57,8 @@ pub(super) const RULES: &[Rule] = &[
         .example("kept = boxes[scores > 0.5]"),
     rule(RuleId::S12)
         .looks_at("Subscripts with lists, numbers or CPU tensors, and assignments through them.")
-        .proves("No size depends on it: an index on the GPU, torch.where or masked_fill do not wait.")
+        .proves("No size depends on it: an index on the GPU does not wait.")
         .example("x[[0, 2, 5]] = 0.0"),
-    rule(RuleId::S13)
-        .looks_at("Slices whose bounds are tensors of the device.")
-        .proves("Python needs the bounds as numbers.")
-        .example("prefix = tokens[: length]    # length on the GPU"),
     rule(RuleId::S14)
         .looks_at("max, min, sorted over tensors of the device.")
         .proves("Python branches once a comparison: torch.maximum and torch.sort do not.")

@@ -1,6 +1,5 @@
-use super::grade::WEAK_DECIDES;
+use super::grade::DECIDED;
 use super::*;
-use crate::vocabulary::Class;
 use std::collections::HashSet;
 
 #[test]
@@ -18,7 +17,7 @@ fn rows_are_whole() {
     for rule in all() {
         let id = rule.id;
         assert!(!id.title().is_empty() && rule.looks_at.ends_with('.') && rule.proves.ends_with('.'), "{id}");
-        let decides = matches!(rule.role, Role::Trace(_) | Role::Source | Role::Guard | Role::Weighed);
+        let decides = matches!(rule.role, Role::Trace(_) | Role::Source | Role::Guard | Role::Weak);
         assert_eq!(rule.grades().next().is_some(), decides, "{id}");
         assert_eq!(rule.example.is_empty(), rule.role == Role::Remark && !rule.has_number(), "{id}");
         assert!(rule.example.lines().all(|line| line.chars().count() <= 90), "{id}");
@@ -26,18 +25,10 @@ fn rows_are_whole() {
             let cases: HashSet<&str> = rule.grades().map(|grade| grade.when).collect();
             assert_eq!(cases.len(), rule.grades().count(), "{id}");
         }
-        assert!(rule.grades().all(|grade| (0.0..1.0).contains(&grade.confidence)), "{id}");
-    }
-}
-
-#[test]
-fn weak_rules_weigh_no_more_than_was_seen() {
-    for rule in all() {
-        let Role::Weak(lean) = rule.role else { continue };
-        assert!(lean.weight * lean.prior > 0.0, "{}", rule.id);
-        assert!(lean.weight.abs() <= lean.prior.abs(), "{}", rule.id);
-        let class = if lean.weight < 0.0 { Class::False } else { Class::True };
-        assert!(lean.kind.is_none_or(|kind| kind.class() == class), "{}", rule.id);
+        assert!(
+            rule.grades().filter_map(Grade::bounds).all(|(low, high)| 0.0 < low && low <= high && high < 1.0),
+            "{id}"
+        );
     }
 }
 
@@ -46,7 +37,38 @@ fn weak_rules_weigh_no_more_than_was_seen() {
 fn figures_in_words_are_those_that_hold() {
     let row = |id| row(id).expect("a row");
     assert!(row(RuleId::Unsure).looks_at.contains(&crate::text::confidence(DECIDED)));
-    let Rule { proves, example, .. } = row(RuleId::Weak);
-    assert!(proves.contains(&format!("{:.0} points", WEAK_DECIDES * 100.0)));
-    assert!(example.contains(&format!("{:.2} ── open ── {:.2}", 0.5 - WEAK_DECIDES, 0.5 + WEAK_DECIDES)));
+}
+
+#[test]
+fn every_line_is_a_count_of_a_known_case() {
+    let table = include_str!("calibration.csv");
+    assert_eq!(calibration::counts().count(), table.lines().count() - 1);
+    let known = |count: &calibration::Count| {
+        grade::ALL.iter().any(|grade| grade.rule == count.rule && grade.case == count.case)
+    };
+    let unknown: Vec<_> =
+        calibration::counts().filter(|count| !count.case.is_empty() && !known(count)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// The logarithm of how likely `right` of `all` are, where shares stray around their mean as if it had been seen on `prior`
+/// verdicts: a beta-binomial distribution, without the factor that is the same for each prior.
+fn likelihood((right, all): (u32, u32), mean: f64, prior: f64) -> f64 {
+    let rising = |from: f64, times: u32| (0..times).map(|n| (from + f64::from(n)).ln()).sum::<f64>();
+    rising(prior * mean, right) + rising(prior * (1.0 - mean), all - right) - rising(prior, all)
+}
+
+/// Less than one unit of the logarithm apart, counts prefer neither.
+#[test]
+fn the_prior_is_one_of_the_likeliest() {
+    let decides = |grade: &&Grade| !matches!(row(grade.rule).map(|rule| rule.role), Some(Role::Weak));
+    let of = |prior: u32| -> f64 {
+        let one = |grade: &Grade| {
+            let (right, all) = calibration::of_class(grade.kind?.class())?;
+            let counts = calibration::on_programs(|count| count.case == grade.case);
+            Some(likelihood(counts, f64::from(right) / f64::from(all), f64::from(prior)))
+        };
+        grade::ALL.iter().filter(decides).filter_map(one).sum()
+    };
+    assert!((1..=20).all(|other| of(other) - of(calibration::PRIOR) < 1.0));
 }

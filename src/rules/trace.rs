@@ -1,6 +1,6 @@
 //! Rules of the trace, in order of precedence: the first that applies speaks.
 
-use super::{Role, Rule, To, Yields, grade};
+use super::{Role, Rule, To, Yields};
 use crate::vocabulary::{Kind, RuleId};
 
 const fn rule(id: RuleId, yields: Yields) -> Rule {
@@ -42,7 +42,7 @@ train.py:41 main
 NVTX      [aten::nonzero                        ]
 host      [launch] [D2H 4 B] [synchronize==]
 stream 7     [reduce~~~~~~~~~] [copy]        [select~]"),
-    rule(RuleId::R19, Yields { open: Some(grade::R19_OPEN), ..Yields::to(To::Decided) })
+    rule(RuleId::R19, Yields::to(To::Decided))
         .looks_at("As R18: is_nonzero, which Python calls for a tensor's truth, and operators that branch by themselves.")
         .proves("The CPU has a truth value. What the program does with it the source tells better, if it can tell.")
         .example("\

@@ -14,8 +14,6 @@ pub struct Yields {
     pub except: Option<Kind>,
     /// Kinds of the source that replace the trace's verdict all the same, each where the trace says one of those beside it.
     pub unless: &'static [(Kind, &'static [Kind])],
-    /// The rule's own case where the source was read and left the question open.
-    pub open: Option<Grade>,
 }
 
 /// What of the source a rule of the trace gives way to.
@@ -44,7 +42,7 @@ impl Yields {
     pub(super) const MEASURED: Self = Self::unless(&[(Timing, &[Redundant])]);
 
     pub(super) const fn to(to: To) -> Self {
-        Self { to, except: None, unless: &[], open: None }
+        Self { to, except: None, unless: &[] }
     }
 
     pub(super) const fn except(to: To, kind: Kind) -> Self {
@@ -82,16 +80,13 @@ impl Yields {
             to += &if kind == Barrier { format!(" (by another rule than {guard})") } else { String::new() };
         }
         if self.to == To::Decided {
-            let changed = self.open.map_or("nothing".to_owned(), |open| {
-                format!("only how sure it is ({})", text::confidence(open.confidence))
-            });
-            to += &format!("; one that leaves the question open changes {changed}");
+            to += "; one that leaves the question open changes nothing";
         }
         for (kind, over) in self.unless {
             to += &format!("; where {} says {}, a source that says {kind}", rule.id, kinds(over));
         }
-        if self.to == To::Nothing && rule.grades().any(|grade| grade.confidence < DECIDED) {
-            to += &format!("; in a case below {}, the source, whatever it says", text::confidence(DECIDED));
+        if self.to == To::Nothing && rule.grades().any(Grade::is_open) {
+            to += "; in a case that leaves the class open, the source, whatever it says";
         }
         if rule.grades().any(|grade| grade.by_line) {
             to += ". A case that the line shows gives way as rules of the source do";
@@ -107,7 +102,7 @@ impl Rule {
             Role::Trace(yields) => yields.words(self),
             Role::Source => before_source(),
             Role::Guard => "nothing".to_owned(),
-            Role::Weak(_) | Role::Weighed => {
+            Role::Weak => {
                 "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They tell what is probable only of values that are read, in programs of PyTorch, and not of sizes".to_owned()
             }
             Role::Remark => String::new(),

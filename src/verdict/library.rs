@@ -3,9 +3,9 @@
 use super::combine::Combined;
 use super::source;
 use super::subject::{Subject, generic};
-use crate::catalogue::{self, Known};
+use crate::catalogue::{self, Known, Pattern};
 use crate::profile::payload::PyFrame;
-use crate::rules::{grade, says};
+use crate::rules::{grade, says_of};
 use crate::sites::Bundle;
 use crate::text;
 use crate::vocabulary::{Attribution, Evidence, Kind, PatternId, RuleId, Verdict};
@@ -21,15 +21,11 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let frame = s.bundle.inside().get(known.depth)?;
-    let kinds = || known.entries.iter().map(|entry| entry.kind);
-    let grade = if known.sure {
-        grade::R17
-    } else if kinds().all(|other| other == Some(kind)) {
-        grade::R17_UNREAD
-    } else if kinds().all(|other| other.is_some_and(|other| other.class() == kind.class())) {
-        grade::R17_ALIKE
-    } else {
-        return None;
+    let alike = |entry: &&Pattern| entry.kind.is_some_and(|other| other.class() == kind.class());
+    let grade = match known.sure {
+        true => grade::R17,
+        false if known.entries.iter().all(alike) => grade::R17_UNREAD,
+        false => return None,
     };
     let titles: Vec<&str> = known.entries.iter().map(|entry| entry.title).collect();
     let mut text = format!(
@@ -45,7 +41,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
         text += "; it waits on purpose";
     }
     let pattern = if known.entries.len() == 1 { first.id } else { generic(s.bundle) };
-    Some(says(grade, kind, pattern, text))
+    Some(says_of(grade, kind, pattern, text))
 }
 
 /// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.

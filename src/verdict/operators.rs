@@ -15,9 +15,9 @@ pub struct Operation {
     pub pattern: PatternId,
     /// Why it waits, for the evidence.
     pub because: &'static str,
-    /// How sure a chain or a range is that names it, and a line that calls it.
+    /// The cases of a chain or a range that names it, and of a line that calls it.
     pub grades: (Grade, Grade),
-    /// Of what needs a count or a number: how sure that is where no size is seen to change with it.
+    /// Of what needs a count or a number: the case where no size is seen to change with it.
     unseen: Option<Grade>,
     /// Methods of Python under which it is another entry, and how that is said.
     pub under: &'static [(&'static str, PatternId, &'static str)],
@@ -147,11 +147,10 @@ const OPERATIONS: &[Operation] = &[
     op("repeat_interleave*", B10, "the size of its output is the sum of the repeats")
         .called(By::Any, "repeat_interleave", 3)
         .spared("output_size", usize::MAX, "; `output_size=` removes the wait where the total is known")
-        .graded(grade::R18_REPEATS, grade::S11_REPEATS)
+        .graded(grade::R18_OPEN, grade::S11_REPEATS)
         .kernels(&[REPEATED]),
     op("bincount", B12, "the number of bins is the largest value plus one")
         .called(By::Any, "bincount", 3)
-        .graded(grade::R18_COUNT, grade::S11)
         .kernels(&[COUNTED]),
     op("histc*", B13, "the range of the bins is read from the data")
         .called(By::Any, "histc", 3)
@@ -162,18 +161,18 @@ const OPERATIONS: &[Operation] = &[
         .spared("num_classes", 1, "; `num_classes=` removes the wait"),
     op("_unique2 _unique", B07, "how many distinct values there are decides its output's size")
         .called(By::Any, "unique", 3)
-        .graded(grade::R18_UNSEEN, grade::S11)
         .kernels(&[SORTED]),
-    op("unique_consecutive", B07, "how many runs there are decides its output's size")
-        .called(By::Any, "unique_consecutive", 3)
-        .graded(grade::R18_UNSEEN, grade::S11),
-    op("unique_dim*", B09, "how many distinct rows there are decides its output's size")
-        .graded(grade::R18_UNSEEN, grade::S11),
+    op("unique_consecutive", B07, "how many runs there are decides its output's size").called(
+        By::Any,
+        "unique_consecutive",
+        3,
+    ),
+    op("unique_dim*", B09, "how many distinct rows there are decides its output's size"),
     op("isin*", B15, "it sorts through unique, although its result has a fixed shape"),
     op("combinations", B14, "it selects by a mask, although its size is known beforehand"),
     op("masked_select*", B02, "how many elements the mask selects decides its output's size")
         .called(By::Any, "masked_select", 3)
-        .unseen(grade::R18_UNSEEN),
+        .unseen(grade::R18),
     Operation {
         under: &[
             ("getitem", B02, ", under an index with a mask"),
@@ -182,7 +181,7 @@ const OPERATIONS: &[Operation] = &[
         ..op("argwhere nonzero", B01, "how many elements are nonzero decides its output's size")
     }
     .called(By::Any, "nonzero argwhere where", 3)
-    .unseen(grade::R18_UNSEEN)
+    .unseen(grade::R18)
     .kernels(&[SELECTED]),
     op("_coalesce coalesce", B16, "how many distinct indices there are decides the sparse tensor's size")
         .called(By::Any, "coalesce to_sparse", 3),
@@ -206,7 +205,7 @@ const OPERATIONS: &[Operation] = &[
     op("allclose", A18, COMPARED).reads("allclose", "allclose"),
     op("equal", A17, COMPARED).reads("equal", "equal"),
     op("is_nonzero", A03, "Python asks for a tensor's truth to decide where to go")
-        .graded(grade::R19_TRUTH, grade::S01),
+        .graded(grade::R19_OPEN, grade::S01),
     as_entry(A20).kernels(&[SCALED]),
     as_entry(A16).kernels(&[FORMATTED, ROUNDED]),
     as_entry(H03).kernels(&[REDUCED]),
@@ -243,15 +242,14 @@ const CONVERSIONS: &[Operation] = &[
     as_entry(A01).reads("index_scalar", "").below("store_scalar"),
     op("", A08, "names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number")
         .reads("index_scalar", "")
-        .unseen(grade::R18_NUMBER),
+        .unseen(grade::R18_OPEN),
     op("", A07, "names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has")
         .reads("arange", "")
         .below("PythonArgs::scalar")
-        .unseen(grade::R18_NUMBER),
+        .unseen(grade::R18_OPEN),
     op("", A11, "converts a GPU tensor into a Python number argument: the value goes straight back to the GPU")
         .reads("", "")
-        .below("PythonArgs::scalar")
-        .graded(grade::R18_ARGUMENT, grade::S11),
+        .below("PythonArgs::scalar"),
 ];
 
 /// The first operation that one of these operators is.
@@ -280,8 +278,8 @@ pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S
         .map(|row| row.pattern)
 }
 
-/// How sure a verdict that needs a count or a number by the operator's name alone is where no size is seen to change with it; `None` of
-/// others.
+/// The case of a verdict that needs a count or a number by the operator's name alone, where no size is seen to change with it; `None`
+/// of others.
 pub fn unseen(verdict: &Verdict) -> Option<Grade> {
     let (pattern, rule) = (verdict.pattern?, verdict.evidence.first()?.rule);
     let is = |row: &&Operation| row.pattern == pattern || row.under.iter().any(|under| under.1 == pattern);

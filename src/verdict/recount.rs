@@ -32,11 +32,11 @@ pub fn follow(sites: &mut [Site]) {
         let said = match kind {
             Kind::HostKnown => {
                 let text = "the backward pass counts again the masks of lines whose sizes the host knows";
-                says(grade::S20, kind, B30, text)
+                says(grade::S20, B30, text)
             }
             Kind::DynamicShape => {
                 let text = "the lines of the forward pass, whose masks it counts again, need the size";
-                says(grade::S11, kind, None, text)
+                says(grade::S11, None, text)
             }
             _ => continue,
         };

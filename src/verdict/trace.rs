@@ -5,7 +5,7 @@ use super::{library, operators};
 use crate::catalogue;
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
-use crate::rules::says;
+use crate::rules::{says, says_of};
 use crate::sites::{Bundle, Freed, native, set_up};
 use crate::vocabulary::{
     Attribution, Direction, Evidence, HostMemory, Kind, PatternId, PatternId::*, RuleId, ThreadRole, Verdict,
@@ -46,7 +46,7 @@ pub fn judge(subject: &Subject) -> Verdict {
 
 /// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
 fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option<Verdict> {
-    Some(says(grade, catalogue::entry(pattern).kind?, pattern, text))
+    Some(says_of(grade, catalogue::entry(pattern).kind?, pattern, text))
 }
 
 /// R23: a library sets itself up.
@@ -90,7 +90,7 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         (_, true) => G02,
         _ => G07,
     };
-    Some(says(if drains { grade::R13 } else { grade::R13_IDLE }, Kind::Allocator, pattern, text))
+    Some(says(grade::R13, pattern, text))
 }
 
 /// R22: DDP's statistics of itself, under the call of the model.
@@ -151,7 +151,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
     let own = || operators::by_method(s.bundle.method(), copy.direction, &s.bundle.chain).unwrap_or(C03);
     let pattern = known.map_or_else(own, |known| known.entries[0].id);
-    Some(says(grade::R01, Kind::Upload, pattern, format!("an H2D copy from {from}{text}")))
+    Some(says(grade::R01, pattern, format!("an H2D copy from {from}{text}")))
 }
 
 /// R26: the host relies on it for the memory of a copy.
@@ -165,13 +165,13 @@ fn guard(s: &Subject) -> Option<Verdict> {
         ),
         // R03 has what is copied to the host.
         Guards::Perhaps if !b.completes => (
-            grade::R26_PERHAPS,
+            grade::R26_OPEN,
             bare_pattern(b.blocking),
             "a copy from or to pinned memory may rely on it: whether the host then writes or reads that memory, the trace does not tell",
         ),
         _ => return None,
     };
-    b.synchronises().then(|| says(grade, Kind::Barrier, pattern, text))
+    b.synchronises().then(|| says(grade, pattern, text))
 }
 
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
@@ -184,7 +184,7 @@ fn redundant(s: &Subject) -> Option<Verdict> {
     let text =
         "an earlier wait of this thread had drained the same work, and nothing was submitted in between";
     let drained = is_bare(s) && s.bundle.found == Found::Drained;
-    drained.then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle.blocking), text))
+    drained.then(|| says(grade::R04, bare_pattern(s.bundle.blocking), text))
 }
 
 /// R05, R06: nothing pending when the wait began.
@@ -199,7 +199,7 @@ fn idle(s: &Subject) -> Option<Verdict> {
     // With its number: other waits of the line may have found work.
     let waits = s.bundle.waits.len();
     let text = if waits == 1 { one.to_owned() } else { format!("{waits} {all}") };
-    let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle.blocking), text);
+    let mut v = says(grade, bare_pattern(s.bundle.blocking), text);
     if s.other_device > 0 {
         let text = format!(
             "{} of {waits} returned while a device still worked: it was not that device they waited for",
@@ -216,7 +216,7 @@ fn idle(s: &Subject) -> Option<Verdict> {
 /// R03: it completes an earlier copy to the host: a data barrier, whose reader only the source shows.
 fn pending_copy(s: &Subject) -> Option<Verdict> {
     let text = "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace";
-    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, D05, text))
+    s.bundle.completes.then(|| says(grade::R03, D05, text))
 }
 
 /// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU, without
@@ -230,7 +230,7 @@ fn collective(s: &Subject) -> Option<Verdict> {
     let text = format!(
         "{awaited} of its {blocked} passed while {name} ran, in which ranks wait for each other: without this wait the GPU would have waited there all the same"
     );
-    Some(says(grade::COLLECTIVE, Kind::Barrier, H03, text))
+    Some(says(grade::COLLECTIVE, H03, text))
 }
 
 fn awaited_collective(b: &Bundle) -> Option<&str> {
@@ -251,16 +251,10 @@ fn explicit(s: &Subject) -> Option<Verdict> {
             "no copy comes with it, but the program uses {by}: what kernels write may be read without one"
         )
     };
-    let grade = match s.shared {
-        Some(_) => grade::R02_SHARED,
-        None if s.toolkit.is_some_and(|t| t.python) && b.chain.is_empty() && b.frames.is_empty() => {
-            grade::R02_LIBRARY
-        }
-        None if s.toolkit.is_some() => grade::R02_COMPILED,
-        None => grade::R02,
-    };
+    let by_library = s.toolkit.is_some_and(|t| t.python) && b.chain.is_empty() && b.frames.is_empty();
+    let grade = if s.shared.is_some() || by_library { grade::R02_OPEN } else { grade::R02 };
     let text = s.shared.map_or_else(|| nothing.to_owned(), shared);
-    let mut v = says(grade, Kind::Explicit, bare_pattern(b.blocking), text);
+    let mut v = says(grade, bare_pattern(b.blocking), text);
     if let Some(name) = awaited_collective(b) {
         let text = format!("the last op it waited for is {name}: a late peer shows here too");
         v.evidence.push(Evidence::new(RuleId::Collective, text));
@@ -285,7 +279,7 @@ fn read(s: &Subject) -> Option<Verdict> {
         None => "by a copy".to_owned(),
     };
     let fact = format!("{} reach the CPU {what}", crate::text::bytes(copy.bytes));
-    let mut v = says(grade::R20, Kind::ValueRead, pattern, fact);
+    let mut v = says(grade::R20, pattern, fact);
     let open = "whether the program needs them there, the trace does not tell";
     let thread = "it happens on autograd's thread, inside the backward pass";
     let backward = (b.role == ThreadRole::Autograd).then(|| Evidence::new(RuleId::Thread, thread));
@@ -320,7 +314,7 @@ fn unattributed(s: &Subject) -> Verdict {
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };
-    says(grade::R21, Kind::Unattributed, None, text)
+    says(grade::R21, None, text)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn edited_lines_are_known_by_what_they_name() {
     let report = of_texts((&old, &before), (&new, &after));
     let places: Vec<String> =
         said(&report).iter().map(|line| line.split(" by ").next().unwrap_or_default().to_owned()).collect();
-    let expected = ["Changed step:17 -> step:19", "Changed step:18 -> step:16", "Moved step:30 -> step:31"];
+    let expected = ["Changed step:17 -> step:19", "Changed step:18 -> step:16", "Changed step:30 -> step:31"];
     assert_eq!(places, expected);
     assert!(fates(&report).contains(&"17 Fewer".to_owned()), "{:?}", fates(&report));
 }

@@ -10,8 +10,8 @@
 //! A marker says what the trace saw (see [`observed()`]) and which kind of wait the line is to be read as, `stale` where it does
 //! not hold what the trace saw. Options: `rules …` the rules of all evidence, in order; `rule …`, `text …` rule and text of the
 //! first; `says …`, `silent …` words that are, or are not, in its text; `pattern …`; `expression …`; `fix …` the expression
-//! rewritten, `nofix` where there is none; `made …` how the host makes what is uploaded; `<= …`, `>= …`, `> …` bounds of the confidence; `in …` the code object that the trace
-//! names for the line; `nochain` without the C++ frames that name the operation, `only …` of which NVTX names the operator.
+//! rewritten, `nofix` where there is none; `made …` how the host makes what is uploaded; `in …` the code object that the
+//! trace names for the line; `nochain` without the C++ frames that name the operation, `only …` of which NVTX names the operator.
 
 mod files;
 mod observed;
@@ -23,6 +23,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::model::Frame;
+use sync_report::rules::grade::EVEN;
 use sync_report::verdict::source::{
     Finding, Observed, Reading, SourceFiles, SourceRoot, SourceTree, read_site,
 };
@@ -117,13 +118,13 @@ impl Program {
     }
 }
 
-/// Whether the reading is of that kind, its confidence one that its class can have, and the evidence given.
+/// Whether the reading is of that kind, as sure as its case, and the evidence given.
 fn kind_fits(kind: &str, reading: &Reading) -> bool {
     let verdict = &reading.verdict;
-    let range = if verdict.class == Class::Unknown { 0.0..=0.65 } else { 0.65..=0.98 };
+    let even = verdict.confidence == EVEN;
     verdict.kind.as_str() == kind
         && verdict.class == verdict.kind.class()
-        && range.contains(&verdict.confidence)
+        && even == (verdict.class == Class::Unknown)
         && !verdict.evidence.is_empty()
 }
 
@@ -131,7 +132,6 @@ fn option_fits(name: &str, text: &str, reading: &Reading) -> bool {
     let verdict = &reading.verdict;
     let first = &verdict.evidence[0];
     let rules: Vec<String> = verdict.evidence.iter().map(|evidence| evidence.rule.to_string()).collect();
-    let bound = || text.parse::<f64>().expect("a confidence");
     match name {
         "rules" => rules.join(" ") == text,
         "rule" => rules[0] == text,
@@ -143,9 +143,6 @@ fn option_fits(name: &str, text: &str, reading: &Reading) -> bool {
         "fix" => reading.rewritten.as_deref() == Some(text),
         "made" => verdict.made.map_or("here".into(), |made| format!("{made:?}").to_lowercase()) == text,
         "nofix" => reading.rewritten.is_none(),
-        "<=" => verdict.confidence <= bound(),
-        ">=" => verdict.confidence >= bound(),
-        ">" => verdict.confidence > bound(),
         "only" => true,
         _ => panic!("unknown option {name:?}"),
     }

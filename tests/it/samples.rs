@@ -134,7 +134,7 @@ fn rules_are_counted_on_the_patterns_as_committed() {
             let label = text(&labels["sites"][&function]["class"]);
             if said != "unknown" && label != "unknown" {
                 let right = said == label;
-                decided.insert((text(&site["evidence"][0]["rule"]), function, said, right));
+                decided.insert((text(&site["evidence"][0]["case"]), function, said, right));
             }
         }
     }

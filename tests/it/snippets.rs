@@ -111,11 +111,12 @@ impl Outcome {
     /// Which rule decided, and what is right; a line of it for `scripts/calibrate.py`.
     fn count(&mut self, place: &str, label: &Label, site: &Site) {
         let rule = site.evidence.first().map_or(RuleId::Other, |e| e.rule);
-        println!("calibration|{place}|{}|{rule}|{}", label.class, site.class);
+        let case = site.evidence.first().and_then(|e| e.case.clone()).unwrap_or_default();
+        println!("calibration|{place}|{}|{rule}|{case}|{}", label.class, site.class);
         let said = site.class.to_string();
         if said != "unknown" && label.class != "unknown" {
             let right = said == label.class;
-            self.decided.insert((rule.to_string(), place.to_owned(), said, right));
+            self.decided.insert((case, place.to_owned(), said, right));
         }
     }
 

@@ -90,7 +90,9 @@ impl Scene<'_> {
 
 fn words(site: &Site) -> String {
     let pattern = site.pattern.map_or("-", PatternId::as_str);
-    format!("{} {} {pattern} {}", site.class, site.kind, site.evidence[0].rule)
+    let rules = site.evidence.iter().map(|reason| reason.rule.as_str());
+    let rule = rules.clone().find(|rule| !rule.starts_with('X')).unwrap_or_default();
+    format!("{} {} {pattern} {rule}", site.class, site.kind)
 }
 
 fn read(bytes: i64) -> Option<Copy> {

@@ -20,7 +20,7 @@ pub use mend::text::apply;
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::python::parse::{Source, last};
-use crate::rules::grade;
+use crate::rules::grade::EVEN;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId};
 use infer::{Here, Placements};
@@ -136,18 +136,14 @@ fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> 
             if theirs.class == Class::True {
                 std::mem::swap(mine, &mut theirs);
             }
-            mine.confidence *= grade::KINDS_DIFFER;
         } else if mine.class != theirs.class {
             let text = format!("`{}` alone would be {} ({})", other.expression, theirs.class, theirs.kind);
             let text = format!("the expressions of the line disagree: {text}");
             mine.evidence.insert(0, Evidence::new(RuleId::S06, text));
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
-            mine.confidence = mine.confidence.min(theirs.confidence).min(grade::DISAGREE);
+            mine.confidence = EVEN;
         } else {
             mine.confidence = mine.confidence.min(theirs.confidence);
-            if mine.kind != theirs.kind {
-                mine.confidence *= grade::KINDS_DIFFER;
-            }
         }
         whole.outcome = together(file, whole.outcome, other.outcome);
         mine.made = mine.made.or(theirs.made);

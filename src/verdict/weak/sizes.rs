@@ -7,7 +7,7 @@
 
 use super::observe::size;
 use crate::profile::Profile;
-use crate::rules::grade::{self, DECIDED, Grade};
+use crate::rules::grade::{self, EVEN, Grade};
 use crate::sites::{Bundle, neighbours};
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use crate::waits::Waits;
@@ -68,26 +68,24 @@ impl Sizes {
     }
 
     /// Leaves open what a rule says of a size by the operator's name alone, where the host may know it: one that never changes, and
-    /// a single number of which nothing shows that it does. Of other sizes it is less sure then. `unseen`: how sure, by the operator.
+    /// a single number of which nothing shows that it does: by the operator, that is the case `unseen`.
     pub fn temper(self, verdict: &mut Verdict, unseen: Grade) {
         let (grade, text) = match self {
             Self::Repeat => (
-                grade::R18_SAME,
+                grade::R18_OPEN,
                 "the same sizes follow it every time: whether the host knows them, the trace does not tell",
             ),
             Self::Unseen => (
                 unseen,
                 "no size is seen to change with it: whether the host knows the number, the trace does not tell",
             ),
-            Self::Differ => {
-                // The host may have read the same count on another line.
-                verdict.confidence = verdict.confidence.min(grade::R18_COUNT.confidence);
-                return;
-            }
+            Self::Differ => return,
         };
-        verdict.confidence = grade.confidence;
-        if grade.confidence < DECIDED {
-            (verdict.class, verdict.kind) = (Class::Unknown, Kind::ValueRead);
+        if grade.is_open() {
+            (verdict.class, verdict.kind, verdict.confidence) = (Class::Unknown, Kind::ValueRead, EVEN);
+            if let Some(decided) = verdict.evidence.first_mut() {
+                decided.case = Some(grade.case.to_owned());
+            }
             verdict.evidence.push(Evidence::new(RuleId::Undecided, text));
         }
     }

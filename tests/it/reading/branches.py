@@ -171,21 +171,21 @@ if (x > 0).all():  #! truth: control-flow; pattern A42
     step()
 
 # --- asserts are validations that can go
-assert (x > 0).all()  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert not torch.isnan(x).any()  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert ok and (x > 0).all(), 'negative'  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert x.item() > 0  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert x.item() > 0 and ok  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert ok or x.item() > 0  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
-assert torch.allclose(a, b)  #! allclose: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert (x > 0).all()  #! truth: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert not torch.isnan(x).any()  #! truth: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert ok and (x > 0).all(), 'negative'  #! truth: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert x.item() > 0  #! item: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert x.item() > 0 and ok  #! item: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert ok or x.item() > 0  #! item: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
+assert torch.allclose(a, b)  #! allclose: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
 
 # --- an assert below
-v = x.item()  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+v = x.item()  #! item: control-flow; pattern A35; rule S03; says python -O; says torch._assert_async
 print(v)
 assert math.isfinite(v)
 
 # --- a branch outweighs an assert
-v = x.item()  #! item: control-flow; pattern A01; rule S06; > 0.85
+v = x.item()  #! item: control-flow; pattern A01; rule S06
 assert v > 0
 if v > 3:
     step()
@@ -217,7 +217,7 @@ def show(v):
 
 # --- a branch that computes in place
 def f(x, y, i, flag):
-    if flag.any():  #! truth: control-flow; <= 0.85
+    if flag.any():  #! truth: control-flow
         z = x * 2
         z.scatter_(1, i, y)
     else:
@@ -226,12 +226,12 @@ def f(x, y, i, flag):
 # --- one after the other
 def f(tokens, end):
     for token in tokens:
-        if token == end:  #! truth: control-flow; rules S01 S17; <= 0.85
+        if token == end:  #! truth: control-flow; rules S01 S17
             stop()
 
 # --- one after the other, in a caller
 def name(i, unknown):
-    if i == unknown:  #! truth: control-flow; rules S01 S17; <= 0.85
+    if i == unknown:  #! truth: control-flow; rules S01 S17
         return '?'
 
 def text(tokens, unknown):
@@ -240,7 +240,7 @@ def text(tokens, unknown):
 # --- the larger of two tensors goes on to the device
 def first_step(d0, d1, d2, order):
     h0 = 0.01 * d0 / d1
-    h1 = (0.01 / max(d1, d2)) ** (1. / float(order + 1))  #! bool: round-trip; <= 0.75; pattern A05
+    h1 = (0.01 / max(d1, d2)) ** (1. / float(order + 1))  #! bool: round-trip; pattern A05
     return torch.min(100 * h0, h1.abs()).to(d0)
 
 # --- the larger of two tensors is told
@@ -257,7 +257,7 @@ def stop(scores, limit):
 # --- a value that the function computes
 def stop(model, x):
     scores = model(x)
-    if scores.max() > 3:  #! truth: control-flow; >= 0.95
+    if scores.max() > 3:  #! truth: control-flow
         raise_limit()
 
 # --- a branch that ends the loop may be asked late
@@ -305,7 +305,7 @@ def sub(model, n):
 
 # --- a branch that only fills a part of a tensor
 def rule(logits, k, stamp, text, begin):
-    if stamp.logsumexp(0) > text.max():  #! truth: control-flow; pattern A03; > 0.8
+    if stamp.logsumexp(0) > text.max():  #! truth: control-flow; pattern A03
         logits[k, :begin] = -np.inf
 
 # --- decided once, after the loop that collects it

@@ -97,7 +97,7 @@ class Trainer:
 
 # --- two reads of a line, one of which decides
 def draw(d, boxes, scores, limit):
-    for box, score in zip(boxes.tolist(), scores.tolist()):  #! tolist: control-flow; <= 0.85
+    for box, score in zip(boxes.tolist(), scores.tolist()):  #! tolist: control-flow
         if score > limit:
             d.rectangle(box)
 
@@ -156,14 +156,14 @@ class Head:
 def predict(model, loader, path):
     out = []
     for x in loader:
-        out += model(x).argmax(1).tolist()  #! tolist: cpu-compute; <= 0.8
+        out += model(x).argmax(1).tolist()  #! tolist: cpu-compute
     np.savetxt(path, out)
 
 # --- arrays gathered for the text that the program makes
 def transcribe(model, chunks, decoder):
     outs = []
     for x in chunks:
-        outs.append(model(x).cpu())  #! cpu: cpu-compute; <= 0.8
+        outs.append(model(x).cpu())  #! cpu: cpu-compute
     outs = torch.cat(outs, axis=1)
     return decoder.decode(outs)
 
@@ -239,7 +239,7 @@ def evaluate(model, loader, coco_evaluator):
 
 # --- a warning with the line of the caller
 def warn_if_nan(value):
-    if torch.isnan(value):  #! truth: logging; pattern A35; <= 0.8
+    if torch.isnan(value):  #! truth: logging; pattern A35
         warnings.warn_explicit('NaN', UserWarning, filename, lineno)
 
 # --- filled part by part, and sent back

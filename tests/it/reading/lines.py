@@ -6,7 +6,7 @@ def f(a, b):
 
 # --- one of two is needed
 def f(a, b):
-    print(a.item() if b.item() > 0 else 0)  #! item: control-flow; <= 0.9
+    print(a.item() if b.item() > 0 else 0)  #! item: control-flow
 
 # --- method tells them apart
 def f(a, m):

@@ -12,7 +12,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     avg = total / len(loader)
     print(avg)
     if avg < best:
@@ -22,7 +22,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     avg = total / len(loader)
     print(avg)
     scheduler.step(avg)
@@ -31,7 +31,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     avg = total / len(loader)
     print(avg)
     if math.isnan(avg):
@@ -49,7 +49,7 @@ def f(loader, best):
 def f(loader, best):
     losses = []
     for x in loader:
-        losses.append(loss_of(x).item())  #! item: logging; rule S05; <= 0.8; says read once
+        losses.append(loss_of(x).item())  #! item: logging; rule S05; says read once
     avg = sum(losses) / len(loader)
     print(avg)
     if avg < best:
@@ -59,7 +59,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     avg = total / len(loader)
     print(avg)
     time.sleep(avg)
@@ -79,7 +79,7 @@ def fit(loader, best):
 def evaluate(loader):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     return total / len(loader)
 
 def fit(loader, best):
@@ -92,7 +92,7 @@ def fit(loader, best):
 def evaluate(loader):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
+        total += loss_of(x).item()  #! item: logging; rule S05; says read once
     return total / len(loader)
 
 def fit(loader, best):
@@ -119,7 +119,7 @@ def f(loader, best):
 def f(loader, best):
     losses = []
     for x in loader:
-        losses.append(loss_of(x).item())  #! item: control-flow; <= 0.8; says only once after the loop
+        losses.append(loss_of(x).item())  #! item: control-flow; says only once after the loop
     first, second = losses
     if first < second:
         save()
@@ -135,7 +135,7 @@ def f(loader, labels):
 def train(loader, model, writer, every):
     costs, best = [], 1e9
     for step, x in enumerate(loader):
-        cost = model(x).mean().item()  #! item: logging; says every so many turns; <= 0.75
+        cost = model(x).mean().item()  #! item: logging; says every so many turns
         costs.append([cost, step])
         writer.add_scalar('cost', costs[-1][0], step)
         if step % every == 0:

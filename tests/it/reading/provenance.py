@@ -523,7 +523,7 @@ def step(self, batches):
 
 # --- a branch that pads
 def pad(x, n):
-    rest = x.shape[0] - n.item()  #! item: control-flow; <= 0.86
+    rest = x.shape[0] - n.item()  #! item: control-flow
     if rest:
         x = torch.cat([x, x.new_zeros(rest)])
     return x

@@ -99,35 +99,35 @@ def f(y):
 
 # --- a writer by its name
 def f(x, writer):
-    writer.write(x.item())  #! item: logging; <= 0.75
+    writer.write(x.item())  #! item: logging
 
 # --- a writer made here
 def f(x):
     writer = W()
-    writer.write(x.item())  #! item: logging; <= 0.85
+    writer.write(x.item())  #! item: logging
 
 # --- progress by its name
 def f(x, progress):
-    progress.set(x.item())  #! item: logging; <= 0.75
+    progress.set(x.item())  #! item: logging
 
 # --- a meter made here
 def f(x):
     meter = M()
-    meter.update(x.item())  #! item: logging; <= 0.85
+    meter.update(x.item())  #! item: logging
     print(meter.avg)
 
 # --- a meter by its name
 def f(x, top1):
-    top1.update(x.item(), x.size(0))  #! item: logging; <= 0.75
+    top1.update(x.item(), x.size(0))  #! item: logging
 
 # --- a meter of the object
 class T:
     def f(self, x):
-        self.meter.update(x.item())  #! item: logging; <= 0.75
+        self.meter.update(x.item())  #! item: logging
 
 # --- a progress bar by its method
 def f(x):
-    pbar.set_postfix(x=x.item())  #! item: logging; > 0.9
+    pbar.set_postfix(x=x.item())  #! item: logging
 
 # --- a meter read by a guard
 def f(xs):
@@ -159,7 +159,7 @@ def f(xs):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: logging; <= 0.85
+        v = x.item()  #! item: logging
         meter.update(v)
     print(meter.avg, meter)
 
@@ -167,7 +167,7 @@ def f(xs):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: logging; <= 0.85
+        v = x.item()  #! item: logging
         meter.update(v)
     if meter.count > 3:
         print(meter.avg)
@@ -176,7 +176,7 @@ def f(xs):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: logging; <= 0.85
+        v = x.item()  #! item: logging
         meter.update(v)
     if meter is not None:
         print(meter.avg)
@@ -194,7 +194,7 @@ def f(xs):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: logging; <= 0.85
+        v = x.item()  #! item: logging
         meter.update(v)
     return meter.avg
 
@@ -208,7 +208,7 @@ class T:
 
 # --- another figure of the meter
 def f(ml, a, b):
-    ml.metrics.update(a=a.item())  #! item: logging; <= 0.85
+    ml.metrics.update(a=a.item())  #! item: logging
     ml.metrics.update(b=b)
     if ml.metrics.b.avg > 3:
         g()
@@ -223,7 +223,7 @@ def f(a):
 # --- a dict that is updated, another key
 def f(a):
     metrics = {}
-    metrics.update({'a': a.item()})  #! item: logging; <= 0.85
+    metrics.update({'a': a.item()})  #! item: logging
     if metrics['b'] > 3:
         g()
 
@@ -267,12 +267,12 @@ def f(a, output_file):
 # --- text in a log
 def f(a):
     out = open('loss.log', 'w')
-    out.write('%.6f' % a.item())  #! item: logging; > 0.9
+    out.write('%.6f' % a.item())  #! item: logging
 
 # --- text in a file that is added to
 def f(a):
     out = open('distances.txt', 'a')
-    out.write('%.6f' % a.item())  #! item: logging; > 0.9
+    out.write('%.6f' % a.item())  #! item: logging
 
 # --- figures of a checkpoint
 def f(loader, model):
@@ -347,7 +347,7 @@ def f(loss, x):
 
 # --- made for a log by a function that is not at hand
 def f(writer, x):
-    print(ext.decide(x.item()))  #! item: logging; <= 0.75
+    print(ext.decide(x.item()))  #! item: logging
 
 # --- a branch that shows, and does something besides
 def f(x, it):

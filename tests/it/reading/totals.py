@@ -54,44 +54,44 @@ def f(pred, gold, mask):
 
 # --- no such loss
 def f(pred, gold, mask):
-    return F.l1_loss(pred[mask], gold[mask], reduction='any')  #! get-mask: dynamic-shape; > 0.8
+    return F.l1_loss(pred[mask], gold[mask], reduction='any')  #! get-mask: dynamic-shape
 
 # --- a loss for each; a loss of another mask; weights; rows of another form are counted
 def f(pred, gold, mask, keep):
-    each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape; > 0.8
-    other = F.l1_loss(pred[mask], gold[keep])  #! get-mask: dynamic-shape; > 0.8
-    weighed = F.huber_loss(pred[mask], gold[mask], weight=w)  #! get-mask: dynamic-shape; > 0.8
-    rows = pred[mask].view(-1, 4)  #! get-mask: dynamic-shape; > 0.8
+    each = F.l1_loss(pred[mask], gold[mask], reduction='none')  #! get-mask: dynamic-shape
+    other = F.l1_loss(pred[mask], gold[keep])  #! get-mask: dynamic-shape
+    weighed = F.huber_loss(pred[mask], gold[mask], weight=w)  #! get-mask: dynamic-shape
+    rows = pred[mask].view(-1, 4)  #! get-mask: dynamic-shape
     print(rows.size(0), rows.sum())
     return each, other, weighed
 
 # --- selected by another mask
 def f(pred, gold, mask, keep):
-    return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape; > 0.8
+    return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape
 
 # --- an operand that is not told
 def f(pred, gold, mask):
-    return (pred[mask] == gold).sum()  #! get-mask: dynamic-shape; > 0.8
+    return (pred[mask] == gold).sum()  #! get-mask: dynamic-shape
 
 # --- used besides
 def f(pred, mask):
-    kept = pred[mask] > 0  #! get-mask: dynamic-shape; > 0.8
+    kept = pred[mask] > 0  #! get-mask: dynamic-shape
     return kept.sum(), kept
 
 # --- along a dimension
 def f(pred, mask):
-    return (pred[mask] > 0).sum(0)  #! get-mask: dynamic-shape; > 0.8
+    return (pred[mask] > 0).sum(0)  #! get-mask: dynamic-shape
 
 # --- a name given anew in a loop
 def f(pred, mask):
-    kept = pred[mask]  #! get-mask: dynamic-shape; > 0.8
+    kept = pred[mask]  #! get-mask: dynamic-shape
     while busy():
         kept = kept.abs()
     return kept
 
 # --- how many decide
 def f(x, mask):
-    rows = x[mask]  #! get-mask: dynamic-shape; > 0.8
+    rows = x[mask]  #! get-mask: dynamic-shape
     if rows.shape[0] > 4:
         split()
 
@@ -118,7 +118,7 @@ def f(parts, n):
 # --- a cache on the host
 def f(cache, new, query, n):
     keys = cache.data[:n]
-    keys[n - 1:n] = new  #! copy setitem: cpu-compute; <= 0.7
+    keys[n - 1:n] = new  #! copy setitem: cpu-compute
     return torch.bmm(query, keys).cuda()
 
 # --- another mask of that name; a mask that has changed

@@ -260,7 +260,7 @@ def f(loss):
 
 # --- offloaded
 def f(q, keys):
-    q = q.float().cpu()  #! cpu: cpu-compute; <= 0.7
+    q = q.float().cpu()  #! cpu: cpu-compute
     return torch.bmm(q, keys).cuda()
 
 # --- only there and back

@@ -5,12 +5,12 @@
 class Trainer:
     def _inner_training_loop(self, args):
         for step, inputs in enumerate(loader):
-            if args.logging_nan_inf_filter and (torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)):  #! false logging L01 R17 0.95
+            if args.logging_nan_inf_filter and (torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)):  #! false logging L01 R17
                 tr_loss = tr_loss + tr_loss / (1 + step)
-            grad_norm = grad_norm.item()  #! false logging L03 R17 0.95
-            seen += self.accelerator.gather(input_tokens).sum().cpu().item()  #! false logging L04 R17 0.95
-            self.keep(self.other.item())  #! unknown value-read A01 S06 0.50
-        self._total_loss_scalar += self._tr_loss.item()  #! false logging L05 R17 0.95
+            grad_norm = grad_norm.item()  #! false logging L03 R17
+            seen += self.accelerator.gather(input_tokens).sum().cpu().item()  #! false logging L04 R17
+            self.keep(self.other.item())  #! unknown value-read A01 S06
+        self._total_loss_scalar += self._tr_loss.item()  #! false logging L05 R17
 
 # --- a copied script
 def train_one_epoch(loader, model, losses_m):

@@ -45,15 +45,11 @@ fn in_loop(line: i64, files: &[(&str, &str)]) -> Site {
     site(&[("_inner_training_loop", TRAINER, line), ("main", "/w/run.py", 3)], files)
 }
 
-fn sure(site: &Site) -> String {
-    format!("{} {:.2}", words(site), site.confidence)
-}
-
 #[test]
 fn the_line_chooses_among_the_entries_of_a_function() {
     let (text, marks) = file("transformers");
     for (line, said) in marks {
-        assert_eq!(sure(&in_loop(line, &[(TRAINER, &text)])), said, "line {line}");
+        assert_eq!(words(&in_loop(line, &[(TRAINER, &text)])), said, "line {line}");
     }
 }
 
@@ -61,15 +57,15 @@ fn the_line_chooses_among_the_entries_of_a_function() {
 #[test]
 fn without_the_line_none_is_picked() {
     let site = in_loop(6, &[]);
-    assert_eq!(sure(&site), "false logging A01 R17 0.80");
+    assert_eq!(words(&site), "false logging A01 R17");
     assert!(site.evidence[0].text.contains("is not at hand"), "{:?}", site.evidence);
     // Another version of the file is at hand: the line is in another function.
     let moved = file("transformers").0.replace("_inner_training_loop", "_run_epoch");
-    assert_eq!(sure(&in_loop(6, &[(TRAINER, &moved)])), "false logging A01 R17 0.80");
+    assert_eq!(words(&in_loop(6, &[(TRAINER, &moved)])), "false logging A01 R17");
     let generate = "/venv/lib/python3.12/site-packages/transformers/generation/utils.py";
     let sample = |function| self::site(&[(function, generate, 9), ("main", "/w/run.py", 3)], &[]);
-    assert_eq!(sure(&sample("_sample")), "true control-flow A01 R17 0.70");
-    assert_eq!(sure(&sample("_beam_search")), "true control-flow L06 R17 0.80");
+    assert_eq!(words(&sample("_sample")), "true control-flow A01 R17");
+    assert_eq!(words(&sample("_beam_search")), "true control-flow L06 R17");
 }
 
 /// Scripts that people copy are the user's own code: the source decides, and its line only finds the advice.

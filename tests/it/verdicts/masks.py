@@ -3,9 +3,9 @@
 # --- eye
 def forward(x, device):
     mask = torch.eye(len(x), dtype=torch.bool).to(device)
-    return x[~mask]  #! false host-known 0.75
+    return x[~mask]  #! false host-known
 
 # --- seen
 def forward(x, device):
     mask = (x > 0).all(1)
-    return x[~mask]  #! true dynamic-shape 0.85
+    return x[~mask]  #! true dynamic-shape

@@ -1,14 +1,14 @@
 //! Arguments of calls: how most values end.
 
 use super::calls::is_array;
+use super::conditions::Fork;
 use super::device::joins;
 use super::tracer::{Tracer, UNKNOWN};
-use super::value::{Next, Sink, Step, Value, ends, ends_perhaps};
+use super::value::{Next, Sink, Step, Value, ends};
 use crate::python::facts::{self, Fact, Facts};
 use crate::python::parse::{
     Node, Path, Source, dotted, full_callee, nodes, scope, split_callee, string, within,
 };
-use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::text::package;
 use crate::verdict::source::infer::{
     Objects, makes_tensor,
@@ -47,7 +47,7 @@ impl<'a> Tracer<'a, '_> {
             None => !checkpoint && !value.is_figure(),
         };
         match result {
-            true => ends_perhaps(HANDED_ON, Sink::Write, format!("written out by {callee}")),
+            true => ends(Sink::Write, format!("written out by {callee}")),
             false => ends(Sink::Log, format!("an argument of {callee}")),
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Tracer<'a, '_> {
                 false
             }
             // A branch that only chooses what is shown, or keeps the largest, decides nothing.
-            Sink::Branch { guard, .. } => !guard && used.limit >= 1.0,
+            Sink::Branch { guard, .. } => !guard && !used.metered && used.fork != Fork::Chooses,
             sink => sink.is_decisive() || *sink == Sink::Device,
         });
         self.uses.append(&mut found);
@@ -114,7 +114,7 @@ impl<'a> Tracer<'a, '_> {
         if matches!(role, Role::Unknown | Role::Write) && is_for_log(&path[..=at], value.bulk) {
             return match self.does_more(path, at, value, false) {
                 true => Next::Done,
-                false => ends_perhaps(RECORDED, Sink::Log, format!("what {callee} makes of it is shown")),
+                false => ends(Sink::Log, format!("what {callee} makes of it is shown")),
             };
         }
         match role {
@@ -133,7 +133,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Log if self.is_asked(&path[..=at], call) => {
                 return self.given(Role::Unknown, path, at, value);
             }
-            Role::Report => return ends_perhaps(RECORDED, Sink::Log, format!("an argument of {callee}")),
+            Role::Report => return ends(Sink::Log, format!("an argument of {callee}")),
             Role::Log if self.does_more(path, at, value, false) => return Next::Done,
             Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),

@@ -5,7 +5,6 @@ use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Given, Node, Path, dotted, last, nodes, scope, split_callee};
-use crate::rules::grade;
 use crate::verdict::source::infer::{Whose, sinks};
 use ruff_python_ast::{Expr, ExprAttribute};
 use ruff_text_size::TextRange;
@@ -52,7 +51,7 @@ impl<'a> Tracer<'a, '_> {
             let Some(what) = recorded else {
                 return self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
             };
-            self.perhaps(grade::RECORDED, path, &value, Sink::Log, what);
+            self.sink(path, &value, Sink::Log, what);
         }
     }
 
@@ -90,11 +89,11 @@ impl<'a> Tracer<'a, '_> {
                 let accessor = nodes::function_name(read);
                 if facts::name(accessor).is(Fact::Part) && is_of_host(&used.value) {
                     used.what = format!("kept as an array or a list, which `{accessor}` hands out").into();
-                    (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
+                    used.sink = Sink::Compute;
                 }
                 // What a framework asks a metric for is a figure to show.
                 if used.value.summed && !used.value.data && sinks::is_metric(accessor) {
-                    (used.sink, used.limit) = (Sink::Log, grade::RECORDED);
+                    used.sink = Sink::Log;
                 }
             }
             if whose == Whose::Unclear {

@@ -5,7 +5,6 @@ use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, What, constant_step};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Definition, Node, Path, dotted, last, nodes, scope, split_callee, string};
-use crate::rules::grade::{METER_SEEN, METER_SHARED};
 use crate::verdict::source::infer::{Placement, function_of, sinks};
 use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
@@ -38,7 +37,7 @@ impl<'a> Tracer<'a, '_> {
             let arrays = value.arrays || returned.iter().any(|used| used.value.arrays);
             returned.retain(|used| used.sink == Sink::Returned && !used.value.vague);
             for used in &mut returned {
-                used.limit = METER_SEEN;
+                used.metered = true;
             }
             self.uses.append(&mut returned);
             self.sink(place, &Value { arrays, ..value }, Sink::Log, What::Collected(name));
@@ -84,21 +83,15 @@ impl<'a> Tracer<'a, '_> {
         let before = self.uses.len();
         self.bind(place, &method.value, held.held(Step::Meter(key)).collected(place, &method.value, true));
         let found = self.uses.split_off(before);
-        let stored = found.iter().any(|used| used.sink == Sink::Stored);
-        let shared = match &*method.value {
-            Expr::Name(name) => scope::is_parameter(place, &name.id),
-            _ => stored,
-        };
-        let limit = if shared { METER_SHARED } else { METER_SEEN };
         for mut used in found {
             let returned = used.sink == Sink::Returned && !used.value.vague && used.can_wait();
             if used.sink.is_decisive() || used.sink == Sink::Unknown && used.value.vague || returned {
-                used.limit = limit;
+                used.metered = true;
                 self.uses.push(used);
             }
         }
         let what = format!("an argument of {}", self.file.text(&*call.func));
-        self.perhaps(limit, path, value, Sink::Log, what);
+        self.sink(path, value, Sink::Log, what);
     }
 
     /// A target gets the value; `place` is the path of the statement or expression that assigns.

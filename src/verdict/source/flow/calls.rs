@@ -8,7 +8,6 @@ use crate::python::facts::{self, Fact};
 use crate::python::parse::{
     Definition, Import, Node, Path, dotted, nodes, scope, signature, split_callee, string, within,
 };
-use crate::rules::grade;
 use crate::verdict::source::infer::{Objects, Placements, roles, sinks};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
@@ -71,16 +70,16 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let callee = self.file.text(&*call.func);
         let dropped = nodes::is_dropped(&path[..=at]);
-        let (limit, sink, what) = if !value.data && sinks::may_record(call, dropped) {
-            (grade::RECORDED, Sink::Log, format!("an argument of {callee}"))
+        let (sink, what) = if !value.data && sinks::may_record(call, dropped) {
+            (Sink::Log, format!("an argument of {callee}"))
         } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
-            (grade::HANDED_ON, Sink::Write, format!("written out by {callee}"))
+            (Sink::Write, format!("written out by {callee}"))
         } else if is_array(value) && !value.text && !sinks::may_show(&callee) {
-            (grade::HANDED_ON, Sink::Compute, format!("an array of NumPy for {callee}"))
+            (Sink::Compute, format!("an array of NumPy for {callee}"))
         } else {
-            (1.0, Sink::Unknown, format!("an argument of {callee}"))
+            (Sink::Unknown, format!("an argument of {callee}"))
         };
-        self.perhaps(limit, path, value, sink, what);
+        self.sink(path, value, sink, what);
         None
     }
 

@@ -1,18 +1,13 @@
 //! Values that go back to the device: as they came, or after the CPU has made a product of them.
 
-use super::value::{Next, Sink, Value, What, ends, ends_perhaps};
+use super::value::{Next, Sink, Value, What, ends};
 use crate::python::facts::{self, Fact};
-use crate::rules::grade;
 use ruff_python_ast::ExprCall;
 
 /// The value goes back to the device; as it came, or after the CPU has multiplied it with other data.
 pub(super) fn carried(value: &Value) -> Next {
     if value.joined {
-        return ends_perhaps(
-            grade::HANDED_ON,
-            Sink::Compute,
-            "multiplied on the CPU, before it is copied back",
-        );
+        return ends(Sink::Compute, "multiplied on the CPU, before it is copied back");
     }
     ends(Sink::Device, "copied back to the device")
 }
@@ -22,10 +17,8 @@ pub(super) fn combined(method: &str) -> Next {
     if facts::name(method).is(Fact::OfNumber) {
         return Next::Up(2);
     }
-    let surely = method == "to" || method != "item" && facts::name(method).is(Fact::Tensor);
-    let limit = if surely { 1.0 } else { grade::PERHAPS_TENSOR };
     let what = What::Joined(format!("combined with what `.{method}()` is called on"));
-    ends_perhaps(limit, Sink::Device, what)
+    ends(Sink::Device, what)
 }
 
 /// Whether a function of that name makes a product of several tensors.

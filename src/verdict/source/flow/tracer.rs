@@ -1,12 +1,11 @@
 //! Following a value that the CPU read to what becomes of it.
 
-use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is_type_tested};
+use super::conditions::{self, is_about_nan, is_asserted, is_guard, is_type_tested};
 use super::device::{carried, combined, multiplies};
 use super::program::Program;
-use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends, ends_perhaps};
+use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, dotted, nodes, string, within};
-use crate::rules::grade;
 use crate::verdict::source::infer::{Objects, Placement, Placements, sinks, tells_form};
 use ruff_python_ast::{
     DictItem, Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp,
@@ -77,32 +76,20 @@ impl<'a, 'n> Tracer<'a, 'n> {
             match self.step(&path[..end], &mut value) {
                 Next::Up(levels) => end = end.saturating_sub(levels.max(1)),
                 Next::Done => return,
-                Next::End(sink, what, limit) => return self.perhaps(limit, &path[..end], &value, sink, what),
+                Next::End(sink, what) => return self.sink(&path[..end], &value, sink, what),
             }
         }
     }
 
     /// Records a sink at the last node of `path`.
     pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<What>) {
-        self.perhaps(1.0, path, value, sink, what);
-    }
-
-    /// The same, of which a verdict is at most so sure.
-    pub(super) fn perhaps(
-        &mut self,
-        limit: f64,
-        path: &[Node<'a>],
-        value: &Value,
-        sink: Sink,
-        what: impl Into<What>,
-    ) {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
         let away = |branch: Option<&StmtIf>| branch.is_some_and(|ast| !ast.range.contains(value.origin));
         let sink = if value.vague && sink.is_decisive() { Sink::Unknown } else { sink };
         self.uses.push(Use {
-            limit,
+            metered: false,
             sink,
             what: what.into(),
             file: None,
@@ -286,12 +273,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
         if facts::name(name).is(Fact::Export) {
             // As data or as a result, or figures to look at later.
-            let (limit, sink) = match value.is_figure() {
-                _ if value.data => (1.0, Sink::Write),
-                true => (grade::RECORDED, Sink::Log),
-                false => (grade::HANDED_ON, Sink::Write),
-            };
-            return ends_perhaps(limit, sink, format!("written out by `.{name}()`"));
+            let sink = if !value.data && value.is_figure() { Sink::Log } else { Sink::Write };
+            return ends(sink, format!("written out by `.{name}()`"));
         }
         if number {
             return combined(name);
@@ -415,11 +398,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         if conditions::only_shows(path) {
-            return ends_perhaps(grade::RECORDED, Sink::Log, "whether something is shown");
+            return ends(Sink::Log, "whether something is shown");
         }
-        let limit = if is_choice(path) { grade::CHOICE } else { 1.0 };
         let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
-        ends_perhaps(limit, sink, what)
+        ends(sink, what)
     }
 }
 

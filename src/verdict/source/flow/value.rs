@@ -226,8 +226,8 @@ pub struct Use {
     pub seldom: bool,
     /// What it leads to, of a branch.
     pub fork: Fork,
-    /// The highest confidence that a verdict on it deserves.
-    pub limit: f64,
+    /// Whether it passed what is called like a meter.
+    pub metered: bool,
     /// The value as the sink gets it, for following it into the caller.
     pub value: Value,
 }
@@ -287,17 +287,12 @@ pub(super) enum Next {
     /// Nowhere else: what it comes to is recorded, or it comes to nothing.
     Done,
     /// It ends here; a verdict on that is at most so sure.
-    End(Sink, What, f64),
+    End(Sink, What),
 }
 
 /// The value ends in a sink.
 pub(super) fn ends(sink: Sink, what: impl Into<What>) -> Next {
-    Next::End(sink, what.into(), 1.0)
-}
-
-/// The same, of which a verdict is at most so sure.
-pub(super) fn ends_perhaps(limit: f64, sink: Sink, what: impl Into<What>) -> Next {
-    Next::End(sink, what.into(), limit)
+    Next::End(sink, what.into())
 }
 
 /// What a loop over the value gets; `None` for the keys of a dict that holds it.

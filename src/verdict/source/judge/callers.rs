@@ -4,11 +4,10 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::python::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
-use crate::rules::grade::{DECIDED, PER_CALLER};
 use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
-use crate::vocabulary::{Class, NUMBER_BYTES, PatternId, PatternId::*, Verdict};
+use crate::vocabulary::{NUMBER_BYTES, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprName};
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -102,37 +101,32 @@ impl Case<'_, '_> {
         let many = bulk && self.site.observed.largest > NUMBER_BYTES;
         tracer.follow(path, Value { many, tensor: pattern == D01, ..Value::new(path, bulk) });
         let file = self.here.file();
-        let (late, late_hops) = self.decided_late(file, &tracer.uses);
-        let (mut uses, hops) = self.callers_of(file, tracer.uses, path, 0, 0);
+        let late = self.decided_late(file, &tracer.uses);
+        let mut uses = self.callers_of(file, tracer.uses, path, 0, 0);
         uses.extend(late);
         // What a meter by its name is told counts as shown, unless a caller is seen to decide by it.
-        uses.retain(|used| used.sink != Sink::Returned || used.limit >= 1.0);
-        let mut verdict = judge(self.text, pattern, &uses);
-        if verdict.class != Class::Unknown {
-            let further = PER_CALLER.powi(hops.max(late_hops));
-            verdict.confidence = (verdict.confidence * further).max(DECIDED.min(verdict.confidence));
-        }
-        verdict
+        uses.retain(|used| used.sink != Sink::Returned || !used.metered);
+        judge(self.text, pattern, &uses)
     }
 
     /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where
     /// there are none, what is returned is taken for a report.
-    fn decided_late(self, file: &Source, uses: &[Use]) -> (Vec<Use>, i32) {
+    fn decided_late(self, file: &Source, uses: &[Use]) -> Vec<Use> {
         let wanted = |used: &&Use| {
-            used.sink == Sink::Returned && !used.value.tensor && (used.can_wait() || used.limit < 1.0)
+            used.sink == Sink::Returned && !used.value.tensor && (used.can_wait() || used.metered)
         };
         let returned: Vec<Use> = uses.iter().filter(wanted).cloned().collect();
-        let Some(first) = returned.first() else { return (Vec::new(), 0) };
+        let Some(first) = returned.first() else { return Vec::new() };
         let collected = first.value.collected;
         let now = returned.into_iter().map(|used| Use { deferred: false, ..used }).collect();
-        let (mut late, hops) = self.callers_of(file, now, self.here.path, 0, 0);
+        let mut late = self.callers_of(file, now, self.here.path, 0, 0);
         late.retain(|used| {
             matches!(used.sink, Sink::Branch { .. } | Sink::Rate) && used.value.collected.is_none()
         });
         for used in &mut late {
             (used.deferred, used.value.collected) = (collected.is_some(), collected);
         }
-        if late.is_empty() { (late, 0) } else { (late, hops) }
+        late
     }
 
     /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show. `inner` is
@@ -144,13 +138,13 @@ impl Case<'_, '_> {
         path: &[Node<'_>],
         inner: usize,
         depth: usize,
-    ) -> (Vec<Use>, i32) {
+    ) -> Vec<Use> {
         let function = path.get(..=nodes::function_scope(path)).unwrap_or_default();
         let own = nodes::range(function);
         let leaves = |used: &Use| used.given == Some(own) || used.sink == Sink::Returned && !used.can_wait();
         let (left, mut kept): (Vec<_>, Vec<_>) = uses.into_iter().partition(leaves);
         if left.is_empty() {
-            return (kept, 0);
+            return kept;
         }
         let callee = Callee::around(path);
         let found = match self.site.caller(inner, callee.name) {
@@ -163,26 +157,25 @@ impl Case<'_, '_> {
                     for used in uses.iter_mut().filter(|used| !named && used.sink == Sink::Dropped) {
                         used.sink = Sink::Unknown;
                     }
-                    let (uses, hops) = self.callers_of(&caller.file, uses, &path, caller.at, depth + user);
-                    (uses, hops + i32::from(caller.frame.user))
+                    self.callers_of(&caller.file, uses, &path, caller.at, depth + user)
                 })
             }
             // No stack: the calls in the file, where all of them use the value alike.
             None if self.site.frames.len() == 1 && inner == 0 => {
                 let calls = only_calls(file, callee.name, path);
                 let uses = self.follow_calls(file, &self.site.frames[0], &calls, function, &left);
-                uses.filter(|uses| alike(uses)).map(|uses| (uses, 2))
+                uses.filter(|uses| alike(uses))
             }
             _ => None,
         };
-        let Some((uses, hops)) = found else {
+        let Some(uses) = found else {
             let (given, returned): (Vec<_>, Vec<_>) = left.into_iter().partition(|used| used.given.is_some());
             kept.extend(given);
             kept.extend(returned.into_iter().next());
-            return (kept, 0);
+            return kept;
         };
         kept.extend(uses);
-        (kept, hops)
+        kept
     }
 
     /// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.

@@ -9,7 +9,6 @@ use crate::rules::grade::{self, Grade};
 use crate::verdict::source::infer::Here;
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
-use crate::vocabulary::Kind;
 use ruff_python_ast::Stmt;
 use ruff_python_ast::helpers::is_docstring_stmt;
 use ruff_text_size::Ranged;
@@ -20,19 +19,19 @@ use ruff_text_size::Ranged;
 /// makes the read valid ([`barrier`]), or if it keeps a pinned buffer from being written under its copy ([`guard`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
 /// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
 /// synchronise is judged by its caller.
-pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, Kind, String) {
+pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, String) {
     let (file, path) = (here.file(), here.path);
     if let Some(text) = barrier(file, path) {
-        return (grade::S15_BARRIER, Kind::Barrier, text);
+        return (grade::S15_BARRIER, text);
     }
     if let Some(text) = guard(file, path) {
-        return (grade::S21, Kind::Barrier, text);
+        return (grade::S21, text);
     }
-    if let Some((grade, text)) = clock(here, caller) {
-        return (grade, Kind::Timing, text);
+    if let Some(clock) = clock(here, caller) {
+        return clock;
     }
     let text = "nothing is copied, no clock is read next to it and no buffer waits for it: the GPU keeps its order without it";
-    (grade::S15, Kind::Explicit, text.to_owned())
+    (grade::S15, text.to_owned())
 }
 
 /// The clock that stands next to the statement at the end of the path, or next to the call of a function that does little else.
@@ -42,7 +41,7 @@ pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(G
     }
     let (file, frame) = caller.filter(|_| is_wrapper(here.path))?;
     let text = timing(file, &line::statement_at(file, frame)?)?;
-    Some((grade::S15_CALLER, format!("{text}, around the call on line {}", frame.line)))
+    Some((grade::S15_CLOCK, format!("{text}, around the call on line {}", frame.line)))
 }
 
 /// Whether the function around holds at most two statements besides its docstring.

@@ -48,7 +48,7 @@ impl Case<'_, '_> {
             B10 => format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"),
             _ => format!("reads a number that line {line} has read already"),
         };
-        self.says(grade::S20_ANYWAY, Kind::HostKnown, pattern, &what)
+        self.says(grade::S20, pattern, &what)
     }
 
     /// The line that reads it, with the pattern; of what is needed otherwise than as a size, only a total.

@@ -7,9 +7,9 @@ use crate::model::Frame;
 use crate::model::edit::Outcome;
 use crate::python::parse::{Node, SourceTree, nodes};
 use crate::rules::grade::{self, Grade};
-use crate::rules::says;
+use crate::rules::{says, says_of};
 use crate::verdict::operators;
-use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, only_shows};
+use crate::verdict::source::flow::conditions::{fork, is_asserted, is_guard, only_shows};
 use crate::verdict::source::infer::{Here, Placement, fills, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
@@ -99,10 +99,9 @@ impl<'c, 'a> Case<'c, 'a> {
         match open.then(|| self.is_element()).flatten() {
             Some(true) => {
                 let what = "is one element of the tensor that a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
-                verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, A14, what);
+                verdict = self.says(grade::S20_ELEMENT, A14, what);
             }
-            Some(false) if verdict.class == Class::True && verdict.confidence >= grade::ELEMENT => {
-                verdict.confidence = grade::ELEMENT;
+            Some(false) if verdict.class == Class::True => {
                 verdict.pattern = Some(A14);
                 let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict.evidence.push(Evidence::new(RuleId::S17, text));
@@ -137,14 +136,10 @@ impl<'c, 'a> Case<'c, 'a> {
         self.value(pattern, catalogue::entry(pattern).reads == Some(Reads::Tensors))
     }
 
-    /// The verdict of one rule, with a sentence about the expression.
-    pub(super) fn says(self, grade: Grade, kind: Kind, pattern: PatternId, what: &str) -> Verdict {
-        says(grade, kind, pattern, format!("`{}` {what}", self.text))
-    }
-
-    /// The same of what the catalogue has an entry for, which says of which kind it is: a value that is read, where its use decides.
-    pub(super) fn entry(self, grade: Grade, pattern: PatternId, what: &str) -> Verdict {
-        self.says(grade, catalogue::entry(pattern).kind.unwrap_or(Kind::ValueRead), pattern, what)
+    /// The verdict of a case, with a sentence about the expression. Where the case does not say the kind, the catalogue's entry does.
+    pub(super) fn says(self, grade: Grade, pattern: PatternId, what: &str) -> Verdict {
+        let kind = catalogue::entry(pattern).kind.unwrap_or(Kind::ValueRead);
+        says_of(grade, kind, pattern, format!("`{}` {what}", self.text))
     }
 
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
@@ -154,7 +149,7 @@ impl<'c, 'a> Case<'c, 'a> {
             return self.value(A13, true);
         }
         let what = "reads its elements from the device one by one and sends them back: `torch.stack` keeps them there";
-        self.entry(grade::S07_ELEMENTS, A13, what)
+        self.says(grade::S07, A13, what)
     }
 
     /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
@@ -172,16 +167,14 @@ impl<'c, 'a> Case<'c, 'a> {
 
     /// A copy whose direction the trace knows, or the device argument tells.
     fn moved(self) -> Verdict {
-        let known = fit::downward(self.site.observed).is_some();
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
             (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value(D01, true),
             (Some(true), SyncExpr::Create(_)) => self.elements(),
             (Some(true), _) => self.value(D01, true),
             (Some(false), SyncExpr::Create(_)) => {
-                let grade = if known { grade::S08 } else { grade::S08_LINE };
                 let constant = nodes::call(self.here.path).is_some_and(is_literal);
                 let pattern = if constant { C02 } else { C01 };
-                self.entry(grade, pattern, "builds its tensor on the CPU and waits for the H2D copy")
+                self.says(grade::S08, pattern, "builds its tensor on the CPU and waits for the H2D copy")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
@@ -194,16 +187,15 @@ impl<'c, 'a> Case<'c, 'a> {
                     _ if self.site.loads() => C03,
                     _ => C15,
                 };
-                let grade = if known { grade::S09 } else { grade::S09_LINE };
                 let what = "waits for an H2D copy: no GPU value reaches the CPU";
-                let mut verdict = self.says(grade, Kind::Upload, pattern, what);
+                let mut verdict = self.says(grade::S09, pattern, what);
                 let bytes = self.site.observed.largest;
                 verdict.makes(moved.and_then(|x| surroundings::made(self.here, x, bytes)));
                 verdict
             }
             (None, _) => {
                 let text = format!("neither the trace nor the line says which way `{}` copies", self.text);
-                says(grade::S09_OPEN, Kind::ValueRead, C03, text)
+                says(grade::S09_OPEN, C03, text)
             }
         }
     }
@@ -212,7 +204,7 @@ impl<'c, 'a> Case<'c, 'a> {
     fn truth(self) -> Verdict {
         let Here { path, .. } = self.here;
         let Some(parent) = nodes::above(path, 1) else {
-            return says(grade::S01_OPEN, Kind::ValueRead, A03, "no context");
+            return says(grade::S01_OPEN, A03, "no context");
         };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             let verdict = self.at(&path[..path.len() - 1]).value(A42, false);
@@ -220,26 +212,20 @@ impl<'c, 'a> Case<'c, 'a> {
             return Verdict { pattern: if branches { verdict.pattern } else { Some(A02) }, ..verdict };
         }
         if is_asserted(path) {
-            return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
+            return self.says(grade::S03, GUARD, &format!("is asserted: {VALIDATION}"));
         }
         if only_shows(path) {
-            return self.says(
-                grade::S04_KEPT,
-                Kind::Logging,
-                GUARD,
-                "only decides whether something is shown",
-            );
+            return self.says(grade::S04, GUARD, "only decides whether something is shown");
         }
         let text = self.text;
         if is_guard(path, self.here.file()) {
             let text = format!(
                 "the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough"
             );
-            return says(grade::S02, Kind::ControlFlow, GUARD, text);
+            return says(grade::S02, GUARD, text);
         }
-        let grade = if is_choice(path) { grade::S01_CHOICE } else { grade::S01 };
         let pattern = way_on(fork(path)).unwrap_or(A42);
-        says(grade, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
+        says(grade::S01, pattern, format!("Python branches on `{text}`"))
     }
 
     /// Text made from a tensor.
@@ -265,18 +251,18 @@ impl<'c, 'a> Case<'c, 'a> {
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, clock) = explicit::clock(self.here, caller)?;
         let what = format!("is thrown away: it only waits, and {clock}");
-        Some(self.says(grade, Kind::Timing, F01, &what))
+        Some(self.says(grade, F01, &what))
     }
 
     fn explicit(self) -> Verdict {
         let caller = self.site.caller(0, "");
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, kind, what) = explicit::purpose(self.here, caller);
+        let (grade, what) = explicit::purpose(self.here, caller);
         let pattern = match self.site.observed.blocking() {
-            _ if kind == Kind::Barrier => D05,
+            _ if grade.kind == Some(Kind::Barrier) => D05,
             blocking => blocking.map_or(F01, bare_pattern),
         };
-        says(grade, kind, pattern, format!("`{}`: {what}", self.text))
+        says(grade, pattern, format!("`{}`: {what}", self.text))
     }
 }
 

@@ -1,12 +1,11 @@
 //! From what becomes of a value to a verdict: rules S01 to S07.
 
 use crate::catalogue::{self, Reads};
-use crate::rules::grade::{self, DECIDED, Grade};
-use crate::rules::says;
+use crate::rules::grade::{self, Grade};
+use crate::rules::{says, says_of};
 use crate::text::{distinct, first_of};
-use crate::verdict::source::flow::{Sink, Use, What, conditions::Fork};
-use crate::verdict::source::infer::sinks::is_figure;
-use crate::vocabulary::{Class, Kind, PatternId, PatternId::*, Verdict};
+use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
+use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 
 /// The catalogue's entry for branches that only stop or complain.
 pub const GUARD: PatternId = A35;
@@ -26,31 +25,13 @@ pub const VALIDATION: &str =
 /// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
 /// decides there is needed, but no sooner.
 pub fn judge(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
-    let mut verdict = judge_all(subject, pattern, uses);
-    if verdict.class == Class::False {
-        verdict.confidence = uses.iter().map(|used| used.limit).fold(verdict.confidence, f64::min);
-    }
-    verdict
-}
-
-fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
     // Text in a file may be a result, where nothing else may become of it.
     let text = |used: &Use| used.sink == Sink::Write && used.value.text;
     let lost = uses.iter().any(is_open);
     let at_once = uses.iter().filter(|used| !(used.can_wait() || lost && text(used)));
     let decisive = at_once.filter_map(|used| Some((decides(used)?, used)));
-    let weighed = decisive.map(|((rank, kind, grade), used)| {
-        // Each further name or function on the way is one more guess.
-        let further = grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
-        let confidence = (grade.confidence - further).max(DECIDED);
-        // Another reader may call the read one that can wait.
-        let most = if is_needed_once(used) { grade::NEEDED_ONCE.min(used.limit) } else { used.limit };
-        (rank, kind, Grade { confidence: confidence.min(most), ..grade }, used)
-    });
-    // One that is sure enough speaks before one that is not.
-    let first = weighed.min_by_key(|(rank, _, grade, _)| (grade.confidence < DECIDED, *rank));
-    if let Some((_, kind, grade, used)) = first {
-        let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && grade.confidence >= DECIDED;
+    if let Some(((_, grade), used)) = decisive.min_by_key(|((rank, _), _)| *rank) {
+        let guard = matches!(used.sink, Sink::Branch { guard: true, .. });
         let pattern = match used.sink {
             _ if guard => GUARD,
             Sink::Write if pattern == READ => OUTPUT,
@@ -63,7 +44,9 @@ fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
         if is_needed_once(used) {
             text += "; it is needed only once after the loop that collects it: collect on the GPU and read it there, in one wait";
         }
-        return says(grade, kind, pattern, text);
+        let kind = grade.kind.unwrap_or(Kind::ValueRead);
+        let grade = if is_needed_once(used) { grade::S06_ONCE } else { grade };
+        return says_of(grade, kind, pattern, text);
     }
     let open: Vec<&Use> = uses.iter().filter(|used| is_open(used)).collect();
     if uses.is_empty() || !open.is_empty() {
@@ -71,7 +54,7 @@ fn judge_all(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
             [] => format!("the file does not show what becomes of `{subject}`"),
             _ => sentence(subject, "is", &open),
         };
-        return says(grade::S06_OPEN, Kind::ValueRead, pattern, text);
+        return says(grade::S06_OPEN, pattern, text);
     }
     let all: Vec<&Use> = uses.iter().collect();
     let rule = if uses.iter().any(Use::can_wait) { later } else { harmless };
@@ -85,23 +68,13 @@ fn reads_number(pattern: PatternId) -> bool {
 /// The verdict where the value is needed, but not at once.
 fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let text = sentence(subject, "is", uses);
-    let certain = uses.iter().all(|used| match used.sink {
-        Sink::Log => true,
-        Sink::Returned => used.name.as_deref().is_some_and(is_figure),
-        _ => false,
-    });
     let seldom = uses.iter().any(|used| used.seldom);
     let place = match seldom {
         true => "needed only every so many turns: keep it on the GPU and read it there",
         false => "outside the loop that collects it: collect on the GPU and read once",
     };
     let pattern = if seldom || reads_number(pattern) { pattern } else { D08 };
-    let grade = match certain {
-        _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
-        true => grade::S05,
-        false => grade::S05_PERHAPS,
-    };
-    says(grade, Kind::Logging, pattern, format!("{text}, {place}"))
+    says(grade::S05, pattern, format!("{text}, {place}"))
 }
 
 /// The verdict where every use is known and none needs the value at once.
@@ -110,38 +83,26 @@ fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let any = |sink: Sink| uses.iter().any(|used| used.sink == sink);
     let direct = uses.iter().all(|used| used.name.is_none());
     if any(Sink::Device) {
-        let grade = if any(Sink::Log) { grade::S07_SHOWN } else { grade::S07 };
-        return says(grade, Kind::RoundTrip, pattern, text);
+        return says(grade::S07, pattern, text);
     }
     if uses.iter().all(|used| used.sink == Sink::Dropped) {
-        return says(grade::S06_DROPPED, Kind::Explicit, pattern, text);
+        return says(grade::S06_DROPPED, pattern, text);
     }
-    let kept = uses.iter().any(|used| {
-        matches!(used.what, What::Collected(_)) || used.name.as_ref().is_some_and(|name| name.contains('.'))
-    });
-    let grade = match (direct, kept) {
-        (true, false) => grade::S04,
-        (true, true) => grade::S04_KEPT,
-        (false, false) => grade::S06_SHOWN,
-        (false, true) => grade::S06_KEPT,
-    };
-    says(grade, Kind::Logging, pattern, text)
+    says(if direct { grade::S04 } else { grade::S06_SHOWN }, pattern, text)
 }
 
-/// What a decisive use amounts to: (rank, kind, grade), the lowest rank speaking for the site.
-fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
+/// What a decisive use amounts to, with its rank: the lowest speaks for the site.
+fn decides(used: &Use) -> Option<(u8, Grade)> {
     let direct = used.name.is_none();
     Some(match used.sink {
-        Sink::Branch { guard: false, .. } => {
-            (0, Kind::ControlFlow, if direct { grade::S01 } else { grade::S06_BRANCH })
-        }
-        Sink::Size => (1, Kind::DynamicShape, grade::S06_SIZE),
-        Sink::Index => (2, Kind::CpuCompute, grade::S06_INDEX),
-        Sink::Rate => (3, Kind::CpuCompute, grade::S06_RATE),
-        Sink::Compute => (4, Kind::CpuCompute, grade::S06_COMPUTE),
-        Sink::Write => (5, Kind::CpuCompute, grade::S06_WRITE),
-        Sink::Branch { assert: false, .. } => (6, Kind::ControlFlow, grade::S02),
-        Sink::Branch { assert: true, .. } => (7, Kind::ControlFlow, grade::S03),
+        Sink::Branch { guard: false, .. } => (0, if direct { grade::S01 } else { grade::S06_BRANCH }),
+        Sink::Size => (1, grade::S06_SIZE),
+        Sink::Index => (2, grade::S06_INDEX),
+        Sink::Rate => (3, grade::S06_RATE),
+        Sink::Compute => (4, grade::S06_COMPUTE),
+        Sink::Write => (5, grade::S06_WRITE),
+        Sink::Branch { assert: false, .. } => (6, grade::S02),
+        Sink::Branch { assert: true, .. } => (7, grade::S03),
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@ use super::reader::Case;
 use crate::catalogue;
 use crate::python::facts;
 use crate::python::parse::{Node, dotted, last, nodes};
-use crate::rules::{grade, says};
+use crate::rules::{grade, says, says_of};
 use crate::verdict::operators::{self, READS, SELECTS};
 use crate::verdict::source::infer::Placement;
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
@@ -25,17 +25,17 @@ impl<'a> Case<'_, 'a> {
             }
             SyncExpr::Check(pattern) => {
                 let text = format!("`{}` waits only to see whether it failed", nodes::callee(self.here.path));
-                return says(grade::R11_LINE, Kind::ErrorCheck, pattern, text);
+                return says(grade::R11_LINE, pattern, text);
             }
             SyncExpr::ClipGrad => {
                 let text = "clip_grad_norm_ branches on the norm to raise on NaN or infinity: \
                             `error_if_nonfinite=False` does not wait";
-                return says(grade::R17_CALLED, Kind::ControlFlow, A19, text);
+                return says_of(grade::R17_CALLED, Kind::ControlFlow, A19, text);
             }
             SyncExpr::ScalerStep => {
                 let text = "GradScaler.step skips the optimizer when it finds an infinity: \
                             a fused optimizer decides on the GPU";
-                return says(grade::R12_LINE, Kind::ControlFlow, A20, text);
+                return says(grade::R12_LINE, A20, text);
             }
             SyncExpr::Download(_) => {
                 // Arrays and code of the host need it there, whatever it was written for.
@@ -58,17 +58,17 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Barrier => {
                 (grade::R14_LINE, H03, "makes the ranks wait for each other; no value is read")
             }
-            SyncExpr::SizeArgument => (grade::S06_ARGUMENT, A07, "takes a tensor's value as a size or bound"),
-            SyncExpr::Save => (grade::S06_SAVE, D07, "writes tensors to a file"),
+            SyncExpr::SizeArgument => (grade::S06_SIZE, A07, "takes a tensor's value as a size or bound"),
+            SyncExpr::Save => (grade::S06_WRITE, D07, "writes tensors to a file"),
             _ => (grade::S19_OPEN, A01, "waits for a reason that the tool does not know"),
         };
-        self.entry(grade, pattern, what)
+        self.says(grade, pattern, what)
     }
 
     fn index(self, what: Index, store: bool) -> Verdict {
         let size = |grade, pattern, whose: &str| {
             let text = format!("the size of `{}` depends on the {whose}'s values", self.text);
-            says(grade, Kind::DynamicShape, pattern, text)
+            says(grade, pattern, text)
         };
         match (fit::downward(self.site.observed), what) {
             (Some(false), _) => {
@@ -78,14 +78,14 @@ impl<'a> Case<'_, 'a> {
                     (true, _) => (C17, "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
-                self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"))
+                self.says(grade::S12, pattern, &format!("uploads {what} and waits for it"))
             }
             (_, Index::Mask) if store => {
                 let text = format!(
                     "`{} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait",
                     self.text
                 );
-                says(grade::S12_MASK, Kind::DynamicShape, self.masked(), text)
+                says(grade::S11, self.masked(), text)
             }
             (_, Index::Mask) => size(grade::S11, self.masked(), "mask"),
             (Some(true), _) if store && self.site.observed.largest > NUMBER_BYTES => self.stored_down(),
@@ -95,18 +95,16 @@ impl<'a> Case<'_, 'a> {
                 } else {
                     "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all"
                 };
-                self.entry(grade::S07_PICKS, A09, what)
+                self.says(grade::S07, A09, what)
             }
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
-                says(grade::S13, Kind::DynamicShape, if store { A45 } else { A08 }, text)
+                says(grade::S06_SIZE, if store { A45 } else { A08 }, text)
             }
-            (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, self.masked(), "index"),
-            (Some(true), Index::Name) => {
-                self.says(grade::S11_NAME, Kind::DynamicShape, A09, "reads its index from the device")
-            }
-            (None, Index::List) => self.entry(grade::S12_LIST, self.listed(), "uploads its index"),
-            _ => self.says(grade::S11_OPEN, Kind::ValueRead, A09, "may read or upload its index"),
+            (Some(true), Index::Name) if self.counts() => size(grade::S11_NAME, self.masked(), "index"),
+            (Some(true), Index::Name) => self.says(grade::S11_NAME, A09, "reads its index from the device"),
+            (None, Index::List) => self.says(grade::S12, self.listed(), "uploads its index"),
+            _ => self.says(grade::S11_OPEN, A09, "may read or upload its index"),
         }
     }
 
@@ -171,7 +169,7 @@ impl<'a> Case<'_, 'a> {
     /// A tensor of the device is stored in one of the host: what becomes of that decides.
     fn stored_down(self) -> Verdict {
         let [above @ .., Node::StmtAssign(ast), _] = self.here.path else {
-            return self.says(grade::S06_OPEN, Kind::ValueRead, D01, "stores in a tensor of the CPU");
+            return self.says(grade::S06_OPEN, D01, "stores in a tensor of the CPU");
         };
         let path = [above, &[Node::from(*ast), Node::from(&*ast.value)]].concat();
         self.at(&path).value(D01, true)
@@ -199,14 +197,14 @@ impl<'a> Case<'_, 'a> {
 
     fn shape(self, pattern: PatternId) -> Verdict {
         if fit::downward(self.site.observed) == Some(false) {
-            return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
+            return self.says(grade::R01_LINE, pattern, "uploads an argument");
         }
         let op = nodes::callee(self.here.path);
         let known = operators::called(op);
         let why = known.and_then(|known| known.spared).map_or("", |(.., how)| how);
         let text = format!("the output size of `{op}` depends on values{why}");
         let grade = known.map_or(grade::S11, |known| known.grades.1);
-        says(grade, Kind::DynamicShape, pattern, text)
+        says(grade, pattern, text)
     }
 
     /// The wait happened inside a call that the line makes.
@@ -214,10 +212,10 @@ impl<'a> Case<'_, 'a> {
         let (observed, text) = (self.site.observed, self.text);
         if fit::is_memory(observed) {
             let what = format!("made PyTorch's allocator call {}", observed.api);
-            return self.entry(grade::S19_ALLOCATOR, G02, &what);
+            return self.says(grade::S19, G02, &what);
         }
         if fit::downward(observed) == Some(false) {
-            return self.entry(grade::R01_LINE, C03, "uploads: no GPU value reaches the CPU");
+            return self.says(grade::R01_LINE, C03, "uploads: no GPU value reaches the CPU");
         }
         let Some((file, function)) = observed.through else {
             // What the call does with the number that it asks for decides.
@@ -229,9 +227,9 @@ impl<'a> Case<'_, 'a> {
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
                 let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";
-                return self.entry(grade::S07_INSIDE, A11, what);
+                return self.says(grade::S07, A11, what);
             }
-            return says(grade::S19_OPEN, Kind::ValueRead, A11, format!("the wait is inside `{text}`"));
+            return says(grade::S19_OPEN, A11, format!("the wait is inside `{text}`"));
         };
         let file = file.replace('\\', "/");
         // What the scaler tells of its scale is a value like any other.
@@ -245,9 +243,9 @@ impl<'a> Case<'_, 'a> {
         let entry = known.and_then(|known| known.entries.first().copied());
         match entry.and_then(|entry| Some((entry, entry.kind?))) {
             Some((entry, kind)) => {
-                says(grade::R17_CALLED, kind, entry.id, format!("{text}: {}", entry.title))
+                says_of(grade::R17_CALLED, kind, entry.id, format!("{text}: {}", entry.title))
             }
-            None => says(grade::S19_OPEN, Kind::ValueRead, A01, text),
+            None => says(grade::S19_OPEN, A01, text),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::python::parse::{Node, Path, dotted, last, nodes, scope, string};
 use crate::rules::grade;
 use crate::verdict::source::infer::{Here, Placement, changes, function_of};
 use crate::verdict::source::locate::{Index, SyncExpr};
-use crate::vocabulary::{Class, Kind, PatternId::*, Verdict};
+use crate::vocabulary::{Class, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -46,7 +46,7 @@ impl<'a> Case<'_, 'a> {
         }
         let what =
             format!("is only used for totals, so its size decides nothing: {instead}, and does not wait");
-        Some(self.says(grade::S11_TOTAL, Kind::RoundTrip, pattern, &what))
+        Some(self.says(grade::S11_TOTAL, pattern, &what))
     }
 
     /// Whether a number that the CPU gets at the end of `path` is not needed there.

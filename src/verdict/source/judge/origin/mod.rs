@@ -46,7 +46,7 @@ impl<'a> Case<'_, 'a> {
             B30 => "waits for a size that follows from what the host uploaded",
             _ => "asks for a number that follows from what the host uploaded",
         };
-        self.says(grade::S20, Kind::HostKnown, pattern, &format!("{what} {sent}"))
+        self.says(grade::S20, pattern, &format!("{what} {sent}"))
     }
 
     /// The tensor whose values the expression asks for, and the pattern that fits if the host has them.
