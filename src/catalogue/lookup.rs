@@ -3,30 +3,6 @@
 use super::*;
 use crate::text::ends_with_path;
 
-/// The subjects in the order of their ids.
-const SUBJECTS: [&[Pattern]; 20] = [
-    scalar::PATTERNS,
-    hidden_reads::PATTERNS,
-    shape::PATTERNS,
-    sparse::PATTERNS,
-    upload::PATTERNS,
-    readback::PATTERNS,
-    host_known::PATTERNS,
-    checks::PATTERNS,
-    explicit::PATTERNS,
-    allocator::PATTERNS,
-    distributed::PATTERNS,
-    cuda::PATTERNS,
-    lookalikes::PATTERNS,
-    library_training::PATTERNS,
-    library_models::PATTERNS,
-    library_parallel::PATTERNS,
-    library_data::PATTERNS,
-    library_knobs::PATTERNS,
-    library_engines::PATTERNS,
-    library_options::PATTERNS,
-];
-
 /// Code of libraries that moves or converts what it is given.
 const CONVERTERS: [&str; 4] = [
     "deepspeed/accelerator/",
@@ -44,24 +20,22 @@ const FAMILIES: [(&str, &str); 2] =
 
 /// Every entry, in the fixed order of the subjects.
 pub fn all() -> impl Iterator<Item = &'static Pattern> {
-    SUBJECTS.into_iter().flatten()
+    ENTRIES.iter()
 }
 
 /// The entries by their ids. One that no entry has, or two, fails the build.
 static BY_ID: [&Pattern; PatternId::ALL.len()] = {
-    let (mut table, mut entries, mut subject, mut at) = ([&SUBJECTS[0][0]; PatternId::ALL.len()], 0, 0, 0);
-    while subject < SUBJECTS.len() {
-        let mut rest = SUBJECTS[subject];
-        while let [entry, more @ ..] = rest {
-            (table[entry.id as usize], entries, rest) = (entry, entries + 1, more);
-        }
-        subject += 1;
+    let (mut table, mut at) = ([&ENTRIES[0]; PatternId::ALL.len()], 0);
+    while at < ENTRIES.len() {
+        table[ENTRIES[at].id as usize] = &ENTRIES[at];
+        at += 1;
     }
+    assert!(ENTRIES.len() == table.len(), "two entries have one id");
+    at = 0;
     while at < table.len() {
         assert!(table[at].id as usize == at, "an id has no entry");
         at += 1;
     }
-    assert!(entries == at, "two entries have one id");
     table
 };
 

@@ -1,37 +1,16 @@
 //! The knowledge base: every synchronising pattern that the tool knows, as data.
 //!
-//! One file per subject holds the entries; `lookup` finds them.
+//! One file per subject (`scalar.toml`, …) holds the entries, `build.rs` makes them what [`Pattern`] says, `lookup` finds them.
 
-use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, texts, words};
+use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-mod allocator;
-mod checks;
-mod cuda;
-mod distributed;
-mod explicit;
-mod hidden_reads;
-mod host_known;
-mod library_data;
-mod library_engines;
-mod library_knobs;
-mod library_models;
-mod library_options;
-mod library_parallel;
-mod library_training;
-mod lookalikes;
 mod lookup;
 mod pairs;
-mod readback;
-mod scalar;
-mod shape;
-mod sparse;
 #[cfg(test)]
 mod tests;
-mod upload;
 
-pub use cuda::in_cuda_terms;
 pub use lookup::{
     Known, all, by_id, entry, is_at, is_helper, is_logger, library_site, near, option, script_site, search,
 };
@@ -112,7 +91,7 @@ pub struct Fix {
 impl Pattern {
     /// Where library code holds it; `None` for what only the user's own lines do.
     pub fn library(&self) -> Option<&LibrarySite> {
-        Some(&self.library).filter(|site| !site.frames[0].0.is_empty())
+        Some(&self.library).filter(|site| !site.frames.is_empty())
     }
 
     /// The entry that says what to do: its own, or that of the first case that holds.
@@ -135,44 +114,10 @@ impl Pattern {
 
     /// Issues and sources that confirm it.
     pub fn confirmed_by(&self) -> &'static str {
-        let file = self.library.frames[0].0;
+        let file = self.library.first_file();
         let read = READ_IN.iter().find(|(folder, _)| self.sources.is_empty() && file.starts_with(folder));
         read.map_or(self.sources, |(_, version)| version)
     }
-
-    /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
-    const BASE: Pattern = Pattern {
-        id: PatternId::A01,
-        category: Category::DataDependentControlFlow,
-        title: "",
-        triggers: &[],
-        op: "",
-        trace: "",
-        kind: None,
-        reads: None,
-        instead: &[],
-        wraps: false,
-        case_of: &[],
-        intended: false,
-        sets_up: false,
-        why: "",
-        fix: Fix {
-            strategy: Strategy::Leave,
-            title: "",
-            before: "",
-            after: "",
-            caveat: "",
-            alternatives: &[],
-            installed: "",
-            pins: false,
-            of_pinned: "",
-            change: None,
-        },
-        versions: "",
-        driver_api: STREAM_SYNC,
-        sources: "",
-        library: LibrarySite { package: "", frames: [("", ""); MOST_PLACES], line_text: "", frequency: "" },
-    };
 }
 
 /// The version in which each library was read, by where its files lie. Entries that were read in another say so.
@@ -194,18 +139,6 @@ const READ_IN: [(&str, &str); 16] = [
     ("transformers/", "transformers 5.23.0"),
     ("vllm/", "vLLM 0.33.0"),
 ];
-
-/// Driver calls as the entries name them.
-const STREAM_SYNC: &str = "cuStreamSynchronize";
-const EVENT_SYNC: &str = "cuEventSynchronize";
-const CTX_SYNC: &str = "cuCtxSynchronize";
-
-/// A value that a library reads only to log it: what most library entries start from.
-const LOGGED: Pattern = Pattern::BASE
-    .kind(Kind::Logging)
-    .op("aten::_local_scalar_dense")
-    .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
-    .why("The value is read only to be logged.");
 
 words! {
     /// The nine categories of synchronising code, and what is outside them.
@@ -277,13 +210,6 @@ const OF_NUMBER: &[(Case, PatternId)] = &[
     (Case::Is(Kind::DynamicShape), A07),
     (Case::Is(Kind::RoundTrip), A37),
 ];
-const OF_TENSORS: &[(Case, PatternId)] = &[(Case::Is(Kind::ControlFlow), A42)];
-/// The same, of calls that move whole tensors and may be there for a number in a log.
-const OF_MOVED: &[(Case, PatternId)] = &[(Case::NumberIs(Kind::Logging), A01), OF_TENSORS[0]];
-
-/// Files that an entry names at most.
-const MOST_PLACES: usize = 12;
-
 /// Where a library's own code waits.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
@@ -292,7 +218,7 @@ pub struct LibrarySite {
     /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
     /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
     /// a folder that the file lies in; `*_validation` is any function whose name ends so.
-    frames: [(&'static str, &'static str); MOST_PLACES],
+    frames: &'static [(&'static str, &'static str)],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,
     /// How often it runs: "every step"; empty where that is not known.
@@ -302,116 +228,33 @@ pub struct LibrarySite {
 impl LibrarySite {
     /// "transformers", "torch", …
     pub fn library(&self) -> &'static str {
-        let folder = || self.frames[0].0.split('/').next().unwrap_or_default();
+        let folder = || self.first_file().split('/').next().unwrap_or_default();
         if self.package.is_empty() { folder() } else { self.package }
+    }
+
+    fn first_file(&self) -> &'static str {
+        self.frames.first().map_or("", |(file, _)| file)
     }
 
     /// File and function of each frame.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let frames = self.frames.iter().take_while(|(file, _)| !file.is_empty());
-        frames.flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
+        self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
     }
 }
 
-texts! {
-    Pattern:
-    category(Category) => category;
-    triggers(&'static [&'static str]) => triggers;
-    op(&'static str) => op;
-    trace(&'static str) => trace;
-    why(&'static str) => why;
-    versions(&'static str) => versions;
-    driver_api(&'static str) => driver_api;
-    sources(&'static str) => sources;
-    before(&'static str) => fix.before;
-    after(&'static str) => fix.after;
-    mind(&'static str) => fix.caveat;
-    case_of(&'static [PatternId]) => case_of;
-    or(&'static [&'static str]) => fix.alternatives;
-    installed(&'static str) => fix.installed;
-    of_pinned(&'static str) => fix.of_pinned;
-    instead(&'static [(Case, PatternId)]) => instead;
-    package(&'static str) => library.package;
-    line(&'static str) => library.line_text;
-    often(&'static str) => library.frequency;
-}
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-impl Pattern {
-    /// An entry that starts from this one.
-    const fn entry(self, id: PatternId, title: &'static str) -> Self {
-        Self { id, title, ..self }
-    }
-
-    /// The same of what is of one kind, whatever the value is used for.
-    const fn of_kind(self, id: PatternId, title: &'static str, kind: Kind) -> Self {
-        self.kind(kind).entry(id, title)
-    }
-
-    /// What the wait is, whatever the value is used for. That is also the category of most.
-    const fn kind(self, kind: Kind) -> Self {
-        let category = match (kind, self.category) {
-            (Kind::ErrorCheck, _) => Category::ErrorCheck,
-            (Kind::DynamicShape, _) => Category::DynamicShapes,
-            (Kind::Upload, Category::DataDependentControlFlow) => Category::DeviceMovement,
-            (Kind::Explicit | Kind::Timing, Category::DataDependentControlFlow) => Category::ExplicitSync,
-            (Kind::Allocator, _) => Category::Allocator,
-            (_, category) => category,
-        };
-        Self { kind: Some(kind), category, instead: &[], ..self }
-    }
-
-    /// Python reads that.
-    const fn reads(self, what: Reads) -> Self {
-        let instead = match (self.kind, what) {
-            (Some(_), _) => self.instead,
-            (None, Reads::Number) => OF_NUMBER,
-            (None, Reads::Tensors) => OF_TENSORS,
-        };
-        Self { reads: Some(what), instead, ..self }
-    }
-
-    /// The use of the value decides.
-    const fn by_use(self) -> Self {
-        Self { kind: None, ..self }
-    }
-
-    /// A helper's code.
-    const fn wraps(self) -> Self {
-        Self { wraps: true, ..self }
-    }
-
-    /// That is simulated.
-    const fn simulated(self, change: Change) -> Self {
-        Self { fix: Fix { change: Some(change), ..self.fix }, ..self }
-    }
-
-    /// Usually there on purpose.
-    const fn intended(self) -> Self {
-        Self { intended: true, ..self }
-    }
-
-    /// A library's set-up.
-    const fn sets_up(self) -> Self {
-        Self { sets_up: true, ..self }
-    }
-
-    /// The fix pins in the line itself.
-    const fn pins(self) -> Self {
-        Self { fix: Fix { pins: true, ..self.fix }, ..self }
-    }
-
-    /// Where library code waits: one more file, and functions there.
-    const fn at(mut self, file: &'static str, functions: &'static str) -> Self {
-        let mut next = 0;
-        while !self.library.frames[next].0.is_empty() {
-            next += 1;
-        }
-        self.library.frames[next] = (file, functions);
-        self
-    }
-
-    /// How to get rid of it.
-    const fn fix(self, strategy: Strategy, title: &'static str) -> Self {
-        Self { fix: Fix { strategy, title, ..self.fix }, ..self }
+/// The entry that says the same as `pattern` in CUDA's terms; the same where that is in nobody's terms but the driver's.
+pub fn in_cuda_terms(pattern: PatternId, kind: Kind) -> PatternId {
+    match (pattern.letter(), pattern, kind) {
+        ('F', _, Kind::Timing) => K07,
+        (_, F02, _) => K02,
+        (_, F03, _) => K03,
+        (_, E07, _) => K06,
+        ('L', ..) | (_, E13 | H13 | G07 | G08, _) => pattern,
+        ('C', ..) => K04,
+        ('G', _, Kind::Allocator) => G07,
+        ('F', ..) | ('H', _, Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Barrier) => K01,
+        _ => K05,
     }
 }
