@@ -1,6 +1,6 @@
 //! Is this capture good enough? What it lacks, what that costs the report, and the command that mends it.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Judged;
 use crate::model::doctor::{Check, Examined};
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
@@ -33,11 +33,11 @@ struct Limit {
 }
 
 /// Everything that limits what a report on this export can say, most important first.
-pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
+pub fn warnings(found: &Judged) -> Vec<Warning> {
     limits(found).into_iter().map(|limit| limit.warning).collect()
 }
 
-fn limits(found: &CaptureAnalysis) -> Vec<Limit> {
+fn limits(found: &Judged) -> Vec<Limit> {
     let mut list = damage(found);
     list.extend(lacks(found));
     list.extend(failures(found));
@@ -57,13 +57,13 @@ fn limits(found: &CaptureAnalysis) -> Vec<Limit> {
 }
 
 /// Whether torch.profiler made the capture, which then has no settings of nsys.
-fn is_trace(found: &CaptureAnalysis) -> bool {
+fn is_trace(found: &Judged) -> bool {
     found.profile.target.recorder == Recorder::TorchProfiler
 }
 
 /// What another capture would mend, made with these flags besides the usual; where the nsys that made this file cannot
 /// export frames, with a word on that.
-fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Limit {
+fn recapture(found: &Judged, more: &str, code: Code, message: impl Into<String>) -> Limit {
     let target = &found.profile.target;
     let mut command = recapture::capture(target, more);
     if !is_trace(found) && exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
@@ -73,7 +73,7 @@ fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into
 }
 
 /// What another export of the same report would mend.
-fn reexport(found: &CaptureAnalysis, code: Code, message: String) -> Limit {
+fn reexport(found: &Judged, code: Code, message: String) -> Limit {
     let warning = Warning::new(code, message, commands::export(found.profile.path()));
     Limit { warning, captures: false }
 }
@@ -84,7 +84,7 @@ fn stays(code: Code, message: String) -> Limit {
 }
 
 /// Rows that cannot be right. Each was left out; the rest is reported.
-fn damage(found: &CaptureAnalysis) -> Vec<Limit> {
+fn damage(found: &Judged) -> Vec<Limit> {
     const TIMES: &str = "rows with times out of range were left out";
     const NAMES: &str = "calls have a name id that stands for no string: waits among them are missing";
     const PAYLOADS: &str =
@@ -105,14 +105,14 @@ fn damage(found: &CaptureAnalysis) -> Vec<Limit> {
 }
 
 /// Tables and columns that every nsys writes and this export lacks.
-fn lacks(found: &CaptureAnalysis) -> Vec<Limit> {
+fn lacks(found: &Judged) -> Vec<Limit> {
     let code = |column: bool| if column { Code::MissingColumn } else { Code::UnreadableTable };
     let lacks = found.profile.lacks.iter();
     lacks.map(|l| reexport(found, code(l.column), format!("{}: {}", l.what, l.loss))).collect()
 }
 
 /// Calls that returned an error: the program did not run as it does where all goes well.
-fn failures(found: &CaptureAnalysis) -> Option<Limit> {
+fn failures(found: &Judged) -> Option<Limit> {
     let (profile, failed) = (&found.profile, found.profile.calls.failed);
     let (start, name, error) = failed.first?;
     let api = profile.strings.get(name).map_or("a call", |s| base_name(s));
@@ -124,7 +124,7 @@ fn failures(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// NVTX ranges that are no places: left open, or nested as deep as a loop turns.
-fn nesting(found: &CaptureAnalysis) -> Vec<Limit> {
+fn nesting(found: &Judged) -> Vec<Limit> {
     let nvtx = &found.profile.nvtx;
     let (ended, left_out) = (nvtx.unclosed.ended, nvtx.unclosed.left_out + nvtx.ranges.too_deep);
     let [ranges, deep] = [ended, left_out].map(|n| counted(n, "NVTX range"));
@@ -140,7 +140,7 @@ fn nesting(found: &CaptureAnalysis) -> Vec<Limit> {
     ended.into_iter().chain(left_out).collect()
 }
 
-fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
+fn gpu_work(found: &Judged) -> Option<Limit> {
     let said = found.profile.target.profiler_messages(&["CUDA", "CUPTI", "driver"]);
     let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
     let message = format!("no kernel or copy is recorded: copies and idle time cannot be told{quoted}");
@@ -151,7 +151,7 @@ fn gpu_work(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// Processes that are not PyTorch's, said once.
-fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
+fn not_python(found: &Judged) -> Option<Limit> {
     let foreign = found.context.programs.foreign();
     let target = &found.profile.target;
     let name = |pid: GlobalPid| {
@@ -172,7 +172,7 @@ fn not_python(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// Why waits have no Python line.
-fn lines(found: &CaptureAnalysis) -> Option<Limit> {
+fn lines(found: &Judged) -> Option<Limit> {
     const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
     const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps one or none";
     const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame. `nsys status -e` says whether you may sample: as root, or with kernel.perf_event_paranoid at 2 or less. Without that, --python-sampling=true gives probable lines";
@@ -207,7 +207,7 @@ fn lines(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// Why waits of a trace of torch.profiler have no Python line.
-fn lines_of_trace(found: &CaptureAnalysis) -> Option<Limit> {
+fn lines_of_trace(found: &Judged) -> Option<Limit> {
     const NONE: &str = "the trace holds no Python functions (with_stack was off): waits are placed by operators, not by line";
     if found.waits.is_empty() {
         return None;
@@ -225,7 +225,7 @@ fn lines_of_trace(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// How many sites a capture without lines leaves undecided.
-fn undecided(found: &CaptureAnalysis) -> String {
+fn undecided(found: &Judged) -> String {
     // As the head counts them: those of several ranks that share a key are one.
     let keys = |which: &dyn Fn(&Site) -> bool| {
         let keys: BTreeSet<&str> = found.sites.iter().filter(|s| which(s)).map(|s| &*s.key).collect();
@@ -236,7 +236,7 @@ fn undecided(found: &CaptureAnalysis) -> String {
     if undecided > 0 { format!("; {open} of {all} are undecided") } else { String::new() }
 }
 
-fn payload_missing(found: &CaptureAnalysis) -> Limit {
+fn payload_missing(found: &Judged) -> Limit {
     let (missing, marked) = (count(found.context.missing), count(found.context.marked));
     let mut message = format!(
         "{missing} of {marked} Python marks were exported without their frames: waits are placed natively, not by line"
@@ -258,7 +258,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 }
 
 /// `said` of Python lines makes a word on chains needless.
-fn chains(found: &CaptureAnalysis, said: &[Limit]) -> Option<Limit> {
+fn chains(found: &Judged, said: &[Limit]) -> Option<Limit> {
     const ADDRESSES: &str =
         "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
     if is_trace(found) {
@@ -278,7 +278,7 @@ fn chains(found: &CaptureAnalysis, said: &[Limit]) -> Option<Limit> {
 }
 
 /// Waits shorter than the capture's threshold have neither chain nor frames.
-fn threshold(found: &CaptureAnalysis) -> Option<Limit> {
+fn threshold(found: &Judged) -> Option<Limit> {
     let threshold = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0)?;
     let waits = found.waits.iter().zip(&found.context.stack);
     let short = waits.filter(|(w, stack)| stack.is_none() && w.blocked < threshold).count();
@@ -290,7 +290,7 @@ fn threshold(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// The profiler's own warnings and errors about what it missed.
-fn lost_events(found: &CaptureAnalysis) -> Option<Limit> {
+fn lost_events(found: &Judged) -> Option<Limit> {
     // What it says of OpenGL or the operating system does not touch this report.
     const ABOUT: &[&str] = &["CUDA", "CUPTI", "NVTX"];
     const LOST: &[&str] = &["Not all", "lost", "dropped", "overflow"];
@@ -303,7 +303,7 @@ fn lost_events(found: &CaptureAnalysis) -> Option<Limit> {
     (!said.is_empty()).then(|| recapture(found, "--cuda-flush-interval=1000", Code::EventsLost, message))
 }
 
-fn graphs(found: &CaptureAnalysis) -> Option<Limit> {
+fn graphs(found: &Judged) -> Option<Limit> {
     let launches = found.profile.ops.graph_launches;
     let message = format!(
         "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
@@ -313,7 +313,7 @@ fn graphs(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// `CUDA_LAUNCH_BLOCKING=1` makes each launch return with its kernel; debug modes put a wait after each launch.
-fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
+fn blocking_mode(found: &Judged) -> Option<Limit> {
     let (ops, calls) = (&found.profile.ops, &found.profile.calls);
     let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued(op) != ISSUE_UNKNOWN;
     let outlasts = |op: OpId| found.profile.issuer(op).is_some_and(|call| calls.end(call) >= ops.end(op));
@@ -345,7 +345,7 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// Device synchronisations without a record of the device, in a process that uses several.
-fn unknown_devices(found: &CaptureAnalysis) -> Option<Limit> {
+fn unknown_devices(found: &Judged) -> Option<Limit> {
     let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
     let waits = found.waits.iter().filter(unknown).count();
     if is_trace(found) {
@@ -363,7 +363,7 @@ fn unknown_devices(found: &CaptureAnalysis) -> Option<Limit> {
 }
 
 /// Sources that were there but could not be used.
-fn sources(found: &CaptureAnalysis) -> Vec<Limit> {
+fn sources(found: &Judged) -> Vec<Limit> {
     let stale: Vec<_> = found.sites.iter().filter(|s| s.stale).collect();
     let of_site = stale.first().map(|site| {
         let frame = site.bundle.user_frame();
@@ -380,7 +380,7 @@ fn sources(found: &CaptureAnalysis) -> Vec<Limit> {
     of_site.into_iter().chain(refused).collect()
 }
 
-fn size(found: &CaptureAnalysis) -> Vec<Limit> {
+fn size(found: &Judged) -> Vec<Limit> {
     let (ops, open) = (&found.profile.ops, found.profile.calls.open + found.profile.ops.open);
     let tiny = (!ops.is_empty() && ops.len() < TINY_OPS).then(|| {
         let few = ops.len();
@@ -397,7 +397,7 @@ fn size(found: &CaptureAnalysis) -> Vec<Limit> {
 }
 
 /// Whether a capture is good enough; `profile`: its path as it was typed.
-pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
+pub fn examine(found: &Judged, profile: String) -> Examined {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     let (limits, target) = (limits(found), &found.profile.target);
     let again = limits.iter().any(|limit| limit.captures) && !target.without_python && !is_trace(found);
@@ -414,7 +414,7 @@ pub fn examine(found: &CaptureAnalysis, profile: String) -> Examined {
 }
 
 /// A backtrace of each launch slows the program. The report says so with the time that it takes.
-fn slowed(found: &CaptureAnalysis) -> Option<Limit> {
+fn slowed(found: &Judged) -> Option<Limit> {
     if is_trace(found) {
         return None;
     }
@@ -432,7 +432,7 @@ pub fn refuse(why: String, profile: String) -> Examined {
 }
 
 /// Why some waits of a capture with backtraces have no line: ", 20 on autograd's threads, which run no Python".
-fn without_line(found: &CaptureAnalysis) -> String {
+fn without_line(found: &Judged) -> String {
     let (calls, context) = (&found.profile.calls, &found.context);
     if calls.twins.is_empty() {
         return String::new();
@@ -451,7 +451,7 @@ fn without_line(found: &CaptureAnalysis) -> String {
 }
 
 /// What a capture should have, and whether this one has it.
-fn checks(found: &CaptureAnalysis) -> Vec<Check> {
+fn checks(found: &Judged) -> Vec<Check> {
     let profile = &found.profile;
     let waits = found.waits.len();
     let native_only = profile.target.without_python;

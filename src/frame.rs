@@ -18,7 +18,7 @@ mod collectives;
 pub mod parquet;
 pub mod sites;
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::{Judged, Priced, Read};
 use crate::cost::statistics::{nearest_rank, quartiles};
 use crate::model::{Site, Spread};
 use crate::profile::ids::ThreadIx;
@@ -134,8 +134,9 @@ impl Waits {
     ///
     /// # Errors
     /// polars refused the columns of collectives: a defect, never the data. So in all of this file.
-    pub fn of(found: &CaptureAnalysis) -> PolarsResult<Self> {
-        let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
+    pub fn of(found: &Priced) -> PolarsResult<Self> {
+        let Judged { waits, sites, .. } = &**found;
+        let Read { profile, devices, .. } = &***found;
         let iterations = found.iterations.as_ref();
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;

@@ -1,6 +1,6 @@
 //! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
 
-use super::CaptureAnalysis;
+use super::Judged;
 use crate::catalogue::{self, Case, Category, Pattern};
 use crate::model::Snippet;
 use crate::model::edit::EditKind;
@@ -31,7 +31,7 @@ pub struct Advice {
     pub maintainers: Option<&'static str>,
 }
 
-impl CaptureAnalysis {
+impl Judged {
     /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;

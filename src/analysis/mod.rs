@@ -37,6 +37,7 @@ use crate::waits::{Wait, WaitId};
 use filter::Filter;
 use pricing::Scenario;
 use rustc_hash::FxHashMap;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -126,15 +127,42 @@ words! {
     }
 }
 
-/// One export, analysed.
-pub struct CaptureAnalysis {
+/// An export as it was read, and what its waits cost; none is selected yet.
+pub struct Read {
     /// The export as columns.
     pub profile: Profile,
     /// GPUs, with the ops of each stream in order.
     pub devices: Devices,
+    /// The program's loop; `None` where nothing repeats for sure.
+    pub iterations: Option<Iterations>,
+    /// Kernels that work together with other processes.
+    pub collectives: Collectives,
+    /// GPU idle time in which no thread could launch; `None` where the export does not tell.
+    pub blocked: Option<IdleBlocked>,
+    /// All waits of the export.
+    all: Found,
+}
+
+/// Waits with what each costs, as in [`Judged`]; what a filter leaves as it is is shared.
+struct Found {
+    waits: Arc<TiVec<WaitId, Wait>>,
+    drains: Arc<TiVec<WaitId, i64>>,
+    next: Arc<TiVec<WaitId, bounds::Next>>,
+    alone_at_most: Arc<TiVec<WaitId, i64>>,
+}
+
+/// An export whose selected waits have places and verdicts.
+pub struct Judged {
+    read: Read,
     /// Waits that passed the filter.
-    pub waits: TiVec<WaitId, Wait>,
-    /// Waits that did not.
+    pub waits: Arc<TiVec<WaitId, Wait>>,
+    /// Drain of each, in ns.
+    pub drains: Arc<TiVec<WaitId, i64>>,
+    /// What follows each on its thread.
+    pub next: Arc<TiVec<WaitId, bounds::Next>>,
+    /// The most that each saves by itself, in ns.
+    pub alone_at_most: Arc<TiVec<WaitId, i64>>,
+    /// How many waits did not pass the filter.
     pub filtered_out: u64,
     /// Whether each wait is paid once.
     once: TiVec<WaitId, bool>,
@@ -142,51 +170,66 @@ pub struct CaptureAnalysis {
     pub context: Context,
     /// Waits by place and verdict, in order of their first wait.
     pub sites: TiVec<SiteIx, Site>,
-    /// Drain of each wait, in ns.
-    pub drains: TiVec<WaitId, i64>,
-    /// The program's loop; `None` where nothing repeats for sure.
-    pub iterations: Option<Iterations>,
-    /// What fixing each site saves, in the sites' order; empty until [`CaptureAnalysis::price`].
-    pub prices: Prices,
-    /// Kernels that work together with other processes.
-    pub collectives: Collectives,
-    /// GPU idle time in which no thread could launch; `None` where the export does not tell.
-    pub blocked: Option<IdleBlocked>,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
     /// Causes besides waits that keep the range of `--graph-ready` from being captured.
     pub graph_breaks: Vec<Breaks>,
-    /// What follows each wait on its thread; empty once priced.
-    pub next: TiVec<WaitId, bounds::Next>,
-    /// The most that each wait saves by itself, in ns.
-    pub alone_at_most: TiVec<WaitId, i64>,
-    /// All waits of the export, on their threads and devices; `None` once priced.
-    program: Option<Program>,
-    /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
-    all: Found,
     /// The numbers of all sites by process and key; empty where no site was left out.
-    numbers: FxHashMap<GlobalPid, FxHashMap<String, usize>>,
+    numbers: Numbers,
 }
 
-/// Waits, the drain of each in ns, what follows each on its thread, and what each saves by itself at most, in ns.
-type Found = (TiVec<WaitId, Wait>, TiVec<WaitId, i64>, TiVec<WaitId, bounds::Next>, TiVec<WaitId, i64>);
+type Numbers = FxHashMap<GlobalPid, FxHashMap<String, usize>>;
 
-/// Analyses one export, without prices.
+/// An export whose sites have prices.
+pub struct Priced {
+    judged: Judged,
+    /// What fixing each site saves, in the sites' order.
+    pub prices: Prices,
+}
+
+/// What was known before it was judged is still known.
+impl Deref for Judged {
+    type Target = Read;
+
+    fn deref(&self) -> &Read {
+        &self.read
+    }
+}
+
+impl DerefMut for Judged {
+    fn deref_mut(&mut self) -> &mut Read {
+        &mut self.read
+    }
+}
+
+impl Deref for Priced {
+    type Target = Judged;
+
+    fn deref(&self) -> &Judged {
+        &self.judged
+    }
+}
+
+impl DerefMut for Priced {
+    fn deref_mut(&mut self) -> &mut Judged {
+        &mut self.judged
+    }
+}
+
+/// Reads and judges one export.
 ///
 /// # Errors
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
-pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<CaptureAnalysis> {
-    let mut found = CaptureAnalysis::read(path, options)?;
-    found.judge(options, false)?;
-    Ok(found)
+pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<Judged> {
+    Read::new(path, options)?.0.judge(options)
 }
 
-impl CaptureAnalysis {
-    /// Reads an export, and what its waits cost; none is selected yet.
+impl Read {
+    /// Reads an export, what its waits cost, and the program that simulations run; `None` where it cannot be simulated.
     ///
     /// # Errors
     /// [`InputError`] where it cannot be read or holds no CUDA calls.
-    pub fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
+    pub fn new(path: &Path, options: &Options) -> anyhow::Result<(Self, Option<Program>)> {
         let asked = options.filter.nvtx.as_ref().or(options.capture.as_ref());
         let wanted = Wanted {
             may_wait: waits::api::may_wait,
@@ -225,75 +268,132 @@ impl CaptureAnalysis {
             program.progress = options.progress.clone();
             program
         });
-        Ok(Self {
-            profile,
-            devices,
-            waits: TiVec::new(),
-            filtered_out: 0,
-            once: TiVec::new(),
-            context: Context::default(),
-            sites: TiVec::new(),
-            drains: TiVec::new(),
-            iterations,
-            prices: Prices::default(),
-            collectives,
-            blocked,
-            refused: Vec::new(),
-            graph_breaks: Vec::new(),
-            next: TiVec::new(),
-            alone_at_most: TiVec::new(),
-            program,
-            all,
-            numbers: FxHashMap::default(),
-        })
+        let (waits, drains, next, most) = all;
+        let all = Found {
+            waits: waits.into(),
+            drains: drains.into(),
+            next: next.into(),
+            alone_at_most: most.into(),
+        };
+        Ok((Self { profile, devices, iterations, collectives, blocked, all }, program))
     }
 
-    /// Selects the waits that pass the filter. `again`: others will be asked for.
-    fn select(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
-        let mut filter = options.filter.clone();
-        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
-        fn keep_of<T>(column: &mut TiVec<WaitId, T>, keep: &[bool]) {
-            let mut keep = keep.iter();
-            column.retain(|_| keep.next() == Some(&true));
-        }
-        (self.waits, self.drains, self.next, self.alone_at_most) =
-            if again { self.all.clone() } else { std::mem::take(&mut self.all) };
-        let keep = filter.select(&mut self.profile, &self.devices, self.waits.iter())?;
-        self.filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
-        keep_of(&mut self.waits, &keep);
-        keep_of(&mut self.drains, &keep);
-        keep_of(&mut self.next, &keep);
-        keep_of(&mut self.alone_at_most, &keep);
-        for (wait, drain) in self.waits.iter().zip(&mut self.drains) {
-            *drain = filter.clip_drain(&self.profile, wait, *drain);
-        }
-        Ok(())
-    }
-
-    /// Finds the sites of the waits that pass the filter, and their verdicts. `again`: those that pass another filter will
-    /// be asked for.
+    /// Finds the sites of the waits that pass the filter, and their verdicts.
     ///
     /// # Errors
     /// [`InputError`] where more of the export is needed and cannot be read.
-    pub fn judge(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
-        let selects = options.filter.selects() || options.capture.is_some();
-        if selects && self.numbers.is_empty() {
-            let all = Options { filter: Filter::default(), capture: None, ..options.clone() };
-            self.judge_selected(&all, true)?;
-            self.number_sites();
+    pub fn judge(self, options: &Options) -> anyhow::Result<Judged> {
+        if !options.filter.selects() && options.capture.is_none() {
+            return self.judge_selected(options, Numbers::default());
         }
-        self.judge_selected(options, again)?;
-        if again && !selects {
-            self.number_sites();
-        }
-        Ok(())
+        let all = Options { filter: Filter::default(), capture: None, ..options.clone() };
+        self.judge_selected(&all, Numbers::default())?.again(options)
     }
 
-    fn number_sites(&mut self) {
-        self.numbers.clear();
-        for (ix, site) in self.sites.iter_enumerated() {
-            self.numbers.entry(site.bundle.pid).or_default().insert(site.key.clone(), ix.into());
+    fn judge_selected(mut self, options: &Options, numbers: Numbers) -> anyhow::Result<Judged> {
+        let (Found { waits: mut selected, drains, next, alone_at_most }, filtered_out) =
+            self.select(options)?;
+        let Self { profile, devices, iterations, .. } = &mut self;
+        let mut context = Context::read(profile, &selected)?;
+        for wait in context.copied_elsewhere(profile, &selected)? {
+            Arc::make_mut(&mut selected)[wait].split_copy(&profile.calls, &profile.ops);
         }
+        let waits = &*selected;
+        let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
+        let judge = judge::Judge {
+            sources: options.sources(),
+            rules: &options.rules,
+            waits,
+            programs: &context.programs,
+            devices,
+            // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
+            iterations: iterations.as_ref().filter(|i| i.confidence.is_none()),
+            copies: std::cell::OnceCell::new(),
+        };
+        let judged = judge.all(profile, bundles)?;
+        let sources = judge.sources;
+        let graph_breaks = match &options.capture {
+            Some(range) => graph_breaks::find(profile, &mut context, &options.rules, waits, range)?,
+            None => Vec::new(),
+        };
+        let once = self.once(&judged, waits);
+        let mut sites = site::join(judged, |site| once[site.bundle.waits[0]]);
+        site::doubt(&mut sites, &sources);
+        sites.iter_mut().for_each(|site| site.quote(&sources));
+        let (refused, sites) = (sources.refused(), sites.into());
+        let waits = selected;
+        Ok(Judged {
+            read: self,
+            waits,
+            drains,
+            next,
+            alone_at_most,
+            filtered_out,
+            once,
+            context,
+            sites,
+            refused,
+            graph_breaks,
+            numbers,
+        })
+    }
+
+    /// The waits that pass the filter, and how many do not.
+    fn select(&mut self, options: &Options) -> anyhow::Result<(Found, u64)> {
+        let mut filter = options.filter.clone();
+        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+        let keep = filter.select(&mut self.profile, &self.devices, self.all.waits.iter())?;
+        let left_out = keep.iter().filter(|keep| !**keep).count() as u64;
+        fn kept<T: Clone>(column: &Arc<TiVec<WaitId, T>>, keep: &[bool]) -> Arc<TiVec<WaitId, T>> {
+            match keep.iter().all(|keep| *keep) {
+                true => column.clone(),
+                false => column
+                    .iter()
+                    .zip(keep)
+                    .filter(|(_, keep)| **keep)
+                    .map(|(one, _)| one.clone())
+                    .collect::<TiVec<_, _>>()
+                    .into(),
+            }
+        }
+        let Found { waits, drains, next, alone_at_most } = &self.all;
+        let waits = kept(waits, &keep);
+        let drains = kept(drains, &keep);
+        let clipped = waits
+            .iter()
+            .zip(drains.iter())
+            .map(|(wait, &drain)| filter.clip_drain(&self.profile, wait, drain));
+        let clipped: TiVec<WaitId, i64> = clipped.collect();
+        let drains = if clipped == *drains { drains } else { clipped.into() };
+        Ok((
+            Found { waits, drains, next: kept(next, &keep), alone_at_most: kept(alone_at_most, &keep) },
+            left_out,
+        ))
+    }
+}
+
+impl Judged {
+    /// Judges the waits of the export that pass another filter.
+    ///
+    /// # Errors
+    /// [`InputError`] where more of the export is needed and cannot be read.
+    pub fn again(self, options: &Options) -> anyhow::Result<Self> {
+        let numbers = if self.numbers.is_empty() { self.numbered() } else { self.numbers };
+        self.read.judge_selected(options, numbers)
+    }
+
+    /// Frees what only judging needs.
+    pub fn forget_texts(&mut self) {
+        let nvtx = &mut self.read.profile.nvtx;
+        (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();
+    }
+
+    fn numbered(&self) -> Numbers {
+        let mut numbers = Numbers::default();
+        for (ix, site) in self.sites.iter_enumerated() {
+            numbers.entry(site.bundle.pid).or_default().insert(site.key.clone(), ix.into());
+        }
+        numbers
     }
 
     /// The place of a site among all sites of the export, in order of their first wait: the same whatever is selected. Sites that only
@@ -312,41 +412,6 @@ impl CaptureAnalysis {
 
     fn known_numbers(&self) -> usize {
         self.numbers.values().map(FxHashMap::len).sum()
-    }
-
-    fn judge_selected(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
-        self.prices = Prices::default();
-        self.select(options, again)?;
-        let Self { profile, devices, waits, iterations, .. } = self;
-        let mut context = Context::read(profile, waits)?;
-        context.split_unrelated_copies(profile, waits)?;
-        let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
-        let judge = judge::Judge {
-            sources: options.sources(),
-            rules: &options.rules,
-            waits,
-            programs: &context.programs,
-            devices,
-            // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
-            iterations: iterations.as_ref().filter(|i| i.confidence.is_none()),
-            copies: std::cell::OnceCell::new(),
-        };
-        let judged = judge.all(profile, bundles)?;
-        let sources = judge.sources;
-        self.graph_breaks = match &options.capture {
-            Some(range) => graph_breaks::find(profile, &mut context, &options.rules, waits, range)?,
-            None => Vec::new(),
-        };
-        if !again {
-            let nvtx = &mut profile.nvtx;
-            (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();
-        }
-        self.once = self.once(&judged);
-        let mut sites = site::join(judged, |site| self.once[site.bundle.waits[0]]);
-        site::doubt(&mut sites, &sources);
-        sites.iter_mut().for_each(|site| site.quote(&sources));
-        (self.refused, self.context, self.sites) = (sources.refused(), context, sites.into());
-        Ok(())
     }
 
     /// The waits of a site.

@@ -1,10 +1,10 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
-use super::{CaptureAnalysis, Options};
+use super::{Judged, Options, Priced, Read};
 use crate::cost::bounds::{Launched, Waits};
 use crate::cost::overhead::Costs;
 use crate::cost::price;
-use crate::cost::prices::{Subject, Terms};
+use crate::cost::prices::{Prices, Subject, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, GlobalPid};
@@ -57,6 +57,16 @@ pub enum PaidOnce {
     OutsideLoop,
 }
 
+impl Priced {
+    /// The waits that pass another filter, without prices.
+    ///
+    /// # Errors
+    /// [`InputError`](crate::error::InputError) where more of the export is needed and cannot be read.
+    pub fn again(self, options: &Options) -> anyhow::Result<Self> {
+        Ok(self.judged.again(options)?.with(Prices::default()))
+    }
+}
+
 /// A place pays once, or again and again, as a whole: the calls of one stack that copy alike belong to it, whatever their verdicts.
 /// CPU samples tell no place apart, since they fall by chance: a call without frames of its own is told by its NVTX ranges.
 #[derive(PartialEq, Eq, Hash)]
@@ -88,12 +98,23 @@ impl Place {
     }
 }
 
-impl CaptureAnalysis {
+impl Judged {
+    /// This export with its prices.
+    pub fn with(self, prices: Prices) -> Priced {
+        Priced { judged: self, prices }
+    }
+
     /// Prices every site: the change that its verdict advises, or the one that is wished for.
     ///
-    /// `number` of the export, as in `scenario`. `again`: another scenario will be asked for.
-    pub fn price(&mut self, number: ProfileIx, scenario: &ResolvedScenario, options: &Options, again: bool) {
-        let Some(mut program) = self.program.take() else { return };
+    /// `program`: what reading the export gave; there are no prices without one. `number` of the export, as in `scenario`.
+    pub fn price(
+        &mut self,
+        program: Option<&mut Program>,
+        number: ProfileIx,
+        scenario: &ResolvedScenario,
+        options: &Options,
+    ) -> Prices {
+        let Some(program) = program else { return Prices::default() };
         // Reads that take launches along where they are dropped: counts, and checks that nobody needs.
         let takes = |s: &Site| match s.verdict.kind {
             Kind::DynamicShape => s.bundle.copy.is_some(),
@@ -101,9 +122,11 @@ impl CaptureAnalysis {
             _ => false,
         };
         // Where names cannot be read nothing is recognised, and less is saved.
-        let names = self.sites.iter().any(takes).then(|| self.profile.kernel_names().unwrap_or_default());
+        let recognised = self.sites.iter().any(takes);
+        let names = recognised.then(|| self.read.profile.kernel_names().unwrap_or_default());
         let kernels = beside::kernels(&names.unwrap_or_default());
-        let Self { profile, devices, waits, next, alone_at_most, sites, .. } = &*self;
+        let Self { waits, next, alone_at_most, sites, .. } = &*self;
+        let Read { profile, devices, .. } = &self.read;
         let calls = |site: &Site| -> Vec<(CallId, Option<CallId>)> {
             self.waits_of(site).map(|wait| (wait.call, wait.copy_call)).collect()
         };
@@ -113,10 +136,10 @@ impl CaptureAnalysis {
             program.mark(&sites.iter().map(calls).collect::<TiVec<_, _>>());
             let taking = sites.iter_enumerated().filter(|(_, site)| takes(site));
             program.mark_beside(profile, &kernels, taking.map(|(site, found)| (site, calls(found))));
-            self.narrow(&mut program, number, scenario);
+            self.narrow(program, number, scenario);
         };
         let (costs, ()) = both(|| Costs::new(profile, pace), mark);
-        costs.mark(profile, &mut program);
+        costs.mark(profile, program);
         // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
         for found in sites {
             match found.verdict.made.and_then(beside::making) {
@@ -136,14 +159,9 @@ impl CaptureAnalysis {
             })
             .collect();
         let launched = &Launched::new(profile, devices);
-        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program: &program };
+        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program };
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
-        self.prices = price::price(&capture, &subjects, iterations, terms);
-        if again {
-            self.program = Some(program);
-        } else {
-            self.next = TiVec::new();
-        }
+        price::price(&capture, &subjects, iterations, terms)
     }
 
     /// Says what less the waits of sites could be for that are to wait for less.
@@ -170,35 +188,6 @@ impl CaptureAnalysis {
     pub fn is_once(&self, site: &Site) -> bool {
         let single = site.verdict.kind == Kind::Allocator && site.bundle.waits.len() == 1;
         single || self.paid_once(site).is_some()
-    }
-
-    /// The waits that are paid once: all of their [`Place`] are, whichever sites share it.
-    pub(super) fn once(&self, judged: &[Site]) -> TiVec<WaitId, bool> {
-        let mut places: FxHashMap<Place, Vec<&Site>> = FxHashMap::default();
-        for site in judged {
-            places.entry(Place::of(site)).or_default().push(site);
-        }
-        let mut once: TiVec<WaitId, bool> = vec![false; self.waits.len()].into();
-        for sites in places.into_values() {
-            let waits = || sites.iter().flat_map(|site| &site.bundle.waits);
-            let all = waits().all(|&wait| self.happens(&self.waits[wait]).is_some());
-            waits().for_each(|&wait| once[wait] = all);
-        }
-        once
-    }
-
-    /// When a wait happens, if that is outside of what the program does again and again. Without a loop it does everything once:
-    /// then copies are its work, and only what sets it up or takes it down is apart.
-    fn happens(&self, wait: &Wait) -> Option<PaidOnce> {
-        let &work = self.devices.work.get(&wait.pid)?;
-        let iterations = self.iterations.as_ref().and_then(|i| i.of(wait.pid));
-        let outside = |(from, to): (i64, i64)| wait.end <= from || wait.start >= to;
-        match iterations {
-            None => (outside(work) && wait.copy.is_none()).then_some(PaidOnce::OutsideWork),
-            Some(_) if outside(work) => Some(PaidOnce::OutsideWork),
-            Some(i) if i.only_at_start(wait.start) => Some(PaidOnce::AtLoopStart),
-            Some(i) => i.whole().is_some_and(outside).then_some(PaidOnce::OutsideLoop),
-        }
     }
 
     /// The way in which a site is paid once, if it is.
@@ -269,5 +258,36 @@ impl CaptureAnalysis {
     pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
         let change = asked.unwrap_or_else(|| self.advised(site));
         (change, change.avoids(site.verdict.class, asked.is_some()))
+    }
+}
+
+impl Read {
+    /// The waits that are paid once: all of their [`Place`] are, whichever sites share it.
+    pub(super) fn once(&self, judged: &[Site], all: &TiVec<WaitId, Wait>) -> TiVec<WaitId, bool> {
+        let mut places: FxHashMap<Place, Vec<&Site>> = FxHashMap::default();
+        for site in judged {
+            places.entry(Place::of(site)).or_default().push(site);
+        }
+        let mut once: TiVec<WaitId, bool> = vec![false; all.len()].into();
+        for sites in places.into_values() {
+            let waits = || sites.iter().flat_map(|site| &site.bundle.waits);
+            let paid_once = waits().all(|&wait| self.happens(&all[wait]).is_some());
+            waits().for_each(|&wait| once[wait] = paid_once);
+        }
+        once
+    }
+
+    /// When a wait happens, if that is outside of what the program does again and again. Without a loop it does everything once:
+    /// then copies are its work, and only what sets it up or takes it down is apart.
+    fn happens(&self, wait: &Wait) -> Option<PaidOnce> {
+        let &work = self.devices.work.get(&wait.pid)?;
+        let iterations = self.iterations.as_ref().and_then(|i| i.of(wait.pid));
+        let outside = |(from, to): (i64, i64)| wait.end <= from || wait.start >= to;
+        match iterations {
+            None => (outside(work) && wait.copy.is_none()).then_some(PaidOnce::OutsideWork),
+            Some(_) if outside(work) => Some(PaidOnce::OutsideWork),
+            Some(i) if i.only_at_start(wait.start) => Some(PaidOnce::AtLoopStart),
+            Some(i) => i.whole().is_some_and(outside).then_some(PaidOnce::OutsideLoop),
+        }
     }
 }

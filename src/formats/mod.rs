@@ -6,7 +6,7 @@
 pub mod schema;
 mod summary;
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::frame::Waits;
 use crate::knowledge::explain::{self, Entries};
 use crate::model::Report;
@@ -210,7 +210,7 @@ pub struct Found {
     /// The report.
     pub report: Report,
     /// Empty unless the format asks for them.
-    pub captures: Vec<CaptureAnalysis>,
+    pub captures: Vec<Priced>,
     /// The waits of each export; empty unless the format writes them as a table.
     pub waits: Vec<Waits>,
 }

@@ -10,7 +10,7 @@
 //!
 //! A search each collective and thread.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::profile::ids::{OpId, ThreadIx};
 use crate::sites::native;
 use crate::waits::WaitId;
@@ -19,7 +19,7 @@ use polars::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Times on the export's own clock, in ns; `device` as the report's.
-pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
+pub(super) fn table(found: &Priced) -> PolarsResult<DataFrame> {
     let (profile, waits) = (&found.profile, &found.waits);
     let name = |op: OpId| profile.kernel_name(op).filter(|name| all_for_all(name));
     let ops: Vec<OpId> = found.collectives.all(profile).filter(|&op| name(op).is_some()).collect();

@@ -14,7 +14,7 @@ mod select;
 mod tracks;
 mod write;
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::Report;
 use crate::text;
 use rustc_hash::FxHashSet;
@@ -29,7 +29,7 @@ pub const MOST: usize = 250_000;
 /// on what had to be left out.
 pub fn render(
     report: &Report,
-    captures: &[CaptureAnalysis],
+    captures: &[Priced],
     most: usize,
     out: &mut dyn Write,
 ) -> io::Result<Option<String>> {
@@ -55,7 +55,7 @@ pub fn render(
 }
 
 /// Name of the export, without its folder.
-fn file_name(found: &CaptureAnalysis) -> String {
+fn file_name(found: &Priced) -> String {
     let name = found.profile.path().file_name();
     name.map_or_else(String::new, |n| text::escape_terminal(&n.to_string_lossy()).into_owned())
 }

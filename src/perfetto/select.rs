@@ -1,6 +1,6 @@
 //! Which slices are written.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::profile::ids::{CallId, OpId};
 use crate::vocabulary::SiteIx;
 use crate::waits::WaitId;
@@ -23,7 +23,7 @@ pub struct Selection {
 impl Selection {
     /// All, if that is no more than `most` slices and no filter asks for a part; else the stretches around waits: of each
     /// site the longest, then of each the second longest, and so on until `most` is reached.
-    pub fn new(found: &CaptureAnalysis, most: usize) -> Self {
+    pub fn new(found: &Priced, most: usize) -> Self {
         let (ops, calls, waits) = (found.profile.ops.len(), found.profile.calls.len(), found.waits.len());
         let everything = ops + calls + OF_WAIT * waits <= most && found.filtered_out == 0;
         let mut selection = Self {
@@ -43,7 +43,7 @@ impl Selection {
     }
 
     /// Adds a wait and what lies around it, or without that where it is too much; false where nothing fits any more.
-    fn add(&mut self, found: &CaptureAnalysis, wait: WaitId, left: &mut usize) -> bool {
+    fn add(&mut self, found: &Priced, wait: WaitId, left: &mut usize) -> bool {
         let profile = &found.profile;
         let w = &found.waits[wait];
         let until = w.end.saturating_add(found.drains[wait]).saturating_add(AROUND_NS);
@@ -75,7 +75,7 @@ impl Selection {
 }
 
 /// The waits of all sites: the longest of each, then the second longest of each, …
-fn in_turn(found: &CaptureAnalysis) -> Vec<WaitId> {
+fn in_turn(found: &Priced) -> Vec<WaitId> {
     let mut turns: Vec<(usize, SiteIx, WaitId)> = Vec::new();
     for (site, s) in found.sites.iter_enumerated() {
         let mut waits = s.bundle.waits.clone();

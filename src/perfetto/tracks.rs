@@ -10,7 +10,7 @@
 //!                33  main thread
 //! ```
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::profile::ids::{GlobalPid, StreamIx, ThreadIx};
 use crate::timeline::labels::Labels;
 use crate::waits::device::DeviceIx;
@@ -51,7 +51,7 @@ pub struct Tracks {
 
 impl Tracks {
     /// `suffix`: what tells this export from others; `taken`: ids of processes of other exports.
-    pub fn new(found: &CaptureAnalysis, suffix: &str, taken: &mut FxHashSet<u32>) -> Self {
+    pub fn new(found: &Priced, suffix: &str, taken: &mut FxHashSet<u32>) -> Self {
         let labels = Labels::new(found);
         let (threads, streams) = (&found.profile.calls.threads, &found.profile.ops.streams);
         let mut rows: BTreeMap<GlobalPid, Vec<Row>> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use super::select::Selection;
 use super::tracks::{Lanes, Track, Tracks};
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::{Frame, Report, Site};
 use crate::profile::ids::{CallId, OpId};
 use crate::profile::ops::OpKind;
@@ -88,7 +88,7 @@ type Rows = TiVec<OpId, Track>;
 
 /// One export, ready to be written.
 pub struct Capture<'a> {
-    found: &'a CaptureAnalysis,
+    found: &'a Priced,
     tracks: Tracks,
     lanes: Lanes,
     files: FileNames<'a>,
@@ -100,7 +100,7 @@ pub struct Capture<'a> {
 
 impl<'a> Capture<'a> {
     /// `number` of the export among those of the report.
-    pub fn new(report: &'a Report, found: &'a CaptureAnalysis, number: usize, tracks: Tracks) -> Self {
+    pub fn new(report: &'a Report, found: &'a Priced, number: usize, tracks: Tracks) -> Self {
         let mut sites = TiVec::from(vec![None; found.sites.len()]);
         for site in report.sites.iter().filter(|s| s.ix.profile.index() == number) {
             sites[site.ix.site] = Some(site);

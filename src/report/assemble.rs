@@ -4,7 +4,7 @@ use super::results::Sites;
 use super::{edits, host_calls, notes, over_ranks, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
-use crate::analysis::{CaptureAnalysis, Options, Sort};
+use crate::analysis::{Options, Priced, Sort};
 use crate::doctor;
 use crate::frame::Waits;
 use crate::frame::sites::{SiteSums, sums};
@@ -44,7 +44,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
-    pub fn add(&mut self, found: &CaptureAnalysis) -> anyhow::Result<Waits> {
+    pub fn add(&mut self, found: &Priced) -> anyhow::Result<Waits> {
         let number = ProfileIx::from(self.report.profiles.len());
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
@@ -97,13 +97,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The capture drawn, in detail around the examples of the sites with most drain.
-    fn timeline(
-        &self,
-        found: &CaptureAnalysis,
-        profile: ProfileIx,
-        listed: &[Site],
-        budget: Budget,
-    ) -> Timeline {
+    fn timeline(&self, found: &Priced, profile: ProfileIx, listed: &[Site], budget: Budget) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
         ranked.sort_by(|a, b| self.rank(a, b));
         let examples: Vec<(i64, i64)> =

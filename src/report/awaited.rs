@@ -1,6 +1,6 @@
 //! What the waits of a site waited for, added up: streams, ops, collectives and who came late to them.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::{
     Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow, Process,
 };
@@ -23,7 +23,7 @@ const LISTED: usize = 8;
 
 /// Looks at what sites waited for.
 pub struct Look<'a> {
-    found: &'a CaptureAnalysis,
+    found: &'a Priced,
     held: Held<'a>,
     /// Index of the export in the report.
     number: ProfileIx,
@@ -46,7 +46,7 @@ fn longest<K: Copy + Ord, T>(all: impl IntoIterator<Item = (K, T)>, ns: fn(&T) -
 }
 
 impl<'a> Look<'a> {
-    pub fn new(found: &'a CaptureAnalysis, number: ProfileIx) -> Self {
+    pub fn new(found: &'a Priced, number: ProfileIx) -> Self {
         Self { found, held: Held::new(&found.profile, &found.devices), number }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Look<'a> {
 }
 
 /// A process of an export.
-pub fn process(found: &CaptureAnalysis, number: ProfileIx, pid: GlobalPid) -> Process {
+pub fn process(found: &Priced, number: ProfileIx, pid: GlobalPid) -> Process {
     let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
     Process { pid: pid.pid(), name, profile: number }
 }

@@ -1,7 +1,7 @@
 //! GPU time of a capture and of its loop in parts.
 
 use super::results::Sites;
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::{Judged, Read};
 use crate::cost::gpu_time;
 use crate::iterations::Iterations;
 use crate::model::gpu_time::GpuTime;
@@ -39,7 +39,7 @@ impl Sites<'_> {
     /// Moves windows to the work that is issued in them, and gives the most that kernels of one stream take in the windows as they
     /// were. Costs a pass over the ops.
     fn follow_work(&self, windows: &mut TiVec<DeviceIx, (i64, i64)>) -> i64 {
-        let CaptureAnalysis { profile, devices, .. } = self.found;
+        let Read { profile, devices, .. } = &***self.found;
         let (ops, issued_in) = (&profile.ops, windows.clone());
         let mut begun: TiVec<DeviceIx, bool> = windows.iter().map(|_| false).collect();
         let mut kernels: TiVec<StreamIx, i64> = ops.streams.iter().map(|_| 0).collect();
@@ -69,8 +69,9 @@ impl Sites<'_> {
 
     /// Time of each GPU within its window.
     pub(super) fn gpu_time(&self, windows: &TiVec<DeviceIx, (i64, i64)>) -> TiVec<DeviceIx, GpuTime> {
-        let CaptureAnalysis { profile, devices, collectives, waits, drains, blocked, .. } = self.found;
-        let gaps = waits.iter().zip(drains).filter_map(|(wait, &drain)| {
+        let Judged { waits, drains, .. } = &**self.found;
+        let Read { profile, devices, collectives, blocked, .. } = &***self.found;
+        let gaps = waits.iter().zip(drains.iter()).filter_map(|(wait, &drain)| {
             let op = wait.awaited.filter(|_| drain > 0)?;
             let from = profile.ops.end(op);
             Some((devices.of_op(&profile.ops, op), from, from + drain))

@@ -1,7 +1,7 @@
 //! Host time that goes into memory and code, and what to do where that is much of the run.
 
 use super::notes::WORTH_SAYING;
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::{Priced, Read};
 use crate::cost::host_calls::{HostTime, longest};
 use crate::model::{Code, HostCalls, ProfileInfo, Warning};
 use crate::profile::ids::GlobalTid;
@@ -10,8 +10,9 @@ use crate::text;
 use crate::vocabulary::ApiFamily;
 
 /// Each family that takes any within `span`.
-pub fn all(found: &CaptureAnalysis, span: (i64, i64)) -> Vec<HostCalls> {
-    let CaptureAnalysis { profile, devices, waits, iterations, .. } = found;
+pub fn all(found: &Priced, span: (i64, i64)) -> Vec<HostCalls> {
+    let Read { profile, devices, iterations, .. } = &***found;
+    let waits = &found.waits;
     let families = longest(profile, (devices, waits), iterations.as_ref(), span);
     let name = |id: Option<i64>| profile.strings.get(id?).map(|name| base_name(name).to_owned());
     let row = |(family, (thread, time)): (ApiFamily, (GlobalTid, HostTime))| HostCalls {

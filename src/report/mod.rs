@@ -14,7 +14,8 @@ mod savings;
 pub mod scenario;
 
 use crate::analysis::pricing::ResolvedScenario;
-use crate::analysis::{CaptureAnalysis, Options};
+use crate::analysis::{Options, Priced, Read};
+use crate::cost::simulate::Program;
 use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
@@ -35,7 +36,7 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 }
 
 /// [`run`], with the analysed exports themselves. They all stay in memory.
-pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<CaptureAnalysis>)> {
+pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Priced>)> {
     let mut all = Vec::new();
     let report = run_keeping(paths, options, |found, _| all.push(found))?;
     Ok((report, all))
@@ -54,7 +55,7 @@ pub fn run_parts(
         options
     };
     let parts: Vec<Options> = std::iter::once(options.clone()).chain(ranges.iter().map(inside)).collect();
-    let mut reports = as_advised(paths, &parts, false, &mut Vec::new(), |_, _| ())?;
+    let mut reports = as_advised(paths, &parts, false, &mut Vec::new(), |_, _, _| ())?;
     let whole = reports.remove(0);
     Ok((whole, reports))
 }
@@ -67,29 +68,30 @@ pub fn run_parts(
 pub fn run_keeping(
     paths: &[PathBuf],
     options: &Options,
-    mut keep: impl FnMut(CaptureAnalysis, Waits),
+    mut keep: impl FnMut(Priced, Waits),
 ) -> anyhow::Result<Report> {
     let mut left_out = Vec::new();
     if options.scenario.is_empty() {
+        let keep = |found, _, waits| keep(found, waits);
         return Ok(as_advised(paths, slice::from_ref(options), false, &mut left_out, keep)?.remove(0));
     }
     let mut exports = Vec::new();
     let plain = Options { top: 0, ..options.clone() };
     // As the report numbers its exports, of which what cannot be read is none.
-    let number = |found, _| exports.push((ProfileIx::from(exports.len()), found));
+    let number = |found, program, _| exports.push((ProfileIx::from(exports.len()), found, program));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
     let (workers, each) = share(options, paths.len());
     let priced: Vec<Mutex<_>> = exports.iter_mut().map(Mutex::new).collect();
     divided(priced.len(), workers, |at| {
         let mut export = priced[at].lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, found) = &mut **export;
-        found.price(*number, &scenario, &each, false);
+        let (number, found, program) = &mut **export;
+        found.prices = found.price(program.take().as_mut(), *number, &scenario, &each);
     });
     drop(priced);
     let mut assembler = Assembler::new(options, &scenario, paths.len());
     left_out.iter().for_each(|(path, error)| assembler.leave_out(path, error));
-    for (_, found) in exports {
+    for (_, found, _) in exports {
         let waits = assembler.add(&found)?;
         keep(found, waits);
     }
@@ -97,7 +99,7 @@ pub fn run_keeping(
 }
 
 /// Reads all exports, prices them as advised and hands each on; a report of each part, the first of which is the whole and the
-/// only one with prices. `again`: they will be priced again. `left_out` gets those that cannot be read, which the reports say.
+/// only one with prices. `again`: their programs are handed on too, for other prices. `left_out` gets those that cannot be read, which the reports say.
 ///
 /// # Errors
 /// The first where none of them can be read, and what is no fault of an export.
@@ -106,20 +108,23 @@ fn as_advised(
     parts: &[Options],
     again: bool,
     left_out: &mut Vec<(PathBuf, anyhow::Error)>,
-    mut keep: impl FnMut(CaptureAnalysis, Waits),
+    mut keep: impl FnMut(Priced, Option<Program>, Waits),
 ) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
     let (workers, each) = share(&parts[0], paths.len());
     let new = |part| Assembler::new(part, &scenario, paths.len());
     let mut assemblers: Vec<Assembler> = parts.iter().map(new).collect();
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
-        let mut found = CaptureAnalysis::read(path, &each)?;
-        found.judge(&each, parts.len() > 1)?;
-        found.price(number.into(), &scenario, &each, again);
-        Ok(found)
+        let (read, mut program) = Read::new(path, &each)?;
+        let mut found = read.judge(&each)?;
+        if parts.len() == 1 {
+            found.forget_texts();
+        }
+        let prices = found.price(program.as_mut(), number.into(), &scenario, &each);
+        Ok((found.with(prices), program.filter(|_| again)))
     };
     reading::side_by_side(paths, workers, parts[0].memory, read, |number, read| {
-        let mut found = match read {
+        let (mut found, program) = match read {
             Err(error) if error.is::<InputError>() => {
                 assemblers.iter_mut().for_each(|assembler| assembler.leave_out(&paths[number], &error));
                 left_out.push((paths[number].clone(), error));
@@ -128,11 +133,11 @@ fn as_advised(
             read => read?,
         };
         let waits = assemblers[0].add(&found)?;
-        for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
-            found.judge(part, n + 1 < parts.len())?;
+        for (part, assembler) in parts.iter().zip(&mut assemblers).skip(1) {
+            found = found.again(part)?;
             assembler.add(&found)?;
         }
-        keep(found, waits);
+        keep(found, program, waits);
         anyhow::Ok(())
     })?;
     if left_out.len() == paths.len() && !paths.is_empty() {

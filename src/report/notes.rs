@@ -1,6 +1,6 @@
 //! What limits the prices of an export, and what its program does too early, as warnings.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::cost::prices::TOLERANCE;
 use crate::model::{Code, Warning};
 use crate::profile::recapture;
@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 60;
 /// Fewer calls are no program.
 const MANY_CALLS: usize = 50;
 
-pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
+pub fn warnings(found: &Priced) -> Vec<Warning> {
     if found.prices.is_empty() {
         return Vec::new();
     }
@@ -31,7 +31,7 @@ fn note(code: Code, message: String) -> Warning {
     Warning::new(code, message, "")
 }
 
-fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
+fn reproduction(found: &Priced) -> Option<Warning> {
     let prices = &found.prices;
     if found.waits.is_empty() || prices.usable() {
         return None;
@@ -48,7 +48,7 @@ fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// How much of the capture is the profiler's own time, where that is much.
-fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
+fn profiler(found: &Priced) -> Option<Warning> {
     let prices = &found.prices;
     let (whole, alone, each) = match found.iterations.as_ref().zip(prices.iteration) {
         Some((recorded, alone)) => (recorded.start_to_start_ns(), alone.length, "each iteration of "),
@@ -78,7 +78,7 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 /// Whether the length that was given for an iteration could not be used.
-fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
+fn step_time(found: &Priced) -> Option<Warning> {
     (found.prices.step_known == Some(false)).then(|| {
         let why = match &found.iterations {
             None => "no loop is known here; name its NVTX ranges with --iteration-marker",
@@ -88,7 +88,7 @@ fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
     })
 }
 
-fn power(found: &CaptureAnalysis) -> Option<Warning> {
+fn power(found: &Priced) -> Option<Warning> {
     let (run, lengths) = found.prices.clock.limited?;
     let [fast, slow] = lengths.map(text::duration);
     let name = found.profile.kernel_name(run).map_or("[kernel]", |name| name);
@@ -99,14 +99,14 @@ fn power(found: &CaptureAnalysis) -> Option<Warning> {
     Some(note(Code::PowerLimited, message))
 }
 
-fn partial(found: &CaptureAnalysis) -> Option<Warning> {
+fn partial(found: &Priced) -> Option<Warning> {
     let left = found.prices.unsimulated as u64;
     let sites = text::counted(left, "site");
     let message = format!("{sites} priced by bounds only: simulating each takes too long");
     (left > 0).then(|| note(Code::PricesPartlyBounds, message))
 }
 
-fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
+fn bandwidth(found: &Priced) -> Option<Warning> {
     let speed = found.prices.assumed_bandwidth?;
     let mut priced = found.sites.iter().zip(&found.prices.sites);
     let uploads =
@@ -117,7 +117,7 @@ fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
     uploads.then(|| note(Code::BandwidthAssumed, message))
 }
 
-fn other_ranks(found: &CaptureAnalysis) -> Option<Warning> {
+fn other_ranks(found: &Priced) -> Option<Warning> {
     let alone = found.collectives.alone();
     (alone > 0 && found.prices.run.high > 0).then(|| {
         let kernels = text::counted(alone, "collective kernel");

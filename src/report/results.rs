@@ -3,7 +3,7 @@
 use super::awaited::{self, Look};
 use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
-use crate::analysis::{CaptureAnalysis, Options};
+use crate::analysis::{Options, Priced};
 use crate::cost::statistics::{histogram, percent, quartiles};
 use crate::frame::{PathSums, SiteWaits, Sums, Waits};
 use crate::model::ranks::find_the_late;
@@ -48,7 +48,7 @@ struct Spans {
 }
 
 impl Spans {
-    fn new(found: &CaptureAnalysis, options: &Options) -> Self {
+    fn new(found: &Priced, options: &Options) -> Self {
         let clip = |from, to| options.filter.clip(from, to);
         let length = |(from, to): (i64, i64)| to - from;
         let window = |device: &Device| {
@@ -80,7 +80,7 @@ impl Spans {
 
 /// Turns one export's sites into result structs.
 pub struct Sites<'a> {
-    pub(super) found: &'a CaptureAnalysis,
+    pub(super) found: &'a Priced,
     options: &'a Options,
     number: ProfileIx,
     spans: Spans,
@@ -90,12 +90,7 @@ pub struct Sites<'a> {
 }
 
 impl<'a> Sites<'a> {
-    pub fn new(
-        found: &'a CaptureAnalysis,
-        waits: &'a Waits,
-        options: &'a Options,
-        number: ProfileIx,
-    ) -> Self {
+    pub fn new(found: &'a Priced, waits: &'a Waits, options: &'a Options, number: ProfileIx) -> Self {
         let looks = options.awaited || !found.collectives.is_empty();
         let look = looks.then(|| Look::new(found, number));
         Self { found, options, number, spans: Spans::new(found, options), waits, look }
@@ -400,7 +395,7 @@ impl<'a> Sites<'a> {
 
     /// By what is there, not by the flags: old exports do not tell those.
     fn backtraces(&self) -> Backtraces {
-        let CaptureAnalysis { profile, context, .. } = self.found;
+        let (profile, context) = (&self.found.profile, &self.found.context);
         let twins = !profile.calls.twins.is_empty();
         match () {
             () if context.marked > context.missing && twins => Backtraces::Python,

@@ -1,6 +1,6 @@
 //! Prices in the report's own structs.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::prices::{Price, Prices, Saving};
 use crate::cost::statistics::percent;
@@ -13,7 +13,7 @@ use crate::vocabulary::{Class, ProfileIx, SiteId};
 use rustc_hash::FxHashSet;
 
 /// Gives each site its price.
-pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
+pub fn of_sites(found: &Priced, sites: Vec<Site>) -> Vec<Site> {
     if found.prices.is_empty() {
         return sites;
     }
@@ -69,13 +69,7 @@ impl Keys {
 /// side by side: the slowest to gain counts, not a sum.
 ///
 /// `busiest_ns` is [`crate::model::Iterations::busiest_stream_ns`] of the export.
-pub fn of_run(
-    found: &CaptureAnalysis,
-    sites: &[Site],
-    busiest_ns: i64,
-    keys: &mut Keys,
-    report: &mut Report,
-) {
+pub fn of_run(found: &Priced, sites: &[Site], busiest_ns: i64, keys: &mut Keys, report: &mut Report) {
     let (prices, totals) = (&found.prices, &mut report.totals);
     totals.collectives += found.collectives.count;
     totals.savings_unknown |= !found.profile.can_price();
@@ -124,13 +118,13 @@ pub fn of_run(
 }
 
 /// Whether something of what is saved is saved in the loop; true where nothing is.
-fn looped(found: &CaptureAnalysis) -> bool {
+fn looped(found: &Priced) -> bool {
     let counted = || found.sites.iter().zip(&found.prices.sites).filter(|(_, price)| price.counted);
     counted().next().is_none() || counted().any(|(site, _)| in_loop(found, site))
 }
 
 /// An iteration of an export; `None` without a loop, or where it was not priced.
-pub fn iteration(found: &CaptureAnalysis, busiest_ns: i64) -> Option<IterationSaving> {
+pub fn iteration(found: &Priced, busiest_ns: i64) -> Option<IterationSaving> {
     let prices = Some(&found.prices).filter(|prices| prices.usable() && looped(found))?;
     let (alone, captured) = prices.iteration.zip(prices.captured_iteration)?;
     // A host that runs ahead of its GPU starts iterations faster than they are done.
@@ -153,24 +147,21 @@ pub fn iteration(found: &CaptureAnalysis, busiest_ns: i64) -> Option<IterationSa
 
 /// Whether a site waits between the start of the loop's first iteration and that of the last, whose mean is what an
 /// iteration takes: also between two iterations and in another process, but not in the last one, other than for
-/// [`CaptureAnalysis::waits_in_loop`]. Other loops may lie outside.
-fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
+/// [`Priced::waits_in_loop`]. Other loops may lie outside.
+fn in_loop(found: &Priced, site: &FoundSite) -> bool {
     let spans = found.iterations.as_ref().map_or(&[][..], |i| &i.spans);
     let Some((first, last)) = spans.first().zip(spans.last()) else { return false };
     site.bundle.waits.iter().any(|&w| (first.0..last.0).contains(&found.waits[w].start))
 }
 
 /// Where most of the waiting of an export's sites moves to, by site.
-pub fn moves(found: &CaptureAnalysis, profile: ProfileIx) -> impl Iterator<Item = (SiteId, SiteId)> {
+pub fn moves(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (SiteId, SiteId)> {
     let ix = move |site| SiteId { profile, site };
     found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
 /// Sites that save only together, with what. Ids come later.
-pub fn together(
-    found: &CaptureAnalysis,
-    profile: ProfileIx,
-) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
+pub fn together(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
     let per_iteration = found.prices.iteration.is_some();
     found.prices.together.iter().map(move |set| {
         let Saving { saved: saved_ns, low: low_ns, high: high_ns, .. } = set.saving;

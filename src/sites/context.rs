@@ -96,14 +96,14 @@ impl Context {
         self.role = waits.iter().map(|w| roles[w.thread]).collect();
     }
 
-    /// Splits synchronisations from copies that another line started: `buf.copy_(x, non_blocking=True)`, then
+    /// Synchronisations whose copy another line started: `buf.copy_(x, non_blocking=True)`, then
     /// `stream.synchronize()` further on. Without backtraces the time between the two calls tells; with them, each call
     /// takes so long that only the stacks do. A few pairs of each stack are compared, and all of them if those differ.
-    pub fn split_unrelated_copies(
+    pub fn copied_elsewhere(
         &mut self,
         profile: &mut Profile,
-        waits: &mut Waits,
-    ) -> Result<(), InputError> {
+        waits: &Waits,
+    ) -> Result<FxHashSet<WaitId>, InputError> {
         let pinned = |w: &Wait| w.copy.is_some_and(|c| c.host_memory == HostMemory::Pinned);
         let mut groups: FxHashMap<StackIx, Vec<WaitId>> = FxHashMap::default();
         for (w, wait) in waits.iter_enumerated() {
@@ -117,14 +117,11 @@ impl Context {
         let samples: Vec<WaitId> = groups.iter().flat_map(sample).collect();
         let unrelated = self.unrelated_copies(profile, waits, &samples)?;
         if unrelated.is_empty() {
-            return Ok(());
+            return Ok(unrelated);
         }
         let differs = |g: &Vec<WaitId>| sample(g).iter().any(|w| unrelated.contains(w));
         let suspects: Vec<WaitId> = groups.into_iter().filter(differs).flatten().collect();
-        for w in self.unrelated_copies(profile, waits, &suspects)? {
-            waits[w].split_copy(&profile.calls, &profile.ops);
-        }
-        Ok(())
+        self.unrelated_copies(profile, waits, &suspects)
     }
 
     /// Those of the waits whose copy call has another Python stack than their synchronisation.

@@ -1,6 +1,6 @@
 //! What streams, threads and their groups are called where they are drawn.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::profile::ids::{ExportId, GlobalPid, StreamIx, ThreadIx};
 use crate::text::escape_terminal;
 use crate::waits::device::DeviceIx;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// Names of the parts of an export.
 pub struct Labels<'a> {
-    found: &'a CaptureAnalysis,
+    found: &'a Priced,
     /// Of each number of a stream on a device, a process that has it, and whether there is another.
     processes: FxHashMap<(DeviceIx, ExportId), (GlobalPid, bool)>,
     /// Of each in a process, a context that has it, and whether there is another.
@@ -16,7 +16,7 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    pub fn new(found: &'a CaptureAnalysis) -> Self {
+    pub fn new(found: &'a Priced) -> Self {
         let (mut processes, mut contexts) = (FxHashMap::default(), FxHashMap::default());
         for (stream, key) in found.profile.ops.streams.iter_enumerated() {
             let device = found.devices.of_stream[stream];
@@ -63,7 +63,7 @@ impl<'a> Labels<'a> {
         format!("{} {}", name.unwrap_or("thread".into()), tid.tid())
     }
 
-    pub fn is_main(found: &CaptureAnalysis, thread: ThreadIx) -> bool {
+    pub fn is_main(found: &Priced, thread: ThreadIx) -> bool {
         found.context.main.get(thread) == Some(&true)
     }
 }

@@ -6,7 +6,7 @@ use super::names::Names;
 use super::waits::{self, ByClass};
 use super::windows::{self, Touching};
 use super::{Places, Source, Wanted, series};
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeline};
 use crate::profile::ids::{GlobalPid, StreamIx, ThreadIx};
 use crate::profile::times::Times;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// Slices per lane: enough to look at a twentieth of the capture before single spans are needed.
 const BINS: std::ops::RangeInclusive<usize> = 256..=1 << 15;
 
-pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
+pub(super) fn draw(found: &Priced, wanted: &Wanted) -> Timeline {
     let profile = &found.profile;
     let (from, to) = (wanted.from, wanted.to.max(wanted.from));
     let (sources, lanes_left_out) = sources(found, wanted.budget.lanes);
@@ -69,7 +69,7 @@ fn slices(spans: usize, most: usize) -> usize {
 
 /// GPU by GPU, the streams of each by process and number, below the idle time after waits; then the threads by process,
 /// the main one first. At most `most`: streams and threads with fewest spans go.
-fn sources(found: &CaptureAnalysis, most: usize) -> (Vec<Source>, usize) {
+fn sources(found: &Priced, most: usize) -> (Vec<Source>, usize) {
     let streams = &found.devices.stream_ops;
     let threads = &found.profile.calls.by_thread;
     let mut ranked: Vec<(usize, Source)> = Vec::new();
@@ -96,7 +96,7 @@ enum Place {
     Thread(GlobalPid, bool, ThreadIx),
 }
 
-fn place(found: &CaptureAnalysis, source: Source) -> Place {
+fn place(found: &Priced, source: Source) -> Place {
     match source {
         Source::Idle(device) => Place::Device(device, None),
         Source::Stream(stream) => Place::Device(found.devices.of_stream[stream], Some(stream)),
@@ -107,7 +107,7 @@ fn place(found: &CaptureAnalysis, source: Source) -> Place {
     }
 }
 
-fn sites(found: &CaptureAnalysis, profile: ProfileIx, from: i64, to: i64) -> Vec<SiteRef> {
+fn sites(found: &Priced, profile: ProfileIx, from: i64, to: i64) -> Vec<SiteRef> {
     let one = |(number, site): (SiteIx, &crate::verdict::site::Site)| SiteRef {
         ix: SiteId { profile, site: number },
         id: None,
@@ -118,7 +118,7 @@ fn sites(found: &CaptureAnalysis, profile: ProfileIx, from: i64, to: i64) -> Vec
 }
 
 /// Iterations that touch the drawing.
-fn iterations(found: &CaptureAnalysis, from: i64, to: i64) -> Option<Iterations> {
+fn iterations(found: &Priced, from: i64, to: i64) -> Option<Iterations> {
     let iterations = found.iterations.as_ref()?;
     let spans: Vec<(i64, i64)> =
         iterations.spans.iter().filter(|s| s.0 <= to && s.1 >= from).map(|s| (s.0.max(from), s.1)).collect();
@@ -139,7 +139,7 @@ fn pairs(spans: &[(i64, i64)], from: i64) -> Packed {
 }
 
 struct Drawing<'a> {
-    found: &'a CaptureAnalysis,
+    found: &'a Priced,
     labels: Labels<'a>,
     names: &'a Names,
     windows: &'a [(i64, i64)],

@@ -18,7 +18,7 @@ mod series;
 pub(crate) mod waits;
 mod windows;
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::timeline::{Budget, Timeline};
 use crate::profile::ids::{StreamIx, ThreadIx};
 use crate::vocabulary::ProfileIx;
@@ -53,7 +53,7 @@ type Places = FxHashMap<Source, usize>;
 
 /// Draws a capture. Should the spans take more characters than allowed, as those with enormous times do, it is drawn again
 /// with half as many.
-pub fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
+pub fn draw(found: &Priced, wanted: &Wanted) -> Timeline {
     let mut budget = wanted.budget;
     loop {
         let drawing = lanes::draw(found, &Wanted { budget, ..*wanted });

@@ -1,6 +1,6 @@
 //! A site over the run: blocked time by iteration, or by slice of time where there are no iterations.
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::timeline::Series;
 use crate::verdict::site::Site;
 
@@ -8,7 +8,7 @@ use crate::verdict::site::Site;
 const POINTS: usize = 120;
 
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
-pub(super) fn series(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
+pub(super) fn series(found: &Priced, site: &Site, from: i64, to: i64) -> Series {
     let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w]);
     let sums = |points: usize, at: &dyn Fn(i64) -> Option<usize>| {
         let mut sums = vec![0i64; points];

@@ -4,7 +4,7 @@ use super::Wanted;
 use super::bins::Bins;
 use super::windows::Touching;
 use super::{Places, Source};
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::timeline::{Packed, Waits};
 use crate::profile::ids::StreamIx;
 use crate::vocabulary::SiteIx;
@@ -17,7 +17,7 @@ use typed_index_collections::TiSlice;
 const MOST_PARTS: usize = 16;
 
 /// The drain of a wait: the device and the stretch of time, where there is one.
-pub(super) fn drain(found: &CaptureAnalysis, w: WaitId) -> Option<(DeviceIx, i64, i64)> {
+pub(super) fn drain(found: &Priced, w: WaitId) -> Option<(DeviceIx, i64, i64)> {
     let length = found.drains[w];
     let op = found.waits[w].awaited?;
     let device = found.devices.of_op(&found.profile.ops, op);
@@ -26,7 +26,7 @@ pub(super) fn drain(found: &CaptureAnalysis, w: WaitId) -> Option<(DeviceIx, i64
 }
 
 /// When a wait blocked: in its call, and in the call of its copy before, if that one did.
-pub fn blocked(found: &CaptureAnalysis, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
+pub fn blocked(found: &Priced, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
     let copy = (wait.start, wait.start.saturating_add(wait.copy_blocked));
     let call = (found.profile.calls.start(wait.call), wait.end);
     [(wait.copy_blocked > 0).then_some(copy), Some(call)].into_iter().flatten()
@@ -34,7 +34,7 @@ pub fn blocked(found: &CaptureAnalysis, wait: &Wait) -> impl Iterator<Item = (i6
 
 /// Waits in start order: all, or those that touch a window where there are more than the budget has.
 pub(super) fn pack(
-    found: &CaptureAnalysis,
+    found: &Priced,
     wanted: &Wanted,
     places: &Places,
     windows: &[(i64, i64)],
@@ -88,7 +88,7 @@ pub(super) fn pack(
 
 /// When other streams than the `own` one, by lane, last worked on what a wait waited for; those of a rank that came late too.
 fn elsewhere(
-    found: &CaptureAnalysis,
+    found: &Priced,
     places: &Places,
     held: &Held,
     wait: &Wait,
@@ -119,7 +119,7 @@ pub(super) type ByClass = [Bins; 3];
 
 /// Adds waits to the bins of their threads and drains to those of their devices, both by lane.
 pub(super) fn add_bins(
-    found: &CaptureAnalysis,
+    found: &Priced,
     places: &Places,
     site_of: &TiSlice<WaitId, Option<SiteIx>>,
     bins: &mut [Option<ByClass>],

@@ -5,7 +5,7 @@ use crate::look;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use sync_report::analysis::{CaptureAnalysis, Options};
+use sync_report::analysis::{Options, Priced};
 use sync_report::diff::Snapshot;
 use sync_report::model::Report;
 use sync_report::model::timeline::{Budget, Timeline, WHOLE};
@@ -220,7 +220,7 @@ fn long(launches: i64) -> Export {
     e
 }
 
-fn draw(found: &CaptureAnalysis, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
+fn draw(found: &Priced, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
     let (from, to) = found.profile.bounds().expect("calls");
     timeline::draw(found, &Wanted { profile: 0.into(), from, to, examples, budget })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::Path;
 use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
-use sync_report::analysis::{self, CaptureAnalysis, Options};
+use sync_report::analysis::{Options, Priced, Read};
 use sync_report::cost::simulate::{Assumed, Draft, Program};
 use sync_report::formats::{DETAILS, Found as Rendered, REPORT, Setting};
 use sync_report::model::{Report, Site};
@@ -54,20 +54,20 @@ pub fn report_on(path: &Path, options: &Options) -> Report {
 
 /// An analysed export whose file still exists.
 pub struct Kept {
-    analysed: CaptureAnalysis,
+    analysed: Priced,
     _folder: TempDir,
 }
 
 impl Deref for Kept {
-    type Target = CaptureAnalysis;
+    type Target = Priced;
 
-    fn deref(&self) -> &CaptureAnalysis {
+    fn deref(&self) -> &Priced {
         &self.analysed
     }
 }
 
 /// A program with each wait a site of its own.
-pub fn program(found: &CaptureAnalysis) -> Program {
+pub fn program(found: &Priced) -> Program {
     let mut program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(
         &found.profile,
         &found.devices,
@@ -81,9 +81,15 @@ pub fn program(found: &CaptureAnalysis) -> Program {
 
 pub fn analysed(e: &Export) -> Kept {
     let (folder, path) = e.write_temp();
-    let mut analysed = analysis::analyse(&path, &options()).expect("an analysis");
-    analysed.price(0.into(), &ResolvedScenario::default(), &options(), false);
-    Kept { analysed, _folder: folder }
+    Kept { analysed: priced(&path), _folder: folder }
+}
+
+/// An export with prices as advised.
+pub fn priced(path: &Path) -> Priced {
+    let (read, mut program) = Read::new(path, &options()).expect("an export");
+    let mut found = read.judge(&options()).expect("verdicts");
+    let prices = found.price(program.as_mut(), 0.into(), &ResolvedScenario::default(), &options());
+    found.with(prices)
 }
 
 /// Each wait as a line: `cudaStreamSynchronize 200..910 blocked 710 pending awaits 120..900`.
@@ -94,7 +100,7 @@ pub fn waits(e: &Export) -> Vec<String> {
     found.waits.iter().map(|w| line(&found, w)).collect()
 }
 
-fn line(found: &CaptureAnalysis, wait: &Wait) -> String {
+fn line(found: &Priced, wait: &Wait) -> String {
     let profile = &found.profile;
     let op = |op: OpId| format!("{}..{}", profile.ops.start(op), profile.ops.end(op));
     let mut words = vec![
@@ -120,7 +126,7 @@ fn line(found: &CaptureAnalysis, wait: &Wait) -> String {
 }
 
 /// The ops of an export as `kernel 120..900`, in start order.
-pub fn ops(found: &CaptureAnalysis) -> Vec<String> {
+pub fn ops(found: &Priced) -> Vec<String> {
     let ops = &found.profile.ops;
     let name = |kind| match kind {
         OpKind::Kernel => "kernel",

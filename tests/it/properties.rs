@@ -174,7 +174,7 @@ proptest! {
         let (_folder, path) = e.write_temp();
         let found = analysis::analyse(&path, &options()).expect("an analysis");
         let mut by_thread: HashMap<ThreadIx, i64> = HashMap::new();
-        for (wait, drain) in found.waits.iter().zip(&found.drains) {
+        for (wait, drain) in found.waits.iter().zip(found.drains.iter()) {
             prop_assert!(wait.blocked >= 0 && wait.copy_blocked >= 0 && *drain >= 0, "{wait:?}");
             prop_assert!(wait.blocked <= wait.end - wait.start, "{wait:?}");
             *by_thread.entry(wait.thread).or_default() += wait.blocked;

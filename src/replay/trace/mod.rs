@@ -24,7 +24,7 @@ use super::plan::{
     Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, PlannedSiteIx, ReplayOp, Stretch,
     Variant,
 };
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::model::{Report, Site};
 use crate::profile::commands;
 use crate::text;
@@ -56,7 +56,7 @@ const MOST_REPEATS: i64 = 2_000;
 /// What a plan is made from.
 struct Scene<'a> {
     report: &'a Report,
-    found: &'a CaptureAnalysis,
+    found: &'a Priced,
     chosen: &'a Chosen,
     stretch: &'a Stretch,
     recording: &'a Recording,
@@ -68,7 +68,7 @@ struct Scene<'a> {
 ///
 /// # Errors
 /// One sentence where there is nothing to replay; as reading an export otherwise.
-pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Plan> {
+pub fn plan(report: &Report, found: &mut Priced, request: &ReplayRequest) -> anyhow::Result<Plan> {
     if let Some(lack) = found.profile.lacks.iter().find(|lack| lack.prices) {
         let again = commands::export(found.profile.path());
         bail!("{}, so there is nothing to replay; export it again: {again}", lack.what);

@@ -11,7 +11,7 @@
 use super::Scene;
 use super::order::Order;
 use super::record::Call;
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::cost::overhead;
 use crate::cost::simulate::follow::StreamWait;
 use crate::cost::simulate::step::Role;
@@ -88,7 +88,7 @@ impl Trace {
     }
 
     /// Share of a site's waits that are in the stretch.
-    pub fn share_of(&self, found: &CaptureAnalysis, site: SiteIx) -> f64 {
+    pub fn share_of(&self, found: &Priced, site: SiteIx) -> f64 {
         let all = found.sites[site].bundle.waits.len().max(1) as f64;
         self.number_of(site).map_or(0.0, |i| self.waits[i] as f64 / all)
     }

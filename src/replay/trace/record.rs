@@ -1,7 +1,7 @@
 //! What the stretch holds: outermost calls of the process, the ops that each issued, kernels with grids and operators.
 
 use super::stretch::Chosen;
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::error::InputError;
 use crate::profile::details::{Details, GpuModel, LaunchSize};
 use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId, ThreadIx};
@@ -34,12 +34,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn read(found: &mut CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Result<Self, InputError> {
+    pub fn read(found: &mut Priced, chosen: &Chosen, stretch: &Stretch) -> Result<Self, InputError> {
         let calls = calls(found, chosen, stretch);
         let ops: Vec<OpId> = calls.iter().flat_map(|c| c.ops.iter().copied()).collect();
         let names = ops.iter().filter_map(|&op| found.profile.ops.kernel(op));
         let ids: Vec<i64> = names.map(i64::from).collect();
-        found.profile.strings.fetch(&found.profile.db, ids)?;
+        let profile = &mut found.profile;
+        profile.strings.fetch(&profile.db, ids)?;
         let details = Details::read(&found.profile, &ops)?;
         let launches = launches(found, &calls, &details)?;
         let device = &found.devices.list[chosen.device];
@@ -66,7 +67,7 @@ impl From<&LaunchSize> for Footprint {
 }
 
 /// Outermost calls that begin in the stretch, in start order. Linear in its calls and in all ops.
-fn calls(found: &CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Vec<Call> {
+fn calls(found: &Priced, chosen: &Chosen, stretch: &Stretch) -> Vec<Call> {
     let (table, ops) = (&found.profile.calls, &found.profile.ops);
     // Of the outermost call that is open: its end, and its place in the list.
     let mut open: FxHashMap<ThreadIx, (i64, usize)> = FxHashMap::default();
@@ -96,11 +97,7 @@ fn calls(found: &CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Vec<Cal
 }
 
 /// Kernels in launch order, those that may be products with the operators around them.
-fn launches(
-    found: &mut CaptureAnalysis,
-    calls: &[Call],
-    details: &Details,
-) -> Result<Vec<Launch>, InputError> {
+fn launches(found: &mut Priced, calls: &[Call], details: &Details) -> Result<Vec<Launch>, InputError> {
     let profile = &mut found.profile;
     let mut launches = Vec::new();
     // Index of the launch, thread and time of its call.

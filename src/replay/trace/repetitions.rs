@@ -5,7 +5,7 @@
 //!  nested       [step 0][step 1][step 2]…  [step 0][step 1]…               2 ms, one wait: these are replayed
 //! ```
 
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::profile::ids::RangeId;
@@ -20,7 +20,7 @@ const FEWEST: usize = 3;
 
 /// Ranges around a wait that count something or speak of iterations, the outermost first; PyTorch's own are parts of
 /// one. Those of the loop's thread count too: a wait of the autograd thread is in the step of the main thread.
-pub fn around(found: &mut CaptureAnalysis, wait: &Wait) -> Result<Vec<Iterations>, InputError> {
+pub fn around(found: &mut Priced, wait: &Wait) -> Result<Vec<Iterations>, InputError> {
     let own = found.profile.calls.threads[wait.thread];
     let threads = std::iter::once(own).chain(found.iterations.as_ref().map(|i| i.tid).filter(|t| *t != own));
     let mut all = Vec::new();
@@ -42,11 +42,7 @@ pub fn around(found: &mut CaptureAnalysis, wait: &Wait) -> Result<Vec<Iterations
 }
 
 /// All ranges of a thread that stand as deep as one and share its name.
-fn family(
-    found: &mut CaptureAnalysis,
-    range: RangeId,
-    name: String,
-) -> Result<Option<Iterations>, InputError> {
+fn family(found: &mut Priced, range: RangeId, name: String) -> Result<Option<Iterations>, InputError> {
     let profile = &mut found.profile;
     let ranges = &profile.nvtx.ranges;
     let (tid, depth) = (ranges.tid(range), ranges.depth[range]);

@@ -13,7 +13,7 @@
 
 use super::ReplayRequest;
 use super::repetitions;
-use crate::analysis::CaptureAnalysis;
+use crate::analysis::Priced;
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
@@ -51,7 +51,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    pub fn new(report: &Report, found: &CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Self> {
+    pub fn new(report: &Report, found: &Priced, request: &ReplayRequest) -> anyhow::Result<Self> {
         let profile = found.profile.path().display();
         if found.sites.is_empty() {
             bail!(
@@ -92,7 +92,7 @@ impl Chosen {
 
     /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
     /// other work.
-    pub fn fix(&self, found: &CaptureAnalysis, site: SiteIx) -> Change {
+    pub fn fix(&self, found: &Priced, site: SiteIx) -> Change {
         let asked = self.fixes.get(&site).copied();
         match found.change_of(&found.sites[site], asked).0 {
             Change::Keep if asked.is_none() && self.sites.contains(&site) => Change::Delay,
@@ -101,19 +101,19 @@ impl Chosen {
     }
 
     /// Whether a wait is for the replayed device, as far as is known.
-    pub fn is_here(&self, found: &CaptureAnalysis, wait: &Wait) -> bool {
+    pub fn is_here(&self, found: &Priced, wait: &Wait) -> bool {
         found.devices.of_wait(&found.profile.ops, wait).is_none_or(|device| device == self.device)
     }
 
     /// Whether a site is one of "all false sites".
-    pub fn counts(&self, found: &CaptureAnalysis, site: SiteIx) -> bool {
+    pub fn counts(&self, found: &Priced, site: SiteIx) -> bool {
         found.change_of(&found.sites[site], self.fixes.get(&site).copied()).1
     }
 }
 
 /// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
 /// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
-fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteIx, Change>) -> Vec<SiteIx> {
+fn most_costly(report: &Report, found: &Priced, fixes: &FxHashMap<SiteIx, Change>) -> Vec<SiteIx> {
     let worth = |s: SiteIx| {
         let price = found.prices.sites.get(s).copied().unwrap_or_default();
         if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
@@ -136,7 +136,7 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<SiteI
 }
 
 /// The device that most waits of the site are for, else the one on which its process did most.
-fn device_of(found: &CaptureAnalysis, site: SiteIx, pid: GlobalPid) -> Option<DeviceIx> {
+fn device_of(found: &Priced, site: SiteIx, pid: GlobalPid) -> Option<DeviceIx> {
     let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
     for device in waits(found, site).filter_map(|wait| found.devices.of_wait(&found.profile.ops, wait)) {
         *votes.entry(device).or_default() += 1;
@@ -159,7 +159,7 @@ impl Stretch {
     /// # Errors
     /// As reading an export.
     pub(super) fn choose(
-        found: &mut CaptureAnalysis,
+        found: &mut Priced,
         chosen: &Chosen,
         notes: &mut Vec<String>,
     ) -> Result<Self, InputError> {
@@ -173,7 +173,7 @@ impl Stretch {
     }
 
     /// The smallest recorded repetition around a wait that is worth its time.
-    fn repetition(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
+    fn repetition(found: &mut Priced, chosen: &Chosen) -> Result<Self, InputError> {
         let own = found.iterations.as_ref().and_then(|i| i.of(chosen.pid));
         let iteration = own.and_then(|own| Self::of_median(found, chosen, own, "iteration"));
         if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
@@ -194,18 +194,13 @@ impl Stretch {
         Ok(iteration.filter(|own| around.length() > own.length() / 2).unwrap_or(around))
     }
 
-    fn is_short(&self, found: &CaptureAnalysis, chosen: &Chosen) -> bool {
+    fn is_short(&self, found: &Priced, chosen: &Chosen) -> bool {
         let held = waits(found, chosen.first).filter(|w| self.holds(w)).count();
         self.length() <= LONG_NS && held <= MOST_WAITS
     }
 
     /// The repetition of median length among those that hold most of the chosen sites.
-    fn of_median(
-        found: &CaptureAnalysis,
-        chosen: &Chosen,
-        repeated: &Iterations,
-        what: &str,
-    ) -> Option<Self> {
+    fn of_median(found: &Priced, chosen: &Chosen, repeated: &Iterations, what: &str) -> Option<Self> {
         let mut held = vec![0usize; repeated.spans.len()];
         for (number, &site) in chosen.sites.iter().enumerate() {
             let mut seen: Vec<usize> = waits(found, site)
@@ -233,7 +228,7 @@ impl Stretch {
         Some(Self { iteration: Some(index), iterations, ..Self::of(from, to, chosen) })
     }
 
-    fn around_wait(found: &CaptureAnalysis, chosen: &Chosen) -> Self {
+    fn around_wait(found: &Priced, chosen: &Chosen) -> Self {
         let mut by_thread: FxHashMap<ThreadIx, Vec<&Wait>> = FxHashMap::default();
         let here = waits(found, chosen.first).filter(|w| chosen.is_here(found, w));
         here.for_each(|w| by_thread.entry(w.thread).or_default().push(w));
@@ -258,7 +253,7 @@ impl Stretch {
     }
 
     /// Leaves of a stretch with too many calls those around the first site's first wait in it.
-    fn cut(&mut self, found: &CaptureAnalysis, chosen: &Chosen, notes: &mut Vec<String>) {
+    fn cut(&mut self, found: &Priced, chosen: &Chosen, notes: &mut Vec<String>) {
         let calls = &found.profile.calls;
         let all = calls.starting(self.from_ns, self.to_ns);
         let count = all.len();
@@ -290,6 +285,6 @@ impl Stretch {
     }
 }
 
-fn waits(found: &CaptureAnalysis, site: SiteIx) -> impl Iterator<Item = &Wait> {
+fn waits(found: &Priced, site: SiteIx) -> impl Iterator<Item = &Wait> {
     found.waits_of(&found.sites[site])
 }

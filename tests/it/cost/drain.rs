@@ -79,7 +79,8 @@ fn a_gap_belongs_to_one_wait() {
     let other = e.thread(100, 101);
     e.sync(other, "cudaStreamSynchronize", 2500..50_005, GPU0);
     let found = look::analysed(&e);
-    let by_end: Vec<(i64, i64)> = found.waits.iter().zip(&found.drains).map(|(w, d)| (w.end, *d)).collect();
+    let by_end: Vec<(i64, i64)> =
+        found.waits.iter().zip(found.drains.iter()).map(|(w, d)| (w.end, *d)).collect();
     assert_eq!(by_end, [(50_010, 12_000), (50_005, 0)]);
     assert_sound(&look::report(&e));
 }

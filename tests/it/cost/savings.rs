@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
-use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
+use sync_report::analysis::pricing::Scenario;
 use sync_report::model::Site;
 use sync_report::render::saving;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{BoundBy, Change, Class};
-use sync_report::{analysis, report};
+use sync_report::report;
 
 fn alone(site: &Site) -> i64 {
     site.recoverable.as_ref().map_or(0, |r| r.alone_ns)
@@ -50,8 +50,7 @@ fn the_simulation_keeps_to_the_bounds() {
         "train_mlp_python_sampling.sqlite",
         "pairs_h2d_pageable.sqlite",
     ] {
-        let mut found = analysis::analyse(&sample(name), &options()).expect("an analysis");
-        found.price(0.into(), &ResolvedScenario::default(), &options(), false);
+        let found = look::priced(&sample(name));
         assert_eq!(found.prices.cut, 0, "{name}: {:?}", found.prices.sites);
         assert!(found.prices.usual_error.is_some_and(|error| error < 0.03), "{name}");
     }

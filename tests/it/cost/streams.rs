@@ -3,7 +3,7 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
-use sync_report::analysis::CaptureAnalysis;
+use sync_report::analysis::Priced;
 use sync_report::cost::simulate::run;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::vocabulary::Change;
@@ -16,7 +16,7 @@ fn with_flags(e: &mut Export) {
 }
 
 /// End of the run with the given fixes, each wait a site of its own.
-fn end_of(found: &CaptureAnalysis, fixes: &[(usize, Change)], usual: bool) -> i64 {
+fn end_of(found: &Priced, fixes: &[(usize, Change)], usual: bool) -> i64 {
     let program = look::program(found);
     let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
