@@ -75,7 +75,8 @@ function firstWait({ model, offset }, ids) {
 /** Where iterations are, they are what the captures have in common: one of each is laid above the other. */
 class Alignment {
   constructor(timeline, onChange) {
-    Object.assign(this, { timeline, onChange });
+    this.timeline = timeline;
+    this.onChange = onChange;
     this.most = Math.min(...timeline.tracks.map(({ model }) => model.iterations.start.length));
     // The first ones warm up.
     this.number = Math.ceil(this.most / 2);

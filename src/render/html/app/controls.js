@@ -100,7 +100,10 @@ class Controls {
     timeline.onWait(hit.row.track, hit.row.track.model.sites[hit.row.track.model.waits.site[hit.wait]]);
   }
 
-  /** What is under a point: a wait, a span, an iteration; with lines that describe it. */
+  /**
+   * What is under a point: a wait, a span, an iteration; with lines that describe it.
+   * @returns {{ row: any, from: number, to: number, lines: string[], wait?: number } | null}
+   */
   hit({ x, y }) {
     const { timeline } = this;
     const row = timeline.rows.find((one) => y >= one.y && y < one.y + one.height);

@@ -10,6 +10,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
+/** @param {...any} children what `append` takes, nothing, or lists of these */
 const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 
 const svg = (tag, attributes = {}, ...children) =>
@@ -22,7 +23,7 @@ const pairs = (list, attributes = { class: "pairs" }) =>
   el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, held(text)))));
 
 /** A small table; `caption` as `el` takes it, `isNumber` of the index of a column. */
-const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
+const plainTable = (kind, caption, heads, rows, isNumber = (_index) => false) =>
   el("div", { class: "scroll" }, el("table", { class: `plain ${kind}` }, el("caption", ...caption),
     el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: isNumber(i) ? "num" : "" }, text)))),
     el("tbody", {}, rows)));

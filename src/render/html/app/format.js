@@ -1,4 +1,4 @@
-// Numbers as the other formats print them: src/text.rs says the same in Rust.
+// Numbers as the other formats print them: src/text/mod.rs says the same in Rust.
 
 const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 

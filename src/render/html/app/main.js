@@ -148,7 +148,7 @@ function remember() {
     if (table.open.length) state.set("open", table.open.join(","));
     if (timeline) {
       const { from, to } = timeline.target;
-      if (alignment?.most) state.set("iteration", alignment.number);
+      if (alignment?.most) state.set("iteration", String(alignment.number));
       if (to - from < timeline.high - timeline.low) state.set("view", `${Math.round(from)}-${Math.round(to)}`);
     }
     try {

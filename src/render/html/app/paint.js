@@ -1,9 +1,13 @@
 // Spans and bins onto a canvas.
 
-/** Colours of the style sheet, as they are now. */
+/**
+ * Colours of the style sheet, as they are now.
+ * @returns {Record<string, any>}
+ */
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
+  /** @returns {Record<string, string>} */
   const named = (names, suffix = "") => Object.fromEntries(names.map((name) => [name, get(name + suffix)]));
   return {
     ...named(["ink", "muted", "line", "surface", "sunken", "accent", "found", "call", "copy", "memset"]),
@@ -36,7 +40,11 @@ function readable(ground, colours) {
 /** What of the time axis is where: `x(time)` in pixels of the canvas. */
 class Scale {
   constructor(from, to, left, width) {
-    Object.assign(this, { from, to, left, width, perNs: width / (to - from) });
+    this.from = from;
+    this.to = to;
+    this.left = left;
+    this.width = width;
+    this.perNs = width / (to - from);
   }
 
   x(time) {

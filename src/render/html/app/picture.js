@@ -5,7 +5,10 @@ const LABEL = 12;
 
 class Picture {
   constructor(timeline) {
-    Object.assign(this, { timeline, ctx: timeline.ctx, scale: timeline.scale, colours: timeline.colours });
+    this.timeline = timeline;
+    this.ctx = timeline.ctx;
+    this.scale = timeline.scale;
+    this.colours = timeline.colours;
     this.width = timeline.size.width;
     this.height = timeline.size.height;
   }
@@ -329,9 +332,12 @@ class Picture {
   }
 }
 
+/** Units of the ruler, in ns. */
+const TICKS = [{ unit: 1e9, name: "s" }, { unit: 1e6, name: "ms" }, { unit: 1e3, name: "µs" }];
+
 /** A time of the ruler: in the unit of the largest one shown, with as many digits as the step needs. */
 function tick(time, step, largest) {
-  const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([size]) => largest >= size) ?? [1, "ns"];
+  const { unit, name } = TICKS.find((one) => largest >= one.unit) ?? { unit: 1, name: "ns" };
   const digits = clamp(Math.ceil(Math.log10(unit / step) - 1e-6), 0, 9);
   return `${(time / unit).toFixed(digits)} ${name}`;
 }

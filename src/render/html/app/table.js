@@ -7,7 +7,8 @@ class Table {
    * `caption`, `placeholder`, `noun`. `onChange`: something was opened or closed.
    */
   constructor(host, spec, onChange) {
-    Object.assign(this, { spec, onChange });
+    this.spec = spec;
+    this.onChange = onChange;
     this.order = { key: null, down: false }; // as the report ranks them
     this.wanted = new Set(spec.chips);
     this.rows = new Map();

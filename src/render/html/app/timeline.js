@@ -18,7 +18,10 @@ class Timeline {
    * `host`: where it is built; `onWait(track, site)`: a wait was chosen; `describe(track, site)`: its place in words.
    */
   constructor(host, tracks, { onWait, onMove, describe }) {
-    Object.assign(this, { tracks, onWait, onMove, describe });
+    this.tracks = tracks;
+    this.onWait = onWait;
+    this.onMove = onMove;
+    this.describe = describe;
     this.bound();
     this.view = { from: this.low, to: this.high };
     this.zero = "the start";
