@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Which edits are wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct EditChoice {
     /// Ids of sites; empty: all.
     pub sites: Vec<String>,
     /// Edits too that may change what the program computes or shows.
@@ -20,7 +20,7 @@ pub struct Wanted {
     pub roots: Vec<PathBuf>,
 }
 
-impl Wanted {
+impl EditChoice {
     fn may_edit(&self, path: &Path) -> bool {
         let Ok(path) = path.canonicalize() else { return false };
         self.roots.iter().filter_map(|root| root.canonicalize().ok()).any(|root| path.starts_with(root))
@@ -32,7 +32,7 @@ impl Wanted {
 }
 
 /// Makes the wanted edits of a report. A file whose result would not parse is left alone.
-pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
+pub fn plan(report: &Report, sources: &SourceTree, wanted: &EditChoice) -> Patch {
     let mut patch = Patch::default();
     let mut files: BTreeMap<PathBuf, Edited<'_>> = BTreeMap::new();
     for site in report

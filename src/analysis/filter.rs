@@ -110,13 +110,13 @@ type Named = BTreeMap<u32, Option<Arc<str>>>;
 /// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
 /// rank's.
 #[derive(Default)]
-pub struct Known {
+pub struct Filterable {
     devices: Named,
     processes: Named,
     threads: Named,
 }
 
-impl Known {
+impl Filterable {
     /// Adds what one export holds: threads that made CUDA calls, GPUs that worked.
     pub fn add(&mut self, profile: &Profile, devices: &Devices) {
         self.devices.extend(devices.list.iter().map(|d| (d.id, d.name.clone())));

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 const BEFORE_CALL_NS: i64 = 1_000;
 
 /// A call or an operation in the way.
-struct Found {
+struct Obstacle {
     kind: GraphBreak,
     call: NamedCall,
 }
@@ -56,9 +56,9 @@ pub fn find(
         waits.iter().flat_map(|wait| [Some(wait.call), wait.copy_call]).flatten().collect();
     found.extend(operations(profile, &waits, &inside));
     let asked =
-        |one: &Found| Asked { process: one.call.tid.process(), time: one.call.start.saturating_add(1) };
+        |one: &Obstacle| Asked { process: one.call.tid.process(), time: one.call.start.saturating_add(1) };
     let marks = LastMarks::read(&profile.db, found.iter().map(asked).collect())?;
-    let mark = |one: &Found| {
+    let mark = |one: &Obstacle| {
         let near = |start: i64| start >= one.call.start.saturating_sub(BEFORE_CALL_NS);
         marks
             .before(asked(one))
@@ -95,7 +95,7 @@ pub fn find(
 }
 
 /// Calls that a capture forbids, or that do not become part of a graph.
-fn calls(profile: &Profile, inside: &dyn Fn(GlobalPid, i64) -> bool) -> Result<Vec<Found>, InputError> {
+fn calls(profile: &Profile, inside: &dyn Fn(GlobalPid, i64) -> bool) -> Result<Vec<Obstacle>, InputError> {
     let named = |wanted: fn(&str) -> bool| {
         move |text: &[u8]| std::str::from_utf8(text).is_ok_and(|name| wanted(base_name(name)))
     };
@@ -119,7 +119,7 @@ fn calls(profile: &Profile, inside: &dyn Fn(GlobalPid, i64) -> bool) -> Result<V
     let wanted: FxHashSet<i64> = kind_of.keys().copied().collect();
     let calls = calls_named(&profile.db, &wanted)?;
     let calls = calls.into_iter().filter(|call| inside(call.tid.process(), call.start));
-    Ok(calls.filter_map(|call| Some(Found { kind: *kind_of.get(&call.name)?, call })).collect())
+    Ok(calls.filter_map(|call| Some(Obstacle { kind: *kind_of.get(&call.name)?, call })).collect())
 }
 
 /// Copies of host memory without a wait of their own, and kernels on another stream than most.
@@ -127,7 +127,7 @@ fn operations(
     profile: &Profile,
     waits: &FxHashSet<CallId>,
     inside: &dyn Fn(GlobalPid, i64) -> bool,
-) -> Vec<Found> {
+) -> Vec<Obstacle> {
     let (ops, calls) = (&profile.ops, &profile.calls);
     let issued = |op: OpId| {
         let call = profile.issuer(op).filter(|call| !waits.contains(call))?;
@@ -156,5 +156,5 @@ fn operations(
         }
         None => None,
     };
-    all.into_iter().filter_map(|(op, call)| Some(Found { kind: kind(op)?, call })).collect()
+    all.into_iter().filter_map(|(op, call)| Some(Obstacle { kind: kind(op)?, call })).collect()
 }

@@ -15,7 +15,7 @@ use crate::cost::simulate::{Assumed, Draft, Program};
 use crate::cost::{bounds, drain};
 use crate::error::InputError;
 use crate::iterations::{self, Iterations};
-use crate::model::timeline::Budget;
+use crate::model::timeline::DrawingLimit;
 use crate::model::{Breaks, Warning};
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
@@ -87,7 +87,7 @@ pub struct Options {
     /// Leaves out how costs vary within the capture: only JSON and comparisons show it.
     pub without_spread: bool,
     /// Draw the captures, all together with this budget: for pages that show them.
-    pub timelines: Option<Budget>,
+    pub timelines: Option<DrawingLimit>,
     /// Exports that were made for this run, and the reports that they were made from: what is said names those.
     pub reports: Vec<(PathBuf, PathBuf)>,
     /// What is said of inputs that no export could be made from.
@@ -140,11 +140,11 @@ pub struct Read {
     /// GPU idle time in which no thread could launch; `None` where the export does not tell.
     pub blocked: Option<IdleBlocked>,
     /// All waits of the export.
-    all: Found,
+    all: WaitCosts,
 }
 
 /// Waits with what each costs, as in [`Judged`]; what a filter leaves as it is is shared.
-struct Found {
+struct WaitCosts {
     waits: Arc<TiVec<WaitId, Wait>>,
     drains: Arc<TiVec<WaitId, i64>>,
     next: Arc<TiVec<WaitId, bounds::Next>>,
@@ -269,7 +269,7 @@ impl Read {
             program
         });
         let (waits, drains, next, most) = all;
-        let all = Found {
+        let all = WaitCosts {
             waits: waits.into(),
             drains: drains.into(),
             next: next.into(),
@@ -291,7 +291,7 @@ impl Read {
     }
 
     fn judge_selected(mut self, options: &Options, numbers: Numbers) -> anyhow::Result<Judged> {
-        let (Found { waits: mut selected, drains, next, alone_at_most }, filtered_out) =
+        let (WaitCosts { waits: mut selected, drains, next, alone_at_most }, filtered_out) =
             self.select(options)?;
         let Self { profile, devices, iterations, .. } = &mut self;
         let mut context = Context::read(profile, &selected)?;
@@ -339,7 +339,7 @@ impl Read {
     }
 
     /// The waits that pass the filter, and how many do not.
-    fn select(&mut self, options: &Options) -> anyhow::Result<(Found, u64)> {
+    fn select(&mut self, options: &Options) -> anyhow::Result<(WaitCosts, u64)> {
         let mut filter = options.filter.clone();
         filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
         let keep = filter.select(&mut self.profile, &self.devices, self.all.waits.iter())?;
@@ -356,7 +356,7 @@ impl Read {
                     .into(),
             }
         }
-        let Found { waits, drains, next, alone_at_most } = &self.all;
+        let WaitCosts { waits, drains, next, alone_at_most } = &self.all;
         let waits = kept(waits, &keep);
         let drains = kept(drains, &keep);
         let clipped = waits
@@ -366,7 +366,7 @@ impl Read {
         let clipped: TiVec<WaitId, i64> = clipped.collect();
         let drains = if clipped == *drains { drains } else { clipped.into() };
         Ok((
-            Found { waits, drains, next: kept(next, &keep), alone_at_most: kept(alone_at_most, &keep) },
+            WaitCosts { waits, drains, next: kept(next, &keep), alone_at_most: kept(alone_at_most, &keep) },
             left_out,
         ))
     }

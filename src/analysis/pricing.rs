@@ -1,10 +1,10 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::{Judged, Options, Priced, Read};
-use crate::cost::bounds::{Launched, Waits};
+use crate::cost::bounds::{Bounded, Launched};
 use crate::cost::overhead::Costs;
 use crate::cost::price;
-use crate::cost::prices::{Prices, Subject, Terms};
+use crate::cost::prices::{PricedSite, Prices, Terms};
 use crate::cost::simulate::{Program, beside};
 use crate::iterations::Iterations;
 use crate::profile::ids::{CallId, GlobalPid};
@@ -70,7 +70,7 @@ impl Priced {
 /// A place pays once, or again and again, as a whole: the calls of one stack that copy alike belong to it, whatever their verdicts.
 /// CPU samples tell no place apart, since they fall by chance: a call without frames of its own is told by its NVTX ranges.
 #[derive(PartialEq, Eq, Hash)]
-struct Place {
+struct PaidPlace {
     pid: GlobalPid,
     api: Arc<str>,
     copies: Option<(Direction, HostMemory)>,
@@ -78,7 +78,7 @@ struct Place {
     around: Vec<String>,
 }
 
-impl Place {
+impl PaidPlace {
     fn of(site: &Site) -> Self {
         let bundle = &site.bundle;
         let line = |f: &PyFrame| format!("{}:{}:{}", f.file, f.function, f.line);
@@ -150,16 +150,16 @@ impl Judged {
                 None => {}
             }
         }
-        let subjects: TiVec<SiteIx, Subject> = sites
+        let subjects: TiVec<SiteIx, PricedSite> = sites
             .iter_enumerated()
             .map(|(site, found)| {
                 let subject = self.subject(found, SiteId { profile: number, site }, scenario);
                 let once = self.is_once(found);
-                Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
+                PricedSite { counted: subject.counted && !once, open: subject.open && !once, ..subject }
             })
             .collect();
         let launched = &Launched::new(profile, devices);
-        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program };
+        let capture = Bounded { profile, devices, waits, next, alone_at_most, launched, program };
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
         price::price(&capture, &subjects, iterations, terms)
     }
@@ -230,7 +230,7 @@ impl Judged {
         self.loop_of(site).is_some_and(held)
     }
 
-    fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> Subject {
+    fn subject(&self, site: &Site, ix: SiteId, scenario: &ResolvedScenario) -> PricedSite {
         let assumed = scenario.assumed.contains(&ix);
         let asked = scenario.fixes.get(&ix).copied();
         let (change, avoidable) = self.change_of(site, asked);
@@ -251,7 +251,7 @@ impl Judged {
         let kept =
             change == Change::Keep && (asked.is_some() || site.verdict.class == Class::False) && !assumed;
         let needed = site.verdict.class == Class::True;
-        Subject { key, waits, fix, counted: avoidable && !assumed, open, needed, assumed, kept, works }
+        PricedSite { key, waits, fix, counted: avoidable && !assumed, open, needed, assumed, kept, works }
     }
 
     /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.
@@ -262,11 +262,11 @@ impl Judged {
 }
 
 impl Read {
-    /// The waits that are paid once: all of their [`Place`] are, whichever sites share it.
+    /// The waits that are paid once: all of their [`PaidPlace`] are, whichever sites share it.
     pub(super) fn once(&self, judged: &[Site], all: &TiVec<WaitId, Wait>) -> TiVec<WaitId, bool> {
-        let mut places: FxHashMap<Place, Vec<&Site>> = FxHashMap::default();
+        let mut places: FxHashMap<PaidPlace, Vec<&Site>> = FxHashMap::default();
         for site in judged {
-            places.entry(Place::of(site)).or_default().push(site);
+            places.entry(PaidPlace::of(site)).or_default().push(site);
         }
         let mut once: TiVec<WaitId, bool> = vec![false; all.len()].into();
         for sites in places.into_values() {

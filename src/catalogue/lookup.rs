@@ -99,7 +99,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 
 /// What the catalogue knows of the library code that a wait stands in.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownPlace {
     /// The entries that fit; of several, the line would tell which.
     pub entries: Vec<&'static Pattern>,
     /// Whether one is named for sure: by its line, or because file and function suffice.
@@ -115,16 +115,17 @@ pub struct Known {
 /// `frames` are (file, function), innermost first; `line` gives the text of a frame's line, where it is at hand.
 /// PyTorch, the standard library and other helpers are looked through: the first frame outside them is the last
 /// that counts, because code further out encloses everything that it calls.
-pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<String>) -> Option<Known> {
+pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<String>) -> Option<KnownPlace> {
     let mut fallback = None;
     for (depth, &(file, function)) in frames.iter().enumerate() {
         // A module's forward and __call__ enclose whatever they call: only as the leaf, or by their line, do they say
         // anything.
         let encloses = depth > 0 && matches!(last_name(function), "forward" | "__call__");
-        let by_line =
-            |known: &Known| known.sure && known.entries[0].library().is_some_and(|l| !l.line_text.is_empty());
+        let by_line = |known: &KnownPlace| {
+            known.sure && known.entries[0].library().is_some_and(|l| !l.line_text.is_empty())
+        };
         let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
-        match found.map(|known| Known { depth, ..known }) {
+        match found.map(|known| KnownPlace { depth, ..known }) {
             Some(known) if !known.wraps => return Some(known),
             // Of two, the one further out: a tensor is formatted because it is printed.
             Some(known) => fallback = Some(known),
@@ -160,7 +161,7 @@ pub fn is_at(file: &str, function: &str, place: &str, functions: &str) -> bool {
 
 /// The best entries for one frame: one that the known line confirms, else those that name the function with its class,
 /// else all that the line does not contradict. Of lines that confirm several, the longest text decides.
-fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<Known> {
+fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<KnownPlace> {
     let in_frame = || {
         all()
             .filter_map(|p| Some((p, p.library()?)))
@@ -187,7 +188,7 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     let sure = entries.len() == 1 && entries.iter().all(|(_, l)| best.0 > 0 || by_frame(l));
     let entries: Vec<_> = entries.into_iter().map(|(p, _)| p).collect();
     let wraps = is_helper(file) && entries.iter().any(|entry| entry.wraps);
-    Some(Known { entries, sure, depth: 0, wraps })
+    Some(KnownPlace { entries, sure, depth: 0, wraps })
 }
 
 /// The places of an entry that a frame is at.

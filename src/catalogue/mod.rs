@@ -12,7 +12,8 @@ mod pairs;
 mod tests;
 
 pub use lookup::{
-    Known, all, by_id, entry, is_at, is_helper, is_logger, library_site, near, option, script_site, search,
+    KnownPlace, all, by_id, entry, is_at, is_helper, is_logger, library_site, near, option, script_site,
+    search,
 };
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 

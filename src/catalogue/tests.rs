@@ -12,7 +12,7 @@ fn found(frames: &[(&str, &str)], text: Option<&str>) -> Option<&'static str> {
 }
 
 /// What is known of frames, the innermost of which has the text.
-fn known(frames: &[(&str, &str)], text: Option<&str>) -> Option<Known> {
+fn known(frames: &[(&str, &str)], text: Option<&str>) -> Option<KnownPlace> {
     library_site(frames, &|depth| text.filter(|_| depth == 0).map(str::to_owned))
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use sync_report::analysis::Options;
 use sync_report::model::edit::Refusal;
-use sync_report::patch::{self, PatchedFile, Wanted};
+use sync_report::patch::{self, EditChoice, PatchedFile};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
@@ -40,7 +40,7 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     if let Some(id) = args.site.iter().find(|id| report.site(id).is_none()) {
         return Err(no_site(&report, id).into());
     }
-    let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots: editable };
+    let wanted = EditChoice { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots: editable };
     let patch = patch::plan(&report, &options.sources(), &wanted);
     let unread = |answer: &patch::Answer| answer.reason == Some(Refusal::NoSource);
     if !patch.sites.is_empty() && patch.sites.iter().all(unread) {

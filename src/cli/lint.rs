@@ -4,7 +4,7 @@ use super::args::LintArgs;
 use super::{fix, options, output, own};
 use anyhow::Result;
 use std::process::ExitCode;
-use sync_report::lint::{self, Wanted};
+use sync_report::lint::{self, LintOptions};
 use sync_report::model::lint::LintReport;
 
 /// Reads the files, writes the safe edits where that is asked for, and prints what is found; 1 where a finding fails the run.
@@ -14,7 +14,7 @@ pub fn run(args: LintArgs) -> Result<ExitCode> {
     let is_source = args.output.extension().is_some_and(|end| end == "py") && args.output.exists();
     let inputs = args.paths.iter().chain(is_source.then_some(&args.output)).cloned().collect::<Vec<_>>();
     output::refuse_input(&args.output, &inputs)?;
-    let wanted = Wanted { threads: options::plain(&args.shared).threads, fail_on: args.fail_on };
+    let wanted = LintOptions { threads: options::plain(&args.shared).threads, fail_on: args.fail_on };
     let mut report = lint::run(&args.paths, wanted)?;
     if args.fix {
         let (files, fixed) = lint::plan(&report);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::Scenario;
-use sync_report::formats::{Format, Found};
+use sync_report::formats::{Format, Rendered};
 use sync_report::model::timeline::WHOLE;
 use sync_report::replay::constants::Constants;
 use sync_report::replay::plan::HostTime;
@@ -50,7 +50,7 @@ pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
 }
 
 /// A report in this format.
-pub fn report(args: &ReportArgs, format: &Format<Found>) -> Result<Options> {
+pub fn report(args: &ReportArgs, format: &Format<Rendered>) -> Result<Options> {
     let saving = &args.saving;
     let constants = saving.constants.as_deref().map(Constants::read).transpose()?;
     Ok(Options {

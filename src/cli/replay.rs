@@ -61,8 +61,8 @@ fn measure(plan: &Plan, args: &ReplayArgs) -> Result<Measured> {
     interrupt::listen().context("Ctrl-C cannot be heeded")?;
     let options = gpu::Options { device: args.device, lib_dirs: args.lib_dir.clone() };
     let budget = match args.rounds {
-        Some(rounds) => gpu::Budget::Rounds(rounds),
-        None => gpu::Budget::Time(Duration::from_secs_f64(args.seconds)),
+        Some(rounds) => gpu::Thoroughness::Rounds(rounds),
+        None => gpu::Thoroughness::Time(Duration::from_secs_f64(args.seconds)),
     };
     let measured = gpu::execute(plan, &options, budget)?;
     let notes = plan.notes.iter().cloned().chain(measured.notes).collect();

@@ -5,7 +5,7 @@ use super::{folders, input, options, output};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use sync_report::analysis::Options;
-use sync_report::formats::{self, Found, Setting};
+use sync_report::formats::{self, Rendered, Setting};
 use sync_report::lint;
 use sync_report::model::Report;
 use sync_report::ranks::parquet;
@@ -82,7 +82,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         capture: args.graph_ready,
         ..output::setting(&args.repository, &args.select)
     };
-    let found = Found { report, captures, waits };
+    let found = Rendered { report, captures, waits };
     output::print(format, &found, setting, &args.output, &args.shared)?;
     Ok(output::exit_code(&found.report))
 }

@@ -133,7 +133,7 @@ fn covers(next: &Wait, wait: &Wait) -> bool {
 }
 
 /// What the bounds are of: waits of a capture, with what follows each on its thread ([`following`]).
-pub struct Waits<'a> {
+pub struct Bounded<'a> {
     /// The export.
     pub profile: &'a Profile,
     /// Busy times of its GPUs.
@@ -206,7 +206,7 @@ impl Work {
 }
 
 /// Bounds of removing all of `gone` at once: waits and how each is fixed, in any order.
-pub fn of_all(all: &Waits, gone: &[(WaitId, Change)]) -> Bounds {
+pub fn of_all(all: &Bounded, gone: &[(WaitId, Change)]) -> Bounds {
     let mut gone = gone.to_vec();
     gone.sort_by_key(|&(w, _)| (all.waits[w].thread, all.waits[w].start, w));
     let (mut sum, mut near) = (Bounds::default(), 0);
@@ -215,7 +215,7 @@ pub fn of_all(all: &Waits, gone: &[(WaitId, Change)]) -> Bounds {
 }
 
 /// What some waits save at most besides the waiting: host time that goes with their calls, device time of their copies.
-pub fn beside(all: &Waits, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
+pub fn beside(all: &Bounded, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
     let of = |(w, fix): (WaitId, Change)| {
         let wait = &all.waits[w];
         let (spared, shorter) = copy_gain(all, wait, fix);
@@ -224,7 +224,7 @@ pub fn beside(all: &Waits, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 
     gone.map(of).fold(0, i64::saturating_add)
 }
 
-impl Waits<'_> {
+impl Bounded<'_> {
     /// Whether no other wait of the thread lies between these two.
     fn meet(&self, a: WaitId, b: WaitId) -> bool {
         let (first, second) = (&self.waits[a], &self.waits[b]);
@@ -233,7 +233,7 @@ impl Waits<'_> {
 }
 
 /// Bounds of waits of one thread between which no other wait lies.
-fn of_run(all: &Waits, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
+fn of_run(all: &Bounded, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
     let [(first, of_first), ..] = *run else { return Bounds::default() };
     let last = run[run.len() - 1].0;
     let learned = &all.program.learned;
@@ -286,7 +286,7 @@ fn of_run(all: &Waits, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
 
 /// Work launched to other streams than the awaited one from a wait to the next: with the wait gone it can run beside what
 /// was awaited.
-fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
+fn launched_beside(all: &Bounded, wait: &Wait, until: i64) -> i64 {
     let (profile, ops) = (all.profile, &all.profile.ops);
     if ops.streams.len() < 2 {
         return 0;
@@ -305,13 +305,13 @@ fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
 }
 
 /// From the end of what a wait awaited to its return, as recorded; the usual time where that is longer or none is known.
-fn back(all: &Waits, wait: &Wait) -> i64 {
+fn back(all: &Bounded, wait: &Wait) -> i64 {
     let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end(op)));
     recorded.max(all.program.learned.back(wait.blocking)).max(0)
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
-fn copy_gain(all: &Waits, wait: &Wait, fix: Change) -> (i64, i64) {
+fn copy_gain(all: &Bounded, wait: &Wait, fix: Change) -> (i64, i64) {
     let Some(copy) = wait.copy else { return (0, 0) };
     let (program, call) = (all.program, wait.copy_call.unwrap_or(wait.call));
     // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
@@ -329,7 +329,7 @@ fn copy_gain(all: &Waits, wait: &Wait, fix: Change) -> (i64, i64) {
 }
 
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
-fn around(all: &Waits, wait: &Wait, fix: Change) -> i64 {
+fn around(all: &Bounded, wait: &Wait, fix: Change) -> i64 {
     let program = all.program;
     let step = program.step_of(wait.copy_call.unwrap_or(wait.call));
     let made = step.map_or(0, |at| program.unmade(at, fix)).max(0);
@@ -365,7 +365,7 @@ fn idle(
 
 /// When the stream of a device worked that did least, of those that have work in the window or after it: it may be the
 /// one that the run then has to wait for, whatever the others did meanwhile.
-fn of_stream(all: &Waits, device: DeviceIx, (from, to): (i64, i64), near: &mut usize) -> i64 {
+fn of_stream(all: &Bounded, device: DeviceIx, (from, to): (i64, i64), near: &mut usize) -> i64 {
     let mut least = None;
     for &stream in &all.devices.latest_streams[device] {
         let timeline = all.devices.timeline_of(stream);

@@ -1,6 +1,6 @@
 //! Which runs of the program are simulated.
 
-use super::prices::Subject;
+use super::prices::PricedSite;
 use super::simulate::Program;
 use super::simulate::run::{PASSES, Variant};
 use crate::model::Bounds;
@@ -49,11 +49,11 @@ pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares
 impl Plan {
     pub fn new(
         program: &Program,
-        subjects: &TiSlice<SiteIx, Subject>,
+        subjects: &TiSlice<SiteIx, PricedSite>,
         all: &TiSlice<SiteIx, Bounds>,
         (left_out, ends): (i64, [Shares; PAIRS - 2]),
     ) -> Self {
-        let fixes = |is_fixed: fn(&Subject) -> bool| -> TiVec<SiteIx, Change> {
+        let fixes = |is_fixed: fn(&PricedSite) -> bool| -> TiVec<SiteIx, Change> {
             subjects.iter().map(|s| if is_fixed(s) { s.fix } else { Change::Keep }).collect()
         };
         let (base, joint) = (fixes(|s| s.assumed), fixes(|s| s.counted || s.assumed));
@@ -101,7 +101,7 @@ impl Plan {
     }
 
     /// Some sites fixed, nothing else changed of the variant that estimates.
-    pub fn with(&self, sites: &[SiteIx], subjects: &TiSlice<SiteIx, Subject>) -> Variant {
+    pub fn with(&self, sites: &[SiteIx], subjects: &TiSlice<SiteIx, PricedSite>) -> Variant {
         let mut variant = Variant { around: ALL, ..self.variants[0].clone() };
         sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
         variant

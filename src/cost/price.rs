@@ -24,11 +24,11 @@
 //! monotone (a fix only takes constraints away, or lets things start earlier), so that the whole is worth its best part
 //! without help. Captures and programs as a machine runs them need no cut.
 
-use super::bounds::{self, Waits};
+use super::bounds::{self, Bounded};
 use super::host_work::HostWork;
 use super::overhead;
 use super::plan::{self, Plan};
-use super::prices::{Price, Prices, Saving, Subject, Terms};
+use super::prices::{Price, PricedSite, Prices, Saving, Terms};
 use super::range::Margin;
 use super::settle::Settling;
 use super::simulate::run::{LANES, Variant};
@@ -43,8 +43,8 @@ use typed_index_collections::{TiSlice, TiVec};
 
 /// Prices `subjects`.
 pub fn price(
-    capture: &Waits,
-    subjects: &TiSlice<SiteIx, Subject>,
+    capture: &Bounded,
+    subjects: &TiSlice<SiteIx, PricedSite>,
     iterations: Option<&Iterations>,
     terms: Terms,
 ) -> Prices {
@@ -122,17 +122,17 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
 }
 
 /// What is certain of all false sites together: as much as of the best one.
-fn low_of(subjects: &TiSlice<SiteIx, Subject>, prices: &TiSlice<SiteIx, Price>) -> i64 {
+fn low_of(subjects: &TiSlice<SiteIx, PricedSite>, prices: &TiSlice<SiteIx, Price>) -> i64 {
     subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
 }
 
 /// Each subject's bounds, and those of all counted ones together, divided between the threads.
 fn bounds_of(
-    capture: &Waits,
-    subjects: &TiSlice<SiteIx, Subject>,
+    capture: &Bounded,
+    subjects: &TiSlice<SiteIx, PricedSite>,
     threads: usize,
 ) -> (TiVec<SiteIx, Bounds>, Bounds) {
-    let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
+    let gone = |subject: &PricedSite| -> Vec<(WaitId, Change)> {
         // What stays is worth at most what moving or merging it is, or a form that asks for no count.
         let fix = |w: WaitId| match subject.fix {
             Change::Keep if capture.program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
@@ -153,8 +153,8 @@ fn bounds_of(
 
 /// Of each subject, what it saves at most besides waiting, and what the host does beside its waits.
 fn beside_of(
-    capture: &Waits,
-    subjects: &TiSlice<SiteIx, Subject>,
+    capture: &Bounded,
+    subjects: &TiSlice<SiteIx, PricedSite>,
     threads: usize,
 ) -> (TiVec<SiteIx, i64>, TiVec<SiteIx, HostWork>) {
     let of = |i: usize| {
@@ -167,10 +167,10 @@ fn beside_of(
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give; one
 /// that is to stay as it is saves nothing.
-fn bounded(subject: &Subject, bounds: Bounds) -> Price {
+fn bounded(subject: &PricedSite, bounds: Bounds) -> Price {
     let low = if subject.counted { bounds.low() } else { 0 };
     let high = if subject.kept { 0 } else { bounds.high() };
-    let Subject { fix, counted, open, .. } = *subject;
+    let PricedSite { fix, counted, open, .. } = *subject;
     Price { alone: low, low, high, bounds, fix, counted, open, ..Price::default() }
 }
 

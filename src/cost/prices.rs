@@ -10,7 +10,7 @@ pub use crate::model::limits::TOLERANCE;
 
 /// A site to be priced.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct PricedSite {
     /// Settles ties, whatever the order of sites.
     pub key: String,
     /// The waits that the fix removes.

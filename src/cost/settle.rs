@@ -3,7 +3,7 @@
 use super::host_work::HostWork;
 use super::overhead::Clock;
 use super::plan::{OPEN, PAIRS, Plan, REWRITTEN};
-use super::prices::{Price, Prices, Saving, Subject, Terms};
+use super::prices::{Price, PricedSite, Prices, Saving, Terms};
 use super::range::{Margin, UNSEEN_EACH_NS};
 use super::simulate::{Outcome, Program};
 use crate::vocabulary::{BoundBy, Change, SiteIx};
@@ -23,7 +23,7 @@ fn bound_by(run: &Outcome, recorded: i64) -> BoundBy {
 /// What simulated runs say.
 pub(super) struct Settling<'a> {
     pub program: &'a Program,
-    pub subjects: &'a TiSlice<SiteIx, Subject>,
+    pub subjects: &'a TiSlice<SiteIx, PricedSite>,
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
     /// Of each subject, what it saves at most besides waiting.
@@ -67,7 +67,7 @@ impl Settling<'_> {
         let work = counted().map(|i| self.work[i]).fold(HostWork::default(), HostWork::plus);
         let waits = |i: SiteIx| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
-        let most_of = |is: fn(&Subject) -> bool| {
+        let most_of = |is: fn(&PricedSite) -> bool| {
             let those = self.subjects.keys().filter(|&i| is(&self.subjects[i]));
             those.map(|i| self.most(i)).fold(0i64, i64::saturating_add)
         };

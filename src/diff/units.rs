@@ -118,11 +118,11 @@ impl<'a> Library<'a> {
 }
 
 /// What the sites of a unit share: the call, whose thread waits, and where.
-pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, Place<'a>);
+pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, UnitPlace<'a>);
 
 /// Where the sites of a unit wait, as far as the grain tells.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place<'a> {
+pub enum UnitPlace<'a> {
     Anywhere(Option<Direction>),
     Line {
         kind: KindGroup,
@@ -161,18 +161,18 @@ pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
     let copy = site.copy.map(|c| c.direction);
     let kind = KindGroup::of(site);
     let place = match (grain, site.location()) {
-        (Granularity::Call, _) => Place::Anywhere(copy),
+        (Granularity::Call, _) => UnitPlace::Anywhere(copy),
         (Granularity::Line, Some(at)) => {
             // What is paid once is compared by the run.
             let library = Library::of(site);
             let operation = site.native_method().filter(|_| !matches!(library, Some(Library::Known(_))));
-            Place::Line { kind, operation, once: site.once, at, library }
+            UnitPlace::Line { kind, operation, once: site.once, at, library }
         }
         // Which verdict a sampled site has depends on its line.
         (Granularity::Function, Some(Frame { file, function, .. })) => {
-            Place::Function { file, function, copy }
+            UnitPlace::Function { file, function, copy }
         }
-        (_, None) => Place::Unframed { kind, native: &site.native, nvtx: &site.nvtx, copy },
+        (_, None) => UnitPlace::Unframed { kind, native: &site.native, nvtx: &site.nvtx, copy },
     };
     let role = (grain != Granularity::Call).then_some(site.thread.role);
     (&site.api, site.driver_api, role, place)

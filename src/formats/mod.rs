@@ -7,7 +7,7 @@ pub mod schema;
 mod summary;
 
 use crate::analysis::Priced;
-use crate::frame::Waits;
+use crate::frame::WaitTable;
 use crate::knowledge::explain::{self, Entries};
 use crate::model::Report;
 use crate::model::check::CheckReport;
@@ -41,34 +41,34 @@ pub const TOP: usize = 20;
 pub const PAGE_TOP: usize = 200;
 
 /// The formats of a report.
-pub const REPORT: &[Format<Found>] = &[
-    Format::new("table", |found: &Found, with, out| {
+pub const REPORT: &[Format<Rendered>] = &[
+    Format::new("table", |found: &Rendered, with, out| {
         screen(&report::document(&found.report, with.form(), with.capture.as_deref()), with, out)
     }),
-    Format::new("json", |found: &Found, _, out| json::write(&found.report, out))
+    Format::new("json", |found: &Rendered, _, out| json::write(&found.report, out))
         .spread()
         .awaited()
         .brief()
         .top(0),
-    Format::new("csv", |found: &Found, _, out| csv::render(&found.report, out)).top(0),
+    Format::new("csv", |found: &Rendered, _, out| csv::render(&found.report, out)).top(0),
     Format::new("parquet", |_, _, _| Ok(()))
-        .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
+        .folder(|found: &Rendered, folder| parquet::write(&found.report, &found.waits, folder))
         .help("Four tables for data frames (waits, sites, collectives, ranks) in the folder that -o names")
         .top(0),
-    Format::new("markdown", |found: &Found, _, out| comment(&review(&found.report), out))
+    Format::new("markdown", |found: &Rendered, _, out| comment(&review(&found.report), out))
         .help("For a pull request: summary, table, collapsed details, in the size of a comment"),
-    Format::new("github", |found: &Found, with, out| {
+    Format::new("github", |found: &Rendered, with, out| {
         let left = github::render(&found.report, &with.paths(), out)?;
         summary::append(with, &review(&found.report), left, out)
     })
     .help("GitHub annotations, ten warnings and ten notices; all sites go into the step's summary")
     .top(0),
-    Format::new("sarif", |found: &Found, with, out| {
+    Format::new("sarif", |found: &Rendered, with, out| {
         sarif::render(&found.report, &with.paths(), &described, out)
     })
     .help("SARIF 2.1.0 for code scanning: avoidable and open waits")
     .top(0),
-    Format::new("perfetto", |found: &Found, with, out| {
+    Format::new("perfetto", |found: &Rendered, with, out| {
         let left = perfetto::render(&found.report, &found.captures, perfetto::MOST, out)?;
         left.as_deref().map(with.say);
         Ok(())
@@ -76,7 +76,7 @@ pub const REPORT: &[Format<Found>] = &[
     .help("A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads")
     .top(0)
     .captures(),
-    Format::new("html", |found: &Found, _, out| html::render(&found.report, out))
+    Format::new("html", |found: &Rendered, _, out| html::render(&found.report, out))
         .help("One page for a browser: timeline, sites, stacks, fixes; needs no network")
         .top(PAGE_TOP)
         .awaited()
@@ -84,7 +84,7 @@ pub const REPORT: &[Format<Found>] = &[
 ];
 
 /// One site of a report whole: what `--details` prints.
-pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with, out| {
+pub const DETAILS: &Format<Rendered> = &Format::new("details", |found: &Rendered, with, out| {
     let site = details::document(&found.report, with.site.as_deref().unwrap_or_default());
     site.map_or(Ok(()), |site| screen(&site, with, out))
 })
@@ -105,8 +105,9 @@ pub const MERGED: &[Format<Merged>] = &[
         .top(0),
 ];
 /// A report of bounded size: what `--format json --brief` prints.
-pub const BRIEF: &Format<Found> =
-    &Format::new("brief", |found: &Found, _, out| json::write(&brief::in_brief(&found.report), out)).top(0);
+pub const BRIEF: &Format<Rendered> =
+    &Format::new("brief", |found: &Rendered, _, out| json::write(&brief::in_brief(&found.report), out))
+        .top(0);
 
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[
@@ -206,13 +207,13 @@ fn review(report: &Report) -> Vec<Block> {
 }
 
 /// A report, and the exports that it is of for a format that shows single waits.
-pub struct Found {
+pub struct Rendered {
     /// The report.
     pub report: Report,
     /// Empty unless the format asks for them.
     pub captures: Vec<Priced>,
     /// The waits of each export; empty unless the format writes them as a table.
-    pub waits: Vec<Waits>,
+    pub waits: Vec<WaitTable>,
 }
 
 /// Ranks from folders of tables.

@@ -119,7 +119,7 @@ pub struct SiteWaits {
 }
 
 /// The waits of one export.
-pub struct Waits {
+pub struct WaitTable {
     rows: TiVec<WaitId, Row>,
     /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
@@ -129,7 +129,7 @@ pub struct Waits {
     devices: TiVec<DeviceIx, u32>,
 }
 
-impl Waits {
+impl WaitTable {
     /// All waits that passed the filter, in the export's order; `site` is `None` where none is known.
     ///
     /// # Errors

@@ -120,7 +120,7 @@ pub(super) struct Typical {
 
 /// Loops of a sequence.
 #[derive(Default)]
-pub struct Found {
+pub struct Loops {
     /// None where nothing repeats.
     pub loops: Vec<Loop>,
     /// Turns of the loop inside the first one.
@@ -129,7 +129,7 @@ pub struct Found {
 
 /// Finds the loops of a sequence of symbols, which count up from 0: what repeats with this confidence, as the optimizer's
 /// steps have it; without one the loop around those.
-pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Found {
+pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Loops {
     let mut finder = Finder::new(symbols, kinds);
     let mut loops = Vec::new();
     if let Some(sure) = sure {
@@ -137,13 +137,13 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Found {
         set_confidence(&mut loops, symbols);
         loops.retain(|found| found.confidence >= sure);
         if loops.is_empty() {
-            return Found::default();
+            return Loops::default();
         }
     }
-    let Some(mut around) = finder.around_steps(&loops) else { return Found { loops, inner: None } };
+    let Some(mut around) = finder.around_steps(&loops) else { return Loops { loops, inner: None } };
     set_confidence(&mut around, symbols);
     let inner = loops.first().map(|found| found.turns.len()).filter(|&turns| turns > around[0].turns.len());
-    Found { loops: around, inner }
+    Loops { loops: around, inner }
 }
 
 /// The part of the sequence that loops explain together.

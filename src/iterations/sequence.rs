@@ -13,7 +13,7 @@
 //! joined, since the backward pass runs on one of its own: by the main thread alone a step of the training and one of the
 //! validation look alike.
 
-use super::found::{self, Found, Kind, Loop, Turn};
+use super::found::{self, Kind, Loop, Loops, Turn};
 use super::{Iterations, Other};
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -178,7 +178,7 @@ fn of_process(
         }
         symbols.push(number);
     }
-    let Found { loops, inner } = found::find(&symbols, &kinds, sure);
+    let Loops { loops, inner } = found::find(&symbols, &kinds, sure);
     let mut timed: Vec<(Vec<(i64, i64)>, &Loop)> =
         loops.iter().map(|found| (spans(profile, calls, &found.turns), found)).collect();
     let total =

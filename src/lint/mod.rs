@@ -13,7 +13,7 @@ use crate::model::{Code, Warning};
 use crate::profile::parallel::divided;
 use crate::text;
 use crate::verdict::combine::undecide;
-use crate::verdict::source::scan::{Found, MOST, scan};
+use crate::verdict::source::scan::{MOST, WaitingLine, scan};
 use crate::verdict::source::{Beside, Recorded, SourceTree};
 use crate::vocabulary::{Class, PatternId, words};
 use anyhow::{Result, bail};
@@ -39,7 +39,7 @@ const UNKNOWN: [&str; 2] = [
 
 /// Wishes of the command line.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct LintOptions {
     /// Threads that read; the result is the same with any number.
     pub threads: usize,
     /// Findings that fail.
@@ -50,7 +50,7 @@ pub struct Wanted {
 ///
 /// # Errors
 /// A path that is not there, no Python file, or none that can be read.
-pub fn run(paths: &[PathBuf], wanted: Wanted) -> Result<LintReport> {
+pub fn run(paths: &[PathBuf], wanted: LintOptions) -> Result<LintReport> {
     let tree = Tree::below(paths)?;
     let beside = files::beside(&tree.files, wanted.threads);
     let read = divided(tree.files.len(), wanted.threads, |at| of_file(&tree.files[at], beside));
@@ -120,8 +120,8 @@ fn of_file(file: &files::Named, beside: Beside) -> Result<(Vec<LintFinding>, Opt
     Ok((found.into_iter().map(|one| finding(&file.shown, one)).collect(), left_out))
 }
 
-fn finding(file: &str, found: Found) -> LintFinding {
-    let Found { line, function, certainty, heat, number, mut reading, allowed } = found;
+fn finding(file: &str, found: WaitingLine) -> LintFinding {
+    let WaitingLine { line, function, certainty, heat, number, mut reading, allowed } = found;
     undecide(&mut reading.verdict);
     let verdict = reading.verdict;
     let avoidable = verdict.class == Class::False;

@@ -7,7 +7,7 @@ pub use super::packed::Packed;
 
 /// What a drawing may hold, all captures of a report together.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct DrawingLimit {
     /// Calls and operations kept one by one. They take some 6 characters each.
     pub spans: usize,
     /// Waits kept one by one. They take some 15 characters each.
@@ -21,10 +21,10 @@ pub struct Budget {
 }
 
 /// The page stays under 10 MB with all of it used: 7 of spans and waits, 1 of bins, the rest for sites and the program.
-pub const WHOLE: Budget =
-    Budget { spans: 400_000, waits: 150_000, bins: 1 << 19, lanes: 96, characters: 7_000_000 };
+pub const WHOLE: DrawingLimit =
+    DrawingLimit { spans: 400_000, waits: 150_000, bins: 1 << 19, lanes: 96, characters: 7_000_000 };
 
-impl Budget {
+impl DrawingLimit {
     /// The part of one capture of `captures`.
     pub fn share(self, captures: usize) -> Self {
         let part = |all: usize| (all / captures.max(1)).max(4);

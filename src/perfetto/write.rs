@@ -6,7 +6,7 @@ use crate::analysis::Priced;
 use crate::model::{Frame, Report, Site};
 use crate::profile::ids::{CallId, OpId};
 use crate::profile::ops::OpKind;
-use crate::render::phrase::{FileNames, Place};
+use crate::render::phrase::{FileNames, SitePlace};
 use crate::render::view::escaped;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
@@ -201,7 +201,7 @@ impl<'a> Capture<'a> {
             Class::Unknown => "thread_state_runnable",
             Class::True => "thread_state_running",
         };
-        let place = Place::of(site, &self.files).both();
+        let place = SitePlace::of(site, &self.files).both();
         json!({
             "ph": "X", "cname": color, "cat": format!("wait,{}", site.class),
             "name": format!("{place} ({}, {})", site.class.in_words(), site.kind.in_words()),

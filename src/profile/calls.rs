@@ -11,7 +11,7 @@ use crate::profile::getters::nine_of_ten;
 use crate::profile::host_calls::HostCall;
 use crate::profile::ids::{CallId, ExportId, GlobalTid, NameIx, ThreadIx, TwinIx};
 use crate::profile::issued::IssuedBy;
-use crate::profile::seek::Place;
+use crate::profile::seek::Remembered;
 use crate::profile::strings::{Strings, base_name};
 use crate::profile::tally::Tally;
 use crate::profile::times::Times;
@@ -131,7 +131,7 @@ pub struct Twins {
     pub correlation: TiVec<TwinIx, ExportId>,
     /// Call chain.
     pub chain: TiVec<TwinIx, ExportId>,
-    place: Place,
+    place: Remembered,
 }
 
 #[derive(Clone, Copy)]
@@ -375,7 +375,7 @@ impl Twins {
             start: rows.iter().map(|r| r.start).collect(),
             correlation: rows.iter().map(|r| r.correlation).collect(),
             chain: rows.iter().map(|r| r.chain).collect(),
-            place: Place::default(),
+            place: Remembered::default(),
         }
     }
 

@@ -51,7 +51,7 @@ impl Details {
             "dynamicSharedMemory",
         ];
         let mut details = Self::default();
-        if let Some(kernels) = Wanted::new(profile, ops, OpKind::Kernel) {
+        if let Some(kernels) = OpsWanted::new(profile, ops, OpKind::Kernel) {
             let launch = |row: &Cells| {
                 let op = kernels.op(row)?;
                 let size = |i| whole(row, i).unwrap_or(0);
@@ -67,7 +67,7 @@ impl Details {
             let launches = profile.db.scan("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL, launch)?;
             details.launches = launches.into_iter().collect();
         }
-        if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
+        if let Some(memsets) = OpsWanted::new(profile, ops, OpKind::Memset) {
             const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];
             let bytes = |row: &Cells| Some((memsets.op(row)?, whole(row, 3)?));
             details.memsets =
@@ -83,13 +83,13 @@ fn whole(row: &Cells, i: usize) -> Option<u64> {
 }
 
 /// Ops to be found again in their table.
-struct Wanted {
+struct OpsWanted {
     by_row: FxHashMap<(i64, i64, ExportId), OpId>,
     /// Their starts: most rows are told by this one column.
     within: RangeInclusive<i64>,
 }
 
-impl Wanted {
+impl OpsWanted {
     fn new(profile: &Profile, ops: &[OpId], kind: OpKind) -> Option<Self> {
         let table = &profile.ops;
         let mine = || ops.iter().copied().filter(|&op| table.kind(op) == kind);

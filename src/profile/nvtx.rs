@@ -11,7 +11,7 @@ use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{GlobalPid, GlobalTid, MarkIx, RangeId};
 use crate::profile::payload::{self, Payloads};
-use crate::profile::seek::Place;
+use crate::profile::seek::Remembered;
 use crate::profile::strings::{Strings, clean};
 use crate::profile::tally::Tally;
 use crate::profile::unclosed::{Event, MAX_DEPTH, OPEN, Unclosed};
@@ -63,7 +63,7 @@ pub struct Ranges {
     pub depth: TiVec<RangeId, u16>,
     /// Ranges left out because they are nested too deep.
     pub too_deep: u64,
-    place: Place,
+    place: Remembered,
 }
 
 /// Marks that carry a Python stack.
@@ -71,7 +71,7 @@ pub struct Ranges {
 pub struct Marks {
     /// By thread and start.
     pub rows: TiVec<MarkIx, Mark>,
-    place: Place,
+    place: Remembered,
 }
 
 /// A mark; those of a thread are in the order of their starts.
@@ -323,7 +323,7 @@ impl Marks {
             rows.sort_unstable();
         }
         rows.shrink_to_fit();
-        Self { rows: rows.into(), place: Place::default() }
+        Self { rows: rows.into(), place: Remembered::default() }
     }
 
     /// Whether there is none.
@@ -398,9 +398,9 @@ fn texts_of(
     strings: &mut Strings,
     rowids: &[i64],
 ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-    type Found = Vec<(usize, Option<Arc<str>>, Option<i64>)>;
-    let text = |out: &mut Found, k: usize, row: &Cells| out.push((k, row.bytes(0).map(clean), row.int(1)));
-    let found: Found = db.look_up(TABLE, &["text", "textId"], ("rowid", 1), rowids, text, Vec::extend)?;
+    type Texts = Vec<(usize, Option<Arc<str>>, Option<i64>)>;
+    let text = |out: &mut Texts, k: usize, row: &Cells| out.push((k, row.bytes(0).map(clean), row.int(1)));
+    let found: Texts = db.look_up(TABLE, &["text", "textId"], ("rowid", 1), rowids, text, Vec::extend)?;
     strings.fetch(db, found.iter().filter(|f| f.1.is_none()).filter_map(|f| f.2))?;
     let mut texts = vec![None; rowids.len()];
     for (k, text, id) in found {

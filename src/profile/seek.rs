@@ -47,9 +47,9 @@ pub fn seek(len: usize, from: &mut usize, before: impl Fn(usize) -> bool) -> usi
 
 /// A remembered position, for look-ups through `&self`. Remembering changes the cost, never the answer.
 #[derive(Default)]
-pub struct Place(AtomicUsize);
+pub struct Remembered(AtomicUsize);
 
-impl Place {
+impl Remembered {
     /// As [`seek`].
     pub fn seek(&self, len: usize, before: impl Fn(usize) -> bool) -> usize {
         let mut from = self.0.load(Relaxed);

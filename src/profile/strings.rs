@@ -58,11 +58,11 @@ impl Strings {
             }
         };
         let (ids, keys): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
-        type Found = Vec<(i64, Option<Arc<str>>)>;
-        let text = |out: &mut Found, k: usize, row: &Cells| {
+        type Texts = Vec<(i64, Option<Arc<str>>)>;
+        let text = |out: &mut Texts, k: usize, row: &Cells| {
             out.extend(row.bytes(0).map(|bytes| (ids[k], Some(clean(bytes)))));
         };
-        let found: Found = db.look_up(TABLE, &["value"], (column, 1), &keys, text, Vec::extend)?;
+        let found: Texts = db.look_up(TABLE, &["value"], (column, 1), &keys, text, Vec::extend)?;
         self.by_id.extend(missing.into_iter().map(|id| (id, None)).chain(found));
         Ok(())
     }

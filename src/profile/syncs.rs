@@ -7,7 +7,7 @@ use crate::error::InputError;
 use crate::profile::correlation::Correlation;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId, GlobalPid};
-use crate::profile::seek::Place;
+use crate::profile::seek::Remembered;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
@@ -71,7 +71,7 @@ pub struct Syncs {
     events: Vec<EventRow>,
     /// First record of each (process, event, `eventSyncId`), by its place in `events`.
     by_sync: FxHashMap<(GlobalPid, ExportId, ExportId), usize>,
-    place: Place,
+    place: Remembered,
 }
 
 impl Syncs {
@@ -101,7 +101,7 @@ impl Syncs {
         for (at, e) in events.iter().enumerate() {
             by_sync.entry((e.pid, e.event, e.event_sync)).or_insert(at);
         }
-        Self { rows, events, by_sync, place: Place::default() }
+        Self { rows, events, by_sync, place: Remembered::default() }
     }
 
     /// Replaces the process of rows that name none.

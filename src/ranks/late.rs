@@ -33,7 +33,7 @@ const LEAST_PART: i64 = 50;
 
 /// What was found.
 #[derive(Default)]
-pub struct Found {
+pub struct LateRanks {
     /// What costs the others most first.
     pub late: Vec<Late>,
     /// Collectives on all ranks of their group.
@@ -55,11 +55,11 @@ struct Sum {
 }
 
 /// Over all kinds of collectives.
-pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>, per: Per) -> Found {
+pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>, per: Per) -> LateRanks {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
     let unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
-    let mut found = Found { unnamed, ..Found::default() };
+    let mut found = LateRanks { unnamed, ..LateRanks::default() };
     for (group, by_rank) in &aligned.kernels {
         // Of which ranks a communicator is, its kernels tell; without it, all are taken to be in one.
         let among: Vec<PartyIx> = by_rank
@@ -153,7 +153,7 @@ impl Sum {
     }
 }
 
-impl Found {
+impl LateRanks {
     /// Says so where ranks run collectives and none of them fits those of the others.
     pub fn doubts(&self, parties: &[Party]) -> Option<Warning> {
         let by = if self.unnamed { "name" } else { "communicator" };

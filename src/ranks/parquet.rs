@@ -5,7 +5,7 @@
 //! warnings) stands in the metadata of `sites.parquet` as the JSON report without its sites.
 
 use super::tables::{COLLECTIVES, RANKS, SITES, Tables, put, stacked};
-use crate::frame::Waits;
+use crate::frame::WaitTable;
 use crate::model::Report;
 use anyhow::{Context, Result, bail};
 use polars::prelude::DataFrame;
@@ -44,7 +44,7 @@ pub fn refuse(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// One sentence where the folder cannot be written.
-pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
+pub fn write(report: &Report, waits: &[WaitTable], folder: &Path) -> Result<()> {
     make(folder)?;
     let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
         waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile.index() == number))

@@ -59,12 +59,12 @@ impl<'a> FileNames<'a> {
 
 /// Where a site is, in the best terms at hand, and what waits there where that is another line: the library's that the user's calls,
 /// or the node of autograd's graph and its forward line.
-pub(crate) struct Place {
+pub(crate) struct SitePlace {
     pub line: document::Place,
     pub inner: Option<document::Place>,
 }
 
-impl Place {
+impl SitePlace {
     pub(crate) fn of(site: &Site, files: &FileNames<'_>) -> Self {
         let at = |frame: &Frame, mark| {
             let file = Some(at_line(&files.get(&frame.file), frame.line));
@@ -99,7 +99,7 @@ impl Place {
 }
 
 /// Where known, `train.py:18`; the name; how it is known; what waits there.
-impl Serialize for Place {
+impl Serialize for SitePlace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let document::Place { file, name, mark } = &self.line;
         let inner = self.inner.as_ref().map_or_else(String::new, document::Place::whole);

@@ -2,7 +2,7 @@
 //!
 //! All text is escaped for a terminal; a format that has markup of its own escapes that on top.
 
-use super::phrase::{self, FileNames, Place, Processes};
+use super::phrase::{self, FileNames, Processes, SitePlace};
 use super::saving;
 use crate::model::{Class, Frame, Report, Site, Warning};
 use crate::text::{self, escape_terminal};
@@ -26,7 +26,7 @@ pub(crate) struct SiteView {
     pub verdict: &'static str,
     pub kind: String,
     pub confidence: String,
-    pub place: Place,
+    pub place: SitePlace,
     pub call: String,
     /// The same in a word or two.
     #[serde(skip)]
@@ -106,7 +106,7 @@ impl<'a> Views<'a> {
             verdict: site.class.in_words(),
             kind: site.kind.in_words(),
             confidence: phrase::confidence(site.class, site.confidence),
-            place: Place::of(site, &self.files),
+            place: SitePlace::of(site, &self.files),
             call: phrase::call(site),
             waited: phrase::waited(site),
             who: Who {

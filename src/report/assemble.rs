@@ -2,13 +2,13 @@
 
 use super::results::Sites;
 use super::{edits, host_calls, notes, over_ranks, savings};
-use crate::analysis::filter::Known;
+use crate::analysis::filter::Filterable;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{Options, Priced, Sort};
 use crate::doctor;
-use crate::frame::Waits;
+use crate::frame::WaitTable;
 use crate::frame::sites::{SiteSums, sums};
-use crate::model::timeline::{Budget, Timeline};
+use crate::model::timeline::{DrawingLimit, Timeline};
 use crate::model::*;
 use crate::profile::parallel::both;
 use crate::ranks::{self, tables::Tables};
@@ -23,7 +23,7 @@ pub struct Assembler<'a> {
     options: &'a Options,
     scenario: &'a ResolvedScenario,
     report: Report,
-    known: Known,
+    known: Filterable,
     keys: savings::Keys,
     /// Collectives of each export.
     collectives: Vec<DataFrame>,
@@ -44,9 +44,9 @@ impl<'a> Assembler<'a> {
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
-    pub fn add(&mut self, found: &Priced) -> anyhow::Result<Waits> {
+    pub fn add(&mut self, found: &Priced) -> anyhow::Result<WaitTable> {
         let number = ProfileIx::from(self.report.profiles.len());
-        let waits = Waits::of(found)?;
+        let waits = WaitTable::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
         // Three that look through all calls and waits, side by side.
         let (limits, (profile, listed)) =
@@ -97,14 +97,20 @@ impl<'a> Assembler<'a> {
     }
 
     /// The capture drawn, in detail around the examples of the sites with most drain.
-    fn timeline(&self, found: &Priced, profile: ProfileIx, listed: &[Site], budget: Budget) -> Timeline {
+    fn timeline(
+        &self,
+        found: &Priced,
+        profile: ProfileIx,
+        listed: &[Site],
+        budget: DrawingLimit,
+    ) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
         ranked.sort_by(|a, b| self.rank(a, b));
         let examples: Vec<(i64, i64)> =
             ranked.iter().flat_map(|s| &s.examples).map(|e| (e.start_ns, e.end_ns)).collect();
         let (from, to) = found.profile.bounds().unwrap_or((0, 0));
         let (from, to) = self.options.filter.clip(from, to);
-        timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
+        timeline::draw(found, &timeline::Drawn { profile, from, to, examples: &examples, budget })
     }
 
     /// Leaves an export out that cannot be read, and says so.

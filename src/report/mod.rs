@@ -17,7 +17,7 @@ use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{Options, Priced, Read};
 use crate::cost::simulate::Program;
 use crate::error::InputError;
-use crate::frame::Waits;
+use crate::frame::WaitTable;
 use crate::model::Report;
 use crate::profile::parallel::divided;
 use crate::vocabulary::ProfileIx;
@@ -68,7 +68,7 @@ pub fn run_parts(
 pub fn run_keeping(
     paths: &[PathBuf],
     options: &Options,
-    mut keep: impl FnMut(Priced, Waits),
+    mut keep: impl FnMut(Priced, WaitTable),
 ) -> anyhow::Result<Report> {
     let mut left_out = Vec::new();
     if options.scenario.is_empty() {
@@ -108,7 +108,7 @@ fn as_advised(
     parts: &[Options],
     again: bool,
     left_out: &mut Vec<(PathBuf, anyhow::Error)>,
-    mut keep: impl FnMut(Priced, Option<Program>, Waits),
+    mut keep: impl FnMut(Priced, Option<Program>, WaitTable),
 ) -> anyhow::Result<Vec<Report>> {
     let scenario = ResolvedScenario::default();
     let (workers, each) = share(&parts[0], paths.len());

@@ -5,7 +5,7 @@ use super::{edits, host_calls, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{Options, Priced};
 use crate::cost::statistics::{histogram, percent, quartiles};
-use crate::frame::{PathSums, SiteWaits, Sums, Waits};
+use crate::frame::{PathSums, SiteWaits, Sums, WaitTable};
 use crate::model::ranks::find_the_late;
 use crate::model::*;
 use crate::profile::communicators;
@@ -84,13 +84,13 @@ pub struct Sites<'a> {
     options: &'a Options,
     number: ProfileIx,
     spans: Spans,
-    waits: &'a Waits,
+    waits: &'a WaitTable,
     /// `None` where nothing is said of what was awaited.
     look: Option<Look<'a>>,
 }
 
 impl<'a> Sites<'a> {
-    pub fn new(found: &'a Priced, waits: &'a Waits, options: &'a Options, number: ProfileIx) -> Self {
+    pub fn new(found: &'a Priced, waits: &'a WaitTable, options: &'a Options, number: ProfileIx) -> Self {
         let looks = options.awaited || !found.collectives.is_empty();
         let look = looks.then(|| Look::new(found, number));
         Self { found, options, number, spans: Spans::new(found, options), waits, look }

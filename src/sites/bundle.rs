@@ -26,7 +26,7 @@ const CHAINS_PER_STACK: usize = 8;
 
 /// What places a wait, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Place {
+enum Anchor {
     Stack(StackIx),
     Chain(u32),
     /// Path of NVTX range names, and the ops before the wait.
@@ -39,7 +39,7 @@ struct Key {
     pid: GlobalPid,
     role: ThreadRole,
     api: NameIx,
-    place: Place,
+    place: Anchor,
     copy: Option<(Direction, HostMemory, SizeClass)>,
     found: Option<u8>,
     completes: bool,
@@ -126,10 +126,10 @@ fn group(
 ) -> Result<Vec<(Key, Vec<WaitId>)>, InputError> {
     let unplaced: Vec<WaitId> = waits.keys().filter(|&w| context.stack[w].is_none()).collect();
     context.fetch_chains(profile, unplaced.iter().copied())?;
-    let mut places: TiVec<WaitId, Option<Place>> =
-        context.stack.iter().map(|s| s.map(Place::Stack)).collect();
+    let mut places: TiVec<WaitId, Option<Anchor>> =
+        context.stack.iter().map(|s| s.map(Anchor::Stack)).collect();
     for &w in &unplaced {
-        places[w] = signatures.intern(&context.chains, &profile.strings, context.chain[w]).map(Place::Chain);
+        places[w] = signatures.intern(&context.chains, &profile.strings, context.chain[w]).map(Anchor::Chain);
     }
     let rest: Vec<WaitId> = unplaced.into_iter().filter(|&w| places[w].is_none()).collect();
     for (w, place) in by_ranges(profile, devices, waits, context, &rest)? {
@@ -172,7 +172,7 @@ fn split_by_chain(
     let sample = |w: &[WaitId]| -> Vec<WaitId> {
         w.iter().copied().step_by(w.len().div_ceil(CHAINS_PER_STACK).max(1)).collect()
     };
-    let on_stack = |k: &Key| matches!(k.place, Place::Stack(_));
+    let on_stack = |k: &Key| matches!(k.place, Anchor::Stack(_));
     let first = groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w));
     context.fetch_chains(profile, first)?;
     let mut out = Vec::new();
@@ -208,7 +208,7 @@ fn by_ranges(
     waits: &Waits,
     context: &Context,
     rest: &[WaitId],
-) -> Result<Vec<(WaitId, Place)>, InputError> {
+) -> Result<Vec<(WaitId, Anchor)>, InputError> {
     let mut paths: FxHashMap<Option<RangeId>, u32> = FxHashMap::default();
     let mut names: FxHashMap<Vec<String>, u32> = FxHashMap::default();
     let texts = ranges::texts_outwards(profile, rest.iter().map(|&w| context.range[w]))?;
@@ -224,7 +224,7 @@ fn by_ranges(
                 *names.entry(path).or_insert(next)
             });
             let before = ops_before(profile, devices, &waits[w], distance);
-            (w, Place::Ranges(path, before))
+            (w, Anchor::Ranges(path, before))
         })
         .collect())
 }
@@ -306,12 +306,12 @@ impl Former<'_> {
     }
 
     /// The Python frames of a place, and what tells it.
-    fn placed(&self, place: &Place, chain: &[Arc<str>], ranges: &[Arc<str>]) -> (Vec<PyFrame>, Attribution) {
+    fn placed(&self, place: &Anchor, chain: &[Arc<str>], ranges: &[Arc<str>]) -> (Vec<PyFrame>, Attribution) {
         // A tensor's subclass hands the operator on that the line above asked for.
         let carries_on = |f: &&PyFrame| f.function.rsplit('.').next() == Some("__torch_function__");
         let names_operator = |r: &Arc<str>| r.starts_with("aten::") || r.starts_with("c10d::");
         match *place {
-            Place::Stack(s) => {
+            Anchor::Stack(s) => {
                 let frames = self.context.stacks.stacks[s].iter().skip_while(carries_on);
                 let frames: Vec<PyFrame> = frames.cloned().collect();
                 let place = self.rules.user_index(&frames).unwrap_or(0);
@@ -319,18 +319,14 @@ impl Former<'_> {
                 (frames, if has_line { Attribution::PythonBacktrace } else { Attribution::PythonFunction })
             }
             // A chain without a Python method still beats nothing, but not a range that names the operator.
-            Place::Chain(_)
+            Anchor::Chain(_)
                 if native::method(chain).is_none() && ranges.last().is_some_and(names_operator) =>
             {
                 (Vec::new(), Attribution::Nvtx)
             }
-            Place::Chain(_) => (Vec::new(), Attribution::Native),
-            Place::Ranges(..) if !ranges.is_empty() => {
-                // Frames that a profiler of its own wrote into the ranges, of the innermost that has some.
-                let marked = ranges.iter().rev().find_map(|r| ranges::trace_marker(r));
-                (marked.unwrap_or_default(), Attribution::Nvtx)
-            }
-            Place::Ranges(..) => (Vec::new(), Attribution::None),
+            Anchor::Chain(_) => (Vec::new(), Attribution::Native),
+            Anchor::Ranges(..) if !ranges.is_empty() => (Vec::new(), Attribution::Nvtx),
+            Anchor::Ranges(..) => (Vec::new(), Attribution::None),
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::RangeId;
-use crate::profile::payload::PyFrame;
 use crate::text::Names;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -148,22 +147,6 @@ fn first_word(run: &str) -> usize {
     run.len()
 }
 
-/// Python frames that DLProf and PyProf wrote into range names, innermost first:
-/// `{'traceMarker': ['main.py:42', '…/torch/nn/modules/module.py:1102', 'net.py:25'], …}` (outermost first there).
-pub fn trace_marker(text: &str) -> Option<Vec<PyFrame>> {
-    let (_, rest) = text.split_once("'traceMarker': [")?;
-    let list = &rest[..rest.find(']')?];
-    let mut frames: Vec<PyFrame> = list
-        .split(", ")
-        .filter_map(|item| {
-            let (file, line) = item.trim().trim_matches(['\'', '"']).rsplit_once(':')?;
-            Some(PyFrame { function: "".into(), file: file.into(), line: line.parse().ok()?, first: 0 })
-        })
-        .collect();
-    frames.reverse();
-    (!frames.is_empty()).then_some(frames)
-}
-
 /// Texts of ranges and of all ranges around them; each is read once, however many selections of waits ask for it.
 pub(super) fn texts_outwards(
     profile: &mut Profile,
@@ -224,14 +207,5 @@ mod tests {
         for (names, says) in [(yes, true), (no, false)] {
             names.split('|').for_each(|name| assert_eq!(says_iteration(name), says, "{name}"));
         }
-    }
-
-    #[test]
-    fn trace_markers_hold_frames() {
-        let text = "{'traceMarker': ['dummy.py:42', '/x/torch/nn/modules/module.py:1102', 'net.py:25'], 'funcStack': '/a'}";
-        let frames = trace_marker(text).expect("frames");
-        assert_eq!((&*frames[0].file, frames[0].line), ("net.py", 25));
-        assert_eq!((&*frames[2].file, frames[2].line), ("dummy.py", 42));
-        assert_eq!(trace_marker("{'mod': 'torch'}"), None);
     }
 }

@@ -478,5 +478,4 @@ impl Names {
 }
 
 #[cfg(test)]
-#[path = "text_tests.rs"]
 mod tests;

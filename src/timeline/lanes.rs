@@ -5,7 +5,7 @@ use super::labels::Labels;
 use super::names::Names;
 use super::waits::{self, ByClass};
 use super::windows::{self, Touching};
-use super::{Places, Source, Wanted, series};
+use super::{Drawn, Places, Source, series};
 use crate::analysis::Priced;
 use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeline};
 use crate::profile::ids::{GlobalPid, StreamIx, ThreadIx};
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// Slices per lane: enough to look at a twentieth of the capture before single spans are needed.
 const BINS: std::ops::RangeInclusive<usize> = 256..=1 << 15;
 
-pub(super) fn draw(found: &Priced, wanted: &Wanted) -> Timeline {
+pub(super) fn draw(found: &Priced, wanted: &Drawn) -> Timeline {
     let profile = &found.profile;
     let (from, to) = (wanted.from, wanted.to.max(wanted.from));
     let (sources, lanes_left_out) = sources(found, wanted.budget.lanes);
@@ -90,19 +90,19 @@ fn sources(found: &Priced, most: usize) -> (Vec<Source>, usize) {
 
 /// Order of lanes: a device, then its streams; threads after all of them, the main one of a process first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum LaneOrder {
     Device(DeviceIx, Option<StreamIx>),
     /// Whether it is another than the main one, after its process.
     Thread(GlobalPid, bool, ThreadIx),
 }
 
-fn place(found: &Priced, source: Source) -> Place {
+fn place(found: &Priced, source: Source) -> LaneOrder {
     match source {
-        Source::Idle(device) => Place::Device(device, None),
-        Source::Stream(stream) => Place::Device(found.devices.of_stream[stream], Some(stream)),
+        Source::Idle(device) => LaneOrder::Device(device, None),
+        Source::Stream(stream) => LaneOrder::Device(found.devices.of_stream[stream], Some(stream)),
         Source::Thread(thread) => {
             let process = found.profile.calls.threads[thread].process();
-            Place::Thread(process, !Labels::is_main(found, thread), thread)
+            LaneOrder::Thread(process, !Labels::is_main(found, thread), thread)
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) mod waits;
 mod windows;
 
 use crate::analysis::Priced;
-use crate::model::timeline::{Budget, Timeline};
+use crate::model::timeline::{DrawingLimit, Timeline};
 use crate::profile::ids::{StreamIx, ThreadIx};
 use crate::vocabulary::ProfileIx;
 use crate::waits::device::DeviceIx;
@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 
 /// What is drawn of an analysed capture: its part between two times of the export's clock, with the whole detail around
 /// some waits (start and end, the most interesting first).
-pub struct Wanted<'a> {
+pub struct Drawn<'a> {
     /// Index of the export in the report.
     pub profile: ProfileIx,
     /// Where the drawing begins, in ns.
@@ -37,7 +37,7 @@ pub struct Wanted<'a> {
     /// Start and end of the waits to show in detail, in ns.
     pub examples: &'a [(i64, i64)],
     /// How many spans and characters the drawing may take.
-    pub budget: Budget,
+    pub budget: DrawingLimit,
 }
 
 /// What a lane is of.
@@ -53,10 +53,10 @@ type Places = FxHashMap<Source, usize>;
 
 /// Draws a capture. Should the spans take more characters than allowed, as those with enormous times do, it is drawn again
 /// with half as many.
-pub fn draw(found: &Priced, wanted: &Wanted) -> Timeline {
+pub fn draw(found: &Priced, wanted: &Drawn) -> Timeline {
     let mut budget = wanted.budget;
     loop {
-        let drawing = lanes::draw(found, &Wanted { budget, ..*wanted });
+        let drawing = lanes::draw(found, &Drawn { budget, ..*wanted });
         let used = drawing.lanes.iter().map(|l| l.spans.len()).sum::<usize>() + drawing.waits.packed.len();
         if used <= wanted.budget.characters || budget.spans <= 4 {
             return drawing;

@@ -1,6 +1,6 @@
 //! Waits and drains of the drawing.
 
-use super::Wanted;
+use super::Drawn;
 use super::bins::Bins;
 use super::windows::Touching;
 use super::{Places, Source};
@@ -35,7 +35,7 @@ pub fn blocked(found: &Priced, wait: &Wait) -> impl Iterator<Item = (i64, i64)> 
 /// Waits in start order: all, or those that touch a window where there are more than the budget has.
 pub(super) fn pack(
     found: &Priced,
-    wanted: &Wanted,
+    wanted: &Drawn,
     places: &Places,
     windows: &[(i64, i64)],
     site_of: &TiSlice<WaitId, Option<SiteIx>>,

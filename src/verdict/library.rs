@@ -3,7 +3,7 @@
 use super::combine::Combined;
 use super::source;
 use super::subject::{Subject, generic};
-use crate::catalogue::{self, Known, Pattern};
+use crate::catalogue::{self, KnownPlace, Pattern};
 use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says_of};
 use crate::sites::Bundle;
@@ -45,7 +45,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
 }
 
 /// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.
-pub fn known(s: &Subject) -> Option<Known> {
+pub fn known(s: &Subject) -> Option<KnownPlace> {
     let inside = s.bundle.inside();
     // The lines of samples are only probable.
     let exact = s.bundle.attribution.is_of_line() || s.bundle.attribution == Attribution::Backward;

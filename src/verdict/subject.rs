@@ -1,7 +1,7 @@
 //! What the rules of the trace judge, and the entry of the catalogue that it has by what it does alone.
 
 use super::operators;
-use super::source::SourceTree;
+use crate::python::parse::SourceTree;
 use crate::sites::Bundle;
 use crate::sites::program::Toolkit;
 use crate::vocabulary::{Direction, NUMBER_BYTES, PatternId, PatternId::*};

@@ -28,7 +28,7 @@ use super::device::Devices;
 use super::streams::{FEW_STREAMS, Streams};
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId, StreamIx};
-use crate::profile::seek::Place;
+use crate::profile::seek::Remembered;
 
 /// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
 const BACK_TO_BACK_NS: i64 = 4_000;
@@ -40,7 +40,7 @@ pub const FOLLOWS_NS: i64 = 10_000;
 pub struct Held<'a> {
     pub(super) streams: Streams<'a>,
     /// Among the ops of its stream, where the last path ended.
-    place: Place,
+    place: Remembered,
 }
 
 /// An op of a wait's path, and when it kept the host.
@@ -66,7 +66,7 @@ pub struct Narrower {
 impl<'a> Held<'a> {
     /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
-        Self { streams: Streams::new(profile, devices), place: Place::default() }
+        Self { streams: Streams::new(profile, devices), place: Remembered::default() }
     }
 
     /// When a wait began to block, in ns.

@@ -5,7 +5,7 @@ use super::device::{DeviceIx, Devices};
 use super::overlap::Overlaps;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId, StreamIx};
-use crate::profile::seek::Place;
+use crate::profile::seek::Remembered;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
@@ -21,7 +21,7 @@ pub struct Streams<'a> {
     /// All ops, where a process has many streams.
     overlaps: Option<Overlaps>,
     /// Where the last look-up ended.
-    places: TiVec<StreamIx, Place>,
+    places: TiVec<StreamIx, Remembered>,
 }
 
 impl<'a> Streams<'a> {
@@ -37,7 +37,7 @@ impl<'a> Streams<'a> {
         }
         let many = of_process.values().any(|streams| streams.len() > FEW_STREAMS);
         let overlaps = many.then(|| Overlaps::new(ops));
-        let places = ops.streams.iter().map(|_| Place::default()).collect();
+        let places = ops.streams.iter().map(|_| Remembered::default()).collect();
         Self { profile, devices, of_process, overlaps, places }
     }
 

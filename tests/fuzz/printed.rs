@@ -3,7 +3,7 @@
 use crate::random::Random;
 use std::path::PathBuf;
 use sync_report::analysis::Options;
-use sync_report::formats::{DETAILS, Format, Found, REPORT, Setting};
+use sync_report::formats::{DETAILS, Format, REPORT, Rendered, Setting};
 use sync_report::render::style::Style;
 use sync_report::report::run_keeping;
 use sync_report::vocabulary::Class;
@@ -27,7 +27,7 @@ pub fn in_some_format(paths: &[PathBuf], options: &Options, r: &Random) -> Resul
         waits.push(of_it);
     });
     let Ok(report) = kept else { return Ok(()) };
-    let found = Found { report, captures, waits };
+    let found = Rendered { report, captures, waits };
     let site = found.report.sites.first().map(|site| site.id.clone());
     if let Some(folder) = format.folder {
         let to = tempfile::tempdir().expect("a folder");

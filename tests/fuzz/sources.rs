@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 use sync_report::analysis::Options;
-use sync_report::patch::{self, Wanted};
+use sync_report::patch::{self, EditChoice};
 use sync_report::render::patch as diff;
 use sync_report::report;
 use sync_report::repository::Repository;
@@ -68,7 +68,7 @@ fn edit(export: &Path, file: &Path, options: &Options, r: &Random) -> Result<(),
     let options = Options { source_files: Default::default(), ..options.clone() };
     let report = report::run(&[export.to_owned()], &options).map_err(|error| format!("{error:#}"))?;
     let roots = options.source_roots.iter().map(|root| root.new.clone()).collect();
-    let wanted = Wanted { with_unsafe: !r.one_in(3), roots, ..Wanted::default() };
+    let wanted = EditChoice { with_unsafe: !r.one_in(3), roots, ..EditChoice::default() };
     let patch = patch::plan(&report, &options.sources(), &wanted);
     let repository = Repository::new(".".into(), options.source_roots.clone());
     diff::render(&patch, &|file| repository.path(file), &mut Vec::new())

@@ -8,9 +8,9 @@ use serde_json::Value;
 use sync_report::analysis::{Options, Priced};
 use sync_report::diff::Snapshot;
 use sync_report::model::Report;
-use sync_report::model::timeline::{Budget, Timeline, WHOLE};
+use sync_report::model::timeline::{DrawingLimit, Timeline, WHOLE};
 use sync_report::render::html;
-use sync_report::timeline::{self, Wanted};
+use sync_report::timeline::{self, Drawn};
 
 /// The page of a report.
 pub fn page(report: &Report) -> String {
@@ -220,9 +220,9 @@ fn long(launches: i64) -> Export {
     e
 }
 
-fn draw(found: &Priced, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
+fn draw(found: &Priced, budget: DrawingLimit, examples: &[(i64, i64)]) -> Timeline {
     let (from, to) = found.profile.bounds().expect("calls");
-    timeline::draw(found, &Wanted { profile: 0.into(), from, to, examples, budget })
+    timeline::draw(found, &Drawn { profile: 0.into(), from, to, examples, budget })
 }
 
 /// The spans of a lane as (start, end).
@@ -248,7 +248,7 @@ fn windows(tree: &Value) -> Vec<(i64, i64)> {
 fn of_a_large_capture_the_windows_are_whole() {
     let found = look::analysed(&long(3_000));
     let wait = &found.waits.raw[20];
-    let budget = Budget { spans: 1_000, ..WHOLE };
+    let budget = DrawingLimit { spans: 1_000, ..WHOLE };
     let drawing = draw(&found, budget, &[(wait.start, wait.end)]);
     let kept: usize = drawing.lanes.iter().map(|lane| lane.kept).sum();
     assert!(kept <= 1_010 && kept > 900, "{kept}");
@@ -269,10 +269,10 @@ fn of_a_large_capture_the_windows_are_whole() {
 #[test]
 fn a_budget_bounds_waits_lanes_and_characters() {
     let found = look::analysed(&long(3_000));
-    let few = Budget { spans: 200, waits: 5, ..WHOLE };
+    let few = DrawingLimit { spans: 200, waits: 5, ..WHOLE };
     let drawing = draw(&found, few, &[]);
     assert!(drawing.waits.kept <= 5 && drawing.waits.total == 30);
-    let short = Budget { characters: 4_000, ..WHOLE };
+    let short = DrawingLimit { characters: 4_000, ..WHOLE };
     let drawing = draw(&found, short, &[]);
     let used = drawing.lanes.iter().map(|l| l.spans.len()).sum::<usize>() + drawing.waits.packed.len();
     assert!(used <= 4_000 && drawing.lanes.iter().map(|lane| lane.kept).sum::<usize>() > 100, "{used}");
@@ -286,7 +286,7 @@ fn a_budget_bounds_waits_lanes_and_characters() {
         }
     }
     let found = look::analysed(&e);
-    let drawing = draw(&found, Budget { lanes: 8, ..WHOLE }, &[]);
+    let drawing = draw(&found, DrawingLimit { lanes: 8, ..WHOLE }, &[]);
     assert!(drawing.lanes.len() <= 8 && drawing.lanes_left_out >= 33);
     assert!(drawing.lanes.iter().any(|l| l.label == "stream 39"), "the busiest stay");
 }

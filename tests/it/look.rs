@@ -7,7 +7,7 @@ use std::path::Path;
 use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
 use sync_report::analysis::{Options, Priced, Read};
 use sync_report::cost::simulate::{Assumed, Draft, Program};
-use sync_report::formats::{DETAILS, Found as Rendered, REPORT, Setting};
+use sync_report::formats::{DETAILS, REPORT, Rendered, Setting};
 use sync_report::model::{Report, Site};
 use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;

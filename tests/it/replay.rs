@@ -7,7 +7,7 @@ pub mod stubs;
 
 use std::time::Duration;
 use stubs::Stubs;
-use sync_report::replay::gpu::{Budget, Options, execute};
+use sync_report::replay::gpu::{Options, Thoroughness, execute};
 use sync_report::replay::measured::Measured;
 use sync_report::replay::plan::{Certainty, Footprint, Plan, ReplayOp, Target};
 use sync_report::replay::product::Element;
@@ -48,7 +48,7 @@ fn the_child() {
     let rounds = std::env::var("REPLAY_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(ROUNDS);
     let time = std::env::var("REPLAY_SECONDS").ok().and_then(|s| s.parse().ok()).map(Duration::from_secs_f64);
     let options = Options { lib_dirs: vec![libraries.into()], ..Options::default() };
-    match execute(&plan, &options, time.map_or(Budget::Rounds(rounds), Budget::Time)) {
+    match execute(&plan, &options, time.map_or(Thoroughness::Rounds(rounds), Thoroughness::Time)) {
         Ok(measured) => println!("\nMEASURED {}", serde_json::to_string(&measured).expect("JSON")),
         Err(e) => println!("\nFAILED {e}"),
     }

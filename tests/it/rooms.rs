@@ -39,7 +39,10 @@ fn text(path: &Path) -> String {
 
 fn is_test(path: &Path) -> bool {
     let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();
-    name == "tests" || name == "sample" || name.ends_with("_tests") || name.starts_with("tests_")
+    name == "tests"
+        || path.ends_with("model/sample.rs")
+        || name.ends_with("_tests")
+        || name.starts_with("tests_")
 }
 
 /// The paths that a file names: `crate::sites::Bundle`, `super::{Cells, database::quote}`, from the binary `sync_report::…`; and

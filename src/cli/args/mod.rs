@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
-use sync_report::formats::{self, Compared, Format, Found, Merged};
+use sync_report::formats::{self, Compared, Format, Merged, Rendered};
 use sync_report::knowledge::explain::Entries;
 use sync_report::model::check::CheckReport;
 use sync_report::model::doctor::Diagnosis;
@@ -98,7 +98,7 @@ pub struct ReportArgs {
     pub profiles: Vec<PathBuf>,
     /// How to print the report
     #[arg(long, default_value = "table", value_parser = format(formats::REPORT))]
-    pub format: &'static Format<Found>,
+    pub format: &'static Format<Rendered>,
     /// With --format json: less than 20 kB whatever the capture, with the totals, the first sites and their fixes
     #[arg(long)]
     pub brief: bool,
@@ -142,7 +142,7 @@ pub struct SavingArgs {
     pub fix: Vec<(String, Change)>,
     /// Simulate with what `sync-report bench --save FILE` measured, where the capture itself does not show it: the
     /// speed of pinned copies, latencies
-    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, hide = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub constants: Option<PathBuf>,
     /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
     #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -266,7 +266,7 @@ pub struct SharedArgs {
     #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// What reads large tables; the result is the same with either
-    #[arg(long, hide_short_help = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
+    #[arg(long, hide = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
     pub reader: Reader,
     /// No progress, and nothing on stderr but errors
     #[arg(short, long)]

@@ -4,13 +4,14 @@ use super::follow::HandOver;
 use super::issue::Issue;
 use super::learn::Learned;
 use super::packed::{OpRow, Packed, StepRow};
-use super::sample::Sample;
+use super::sample::{Laps, Sample};
 use super::step::{CopyIx, GroupIx, HostThread, Part, Rank, Role, StepIx};
 use crate::profile::calls::Calls;
 use crate::profile::database::Progress;
 use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::vocabulary::SiteIx;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -84,14 +85,6 @@ pub(super) struct Reach {
     pub ops: u32,
     /// How many of them, of those issued until then, by what waits for one of them.
     pub back: u32,
-}
-
-/// From the start of the first iteration to the start of the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Laps {
-    pub first: StepIx,
-    pub last: StepIx,
-    pub count: i64,
 }
 
 impl Program {
@@ -177,5 +170,24 @@ impl Program {
                 });
             }
         }
+    }
+}
+
+impl Program {
+    /// How many steps and ops a run goes over.
+    pub fn size(&self) -> usize {
+        self.steps.len() + self.ops.len()
+    }
+
+    /// Stretches of steps that are simulated, each with the recorded time that was left out before it.
+    pub(in crate::cost) fn stretches(&self) -> Vec<(Range<usize>, i64)> {
+        self.sample.stretches(self.issue.steps.len())
+    }
+
+    /// Whether runs come by each site.
+    pub fn reached(&self) -> TiVec<SiteIx, bool> {
+        let mut reached = TiVec::from(vec![self.sample.is_whole(); self.sites]);
+        self.steps.in_full().filter_map(|step| step.site).for_each(|site| reached[site] = true);
+        reached
     }
 }

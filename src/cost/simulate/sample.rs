@@ -10,14 +10,11 @@
 //! passed over is not kept either: what was issued there counts as done.
 
 use super::issue::Steps;
-use super::model::{Laps, Program};
 use super::step::StepIx;
 use crate::iterations::Iterations;
 use crate::profile::calls::Calls;
 use crate::profile::ids::ThreadIx;
-use crate::vocabulary::SiteIx;
 use std::ops::Range;
-use typed_index_collections::TiVec;
 
 /// Steps of a loop that are simulated, of twice as many or more: a run over them takes two milliseconds.
 pub const STEPS: usize = 200_000;
@@ -38,6 +35,14 @@ pub struct Sample {
 struct LeftOut {
     steps: Range<usize>,
     ns: i64,
+}
+
+/// From the start of the first iteration to the start of the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Laps {
+    pub(in crate::cost) first: StepIx,
+    pub(in crate::cost) last: StepIx,
+    pub(in crate::cost) count: i64,
 }
 
 /// The program's loop.
@@ -89,25 +94,6 @@ impl<'a> Loop<'a> {
     }
 }
 
-impl Program {
-    /// How many steps and ops a run goes over.
-    pub fn size(&self) -> usize {
-        self.steps.len() + self.ops.len()
-    }
-
-    /// Stretches of steps that are simulated, each with the recorded time that was left out before it.
-    pub(in crate::cost) fn stretches(&self) -> Vec<(Range<usize>, i64)> {
-        self.sample.stretches(self.issue.steps.len())
-    }
-
-    /// Whether runs come by each site.
-    pub fn reached(&self) -> TiVec<SiteIx, bool> {
-        let mut reached = TiVec::from(vec![self.sample.is_whole(); self.sites]);
-        self.steps.in_full().filter_map(|step| step.site).for_each(|site| reached[site] = true);
-        reached
-    }
-}
-
 /// Whether each of some places, asked for in ascending order, is in one of these stretches.
 pub fn inside(stretches: &[Range<usize>]) -> impl FnMut(usize) -> bool {
     let mut stretches = stretches.iter().peekable();
@@ -119,7 +105,7 @@ pub fn inside(stretches: &[Range<usize>]) -> impl FnMut(usize) -> bool {
 
 impl Sample {
     /// Whether nothing is left out.
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.left_out.is_empty()
     }
 

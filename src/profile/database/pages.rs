@@ -15,7 +15,7 @@
 //! file, 0.55 s for windows of it).
 
 use super::btree::{Branch, MAX_DEPTH, Page, Row, be32};
-use super::record::{Damaged, Fits, Place, Record};
+use super::record::{Damaged, FieldPlace, Fits, Record};
 use super::{Cells, Parts, ReadPart, Source, quote};
 use crate::profile::header::beside;
 use rusqlite::Connection;
@@ -135,10 +135,14 @@ impl Pages {
 /// Where the columns are, by the schema; `None` for a table that SQLite has to read: one with generated columns or
 /// defaults that are more than a number (or are one in a column of text), with columns of floating point (whole numbers are stored as integers and read as
 /// REAL), or without rowid.
-fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<Option<Vec<Place>>> {
+fn places(
+    connection: &Connection,
+    table: &str,
+    columns: &[&str],
+) -> rusqlite::Result<Option<Vec<FieldPlace>>> {
     let mut info = connection.prepare(&format!("PRAGMA table_xinfo({})", quote(table)))?;
     let mut rows = info.query([])?;
-    let mut of: FxHashMap<String, Place> = FxHashMap::default();
+    let mut of: FxHashMap<String, FieldPlace> = FxHashMap::default();
     let (mut at, mut keys, mut key) = (0, 0, None);
     while let Some(row) = rows.next()? {
         let (name, kind): (String, String) = (row.get(1)?, row.get(2)?);
@@ -162,31 +166,31 @@ fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::R
             keys += 1;
             key = Some((name.clone(), kind == "INTEGER"));
         }
-        of.insert(name, Place::Stored(at, default));
+        of.insert(name, FieldPlace::Stored(at, default));
         at += 1;
     }
     // Only SQLite knows whether a key is the rowid under another name: `INTEGER PRIMARY KEY DESC` is none.
     if let Some((name, true)) = key.filter(|_| keys == 1)
         && super::sqlite::plan(connection, table, &name)?.contains("INTEGER PRIMARY KEY")
     {
-        of.insert(name, Place::Rowid);
+        of.insert(name, FieldPlace::Rowid);
     }
-    of.insert("rowid".to_owned(), Place::Rowid);
-    Ok(Some(columns.iter().map(|c| of.get(*c).copied().unwrap_or(Place::Absent)).collect()))
+    of.insert("rowid".to_owned(), FieldPlace::Rowid);
+    Ok(Some(columns.iter().map(|c| of.get(*c).copied().unwrap_or(FieldPlace::Absent)).collect()))
 }
 
 /// A table whose pages can be read.
 pub(super) struct Table<'a> {
     pages: &'a Pages,
     root: u32,
-    places: Vec<Place>,
-    seldom: Vec<Place>,
+    places: Vec<FieldPlace>,
+    seldom: Vec<FieldPlace>,
 }
 
 impl<'a> Table<'a> {
     /// Whether the rowid goes by that name.
     pub fn is_rowid(&self, i: usize) -> bool {
-        self.places[i] == Place::Rowid
+        self.places[i] == FieldPlace::Rowid
     }
 
     /// The table in parts.

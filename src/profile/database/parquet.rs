@@ -73,7 +73,7 @@ const ANYTHING: (i64, i64) = (i64::MIN, i64::MAX);
 
 /// Where a column that was asked for is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ColumnPlace {
     /// The column of this number.
     Stored(usize),
     /// The number of the row, from 1 on.
@@ -130,7 +130,7 @@ impl Folder {
     pub fn is_sorted(&self, table: &str, column: &str) -> bool {
         let Some(table) = self.tables.get(table) else { return false };
         let zones = &table.zones;
-        table.place(column) == Place::Stored(0)
+        table.place(column) == ColumnPlace::Stored(0)
             && !zones.contains(&ANYTHING)
             && zones.windows(2).all(|w| w[0].1 <= w[1].0)
     }
@@ -168,15 +168,15 @@ impl Table {
         Ok(Self { path: path.to_owned(), file, columns, rows, pieces, zones, read: AtomicU64::new(0) })
     }
 
-    fn place(&self, column: &str) -> Place {
+    fn place(&self, column: &str) -> ColumnPlace {
         match self.columns.iter().position(|c| c.path_in_schema[0] == column) {
-            Some(at) => Place::Stored(at),
-            None if column == "rowid" => Place::Row,
-            None => Place::Absent,
+            Some(at) => ColumnPlace::Stored(at),
+            None if column == "rowid" => ColumnPlace::Row,
+            None => ColumnPlace::Absent,
         }
     }
 
-    fn places(&self, columns: &[&str]) -> Vec<Place> {
+    fn places(&self, columns: &[&str]) -> Vec<ColumnPlace> {
         columns.iter().map(|column| self.place(column)).collect()
     }
 
@@ -202,11 +202,16 @@ impl Table {
     }
 
     /// Reads the columns of a row group that are asked for, one after the other; `buffer` is used again from group to group.
-    fn fetch(&self, group: usize, places: &[Place], buffer: Buffer<u8>) -> Result<Buffer<u8>, InputError> {
+    fn fetch(
+        &self,
+        group: usize,
+        places: &[ColumnPlace],
+        buffer: Buffer<u8>,
+    ) -> Result<Buffer<u8>, InputError> {
         let mut bytes = buffer.into_mut().right().unwrap_or_default();
         let mut end = 0;
         for place in places {
-            if let Place::Stored(at) = place {
+            if let ColumnPlace::Stored(at) = place {
                 let (from, at) = (end, &self.piece(group, *at).at);
                 end += (at.end - at.start) as usize;
                 if bytes.len() < end {
@@ -231,13 +236,13 @@ impl Table {
         &self,
         group: usize,
         before: usize,
-        places: &[Place],
+        places: &[ColumnPlace],
         bytes: &Buffer<u8>,
         taken: &Taken,
     ) -> Result<Vec<Column>, InputError> {
         let mut from = 0;
-        let column = |place: &Place| match place {
-            Place::Stored(at) => {
+        let column = |place: &ColumnPlace| match place {
+            ColumnPlace::Stored(at) => {
                 let piece = self.piece(group, *at);
                 let length = (piece.at.end - piece.at.start) as usize;
                 let bytes = bytes.clone().sliced(from..from + length);
@@ -245,8 +250,8 @@ impl Table {
                 guarded(|| Column::decode(&self.columns[*at], piece, bytes, self.rows[group], taken))
                     .map_err(|e| damaged(&self.path, &e))
             }
-            Place::Row => Ok(Column::numbers(before, taken)),
-            Place::Absent => Ok(Column::Nothing),
+            ColumnPlace::Row => Ok(Column::numbers(before, taken)),
+            ColumnPlace::Absent => Ok(Column::Nothing),
         };
         places.iter().map(column).collect()
     }
@@ -257,8 +262,8 @@ impl Table {
     /// Row groups that can hold none are not read; of the others the key column, and the other columns of the rows found.
     fn find(
         &self,
-        places: &[Place],
-        (key, most): (Place, usize),
+        places: &[ColumnPlace],
+        (key, most): (ColumnPlace, usize),
         keys: &[i64],
         each: Each,
     ) -> Result<(), InputError> {
@@ -271,8 +276,8 @@ impl Table {
             let first = before;
             before += rows;
             let (min, max) = match key {
-                Place::Stored(0) => self.zones[group],
-                Place::Row => (first as i64 + 1, before as i64),
+                ColumnPlace::Stored(0) => self.zones[group],
+                ColumnPlace::Row => (first as i64 + 1, before as i64),
                 _ => ANYTHING,
             };
             let low = sorted.partition_point(|key| key.0 < min);
@@ -288,7 +293,7 @@ impl Table {
                 }
                 found.push((k, blocks.len(), hits - 1));
             };
-            if key == Place::Row {
+            if key == ColumnPlace::Row {
                 near.iter().for_each(|&(number, k)| take(number as usize - 1 - first, k));
             } else {
                 buffer = self.fetch(group, &[key], buffer)?;
@@ -342,7 +347,7 @@ struct Slice {
 /// A table in parts.
 pub(super) struct Scan<'a> {
     table: &'a Table,
-    places: Vec<Place>,
+    places: Vec<ColumnPlace>,
     parts: Vec<Vec<Slice>>,
     /// What was fetched of large row groups, and for how many slices it is still to be decoded.
     shared: Mutex<FxHashMap<usize, (Buffer<u8>, usize)>>,

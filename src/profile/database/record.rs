@@ -15,7 +15,7 @@ pub(super) struct Damaged;
 
 /// Where a column that was asked for is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FieldPlace {
     /// In the record, at this position; where the record ends before (a column added later), this default.
     Stored(usize, Option<i64>),
     /// It is the row's number: the rowid itself, or `INTEGER PRIMARY KEY`.
@@ -67,9 +67,9 @@ const LONGER: usize = 2;
 
 /// Where the columns asked for are in the row that is being looked at.
 pub(super) struct Record {
-    places: Vec<Place>,
+    places: Vec<FieldPlace>,
     /// Those that few rows are asked for: their header is gone through then.
-    seldom: Vec<Place>,
+    seldom: Vec<FieldPlace>,
     /// How many columns of a row matter.
     needed: usize,
     /// What is compared of the first bytes of a header, by its size.
@@ -95,8 +95,8 @@ pub(super) struct Row<'r> {
 
 impl Record {
     /// For rows of which these columns are asked for, and some of which also for others.
-    pub fn new(places: Vec<Place>, seldom: Vec<Place>) -> Self {
-        let past = |place: &Place| if let Place::Stored(at, _) = place { at + 1 } else { 0 };
+    pub fn new(places: Vec<FieldPlace>, seldom: Vec<FieldPlace>) -> Self {
+        let past = |place: &FieldPlace| if let FieldPlace::Stored(at, _) = place { at + 1 } else { 0 };
         let needed = places.iter().map(past).max().unwrap_or(0);
         let layouts = vec![Layout::default(); LAYOUTS + 1];
         let (layout, columns) = (LAYOUTS, Vec::new());
@@ -151,9 +151,9 @@ impl Record {
         layout.is_whole = at == size && size > 0;
         layout.fields.clear();
         layout.fields.extend(self.places.iter().map(|place| match *place {
-            Place::Rowid => Field::Rowid,
-            Place::Absent => Field::Nothing,
-            Place::Stored(at, default) => match columns.get(at) {
+            FieldPlace::Rowid => Field::Rowid,
+            FieldPlace::Absent => Field::Nothing,
+            FieldPlace::Stored(at, default) => match columns.get(at) {
                 Some(&(1..=6, from, length)) => Field::Number(from + length, 64 - 8 * length as u32),
                 Some((8, ..)) => Field::Constant(0),
                 Some((9, ..)) => Field::Constant(1),
@@ -203,7 +203,7 @@ impl<'r> Row<'r> {
     /// The bytes of a text or blob in column `i` of those that are seldom asked for; `None` where they are not at hand: on
     /// other pages.
     pub fn seldom(self, i: usize) -> Option<Option<&'r [u8]>> {
-        let Place::Stored(column, _) = *self.record.seldom.get(i)? else { return Some(None) };
+        let FieldPlace::Stored(column, _) = *self.record.seldom.get(i)? else { return Some(None) };
         let (size, mut at) = varint(self.payload, 0).ok()?;
         let mut from = usize::try_from(size).ok()?;
         let types = self.payload.get(..from)?;

@@ -34,7 +34,7 @@ pub(super) struct Page<'a, Body> {
 
 /// What only the page of a report has.
 #[derive(Serialize)]
-pub(super) struct Found {
+pub(super) struct ReportData {
     pub gpu_time: Vec<head::Part>,
     pub classes: Vec<ClassView>,
     pub sites: Vec<PageSite>,
@@ -71,7 +71,7 @@ pub(super) struct TimelineView<'a> {
     pub timeline: &'a Timeline,
 }
 
-pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
+pub(super) fn report_page(report: &Report) -> Page<'_, ReportData> {
     let (names, views) = (phrase::exports(report), view::Views::of(report));
     let (headline, lines) = head_of(report);
     let classes = Class::LISTED.iter().map(|&class| class_view(report, class));
@@ -83,7 +83,7 @@ pub(super) fn report_page(report: &Report) -> Page<'_, Found> {
         headline,
         lines,
         facts: facts::facts(report),
-        body: Found {
+        body: ReportData {
             gpu_time: head::gpu_time_parts(report),
             classes: classes.collect(),
             sites: report.sites.iter().map(|site| site::page_site(report, site, &views)).collect(),

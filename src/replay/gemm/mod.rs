@@ -44,7 +44,7 @@ pub struct Launch {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Recognised {
     Other,
     Product(GemmIx),
     /// Belongs to the product launched before it.
@@ -58,7 +58,7 @@ pub enum Found {
 pub struct Products {
     /// Distinct ones, in the order of their first launch.
     pub list: TiVec<GemmIx, Gemm>,
-    pub found: Vec<Found>,
+    pub found: Vec<Recognised>,
 }
 
 /// Durations of one shape differ less than this: clocks, caches. More is another shape.
@@ -71,7 +71,7 @@ type Sized = (Shape, Certainty, String);
 struct Entry<'a> {
     launch: &'a Launch,
     kernel: Option<Kernel>,
-    found: Found,
+    found: Recognised,
     /// Of a product: whether a reduction follows it.
     split: bool,
     /// Duration with the reduction.
@@ -85,7 +85,7 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     let mut all = Vec::with_capacity(launches.len());
     for launch in launches {
         let kernel = *kernels.entry(&launch.name).or_insert_with(|| names::read(&launch.name));
-        let found = kernel.and_then(|k| k.unsupported).map_or(Found::Other, Found::Unsupported);
+        let found = kernel.and_then(|k| k.unsupported).map_or(Recognised::Other, Recognised::Unsupported);
         all.push(Entry { launch, kernel, found, split: false, ns: launch.ns, sized: None });
     }
     join_reductions(&mut all);
@@ -114,7 +114,7 @@ impl Entry<'_> {
     /// A product that is replayed, of a size not known so far.
     fn has_no_size(&self) -> bool {
         let is_product = self.kernel.is_some_and(|k| k.family != Family::Reduction);
-        is_product && self.found == Found::Other && self.sized.is_none()
+        is_product && self.found == Recognised::Other && self.sized.is_none()
     }
 
     /// What a kernel's name tells of a product's shape; types that it does not tell are taken to be single precision.
@@ -159,7 +159,7 @@ fn join_reductions(all: &mut [Entry]) {
         match all[i].kernel.map(|k| k.family) {
             Some(Family::Reduction) => {
                 if let Some(product) = last.take() {
-                    all[i].found = Found::Part;
+                    all[i].found = Recognised::Part;
                     all[product].split = true;
                     all[product].ns = all[product].ns.saturating_add(all[i].ns);
                 }
@@ -198,7 +198,7 @@ fn collect(all: Vec<Entry>) -> Products {
             products.list.push_and_get_key(Gemm { shape, certainty, recorded_ns: 0, kernel, basis })
         });
         lengths[index].push(ns);
-        products.found.push(Found::Product(index));
+        products.found.push(Recognised::Product(index));
     }
     for (gemm, lengths) in products.list.iter_mut().zip(lengths) {
         [_, gemm.recorded_ns, _] = quartiles(lengths);

@@ -43,7 +43,7 @@ fn ranges_give_exact_sizes() {
     ]);
     assert_eq!(
         products.found,
-        [Found::Product(0.into()), Found::Other, Found::Product(1.into()), Found::Part]
+        [Recognised::Product(0.into()), Recognised::Other, Recognised::Product(1.into()), Recognised::Part]
     );
     let times: Vec<i64> = products.list.iter().map(|gemm| gemm.recorded_ns).collect();
     assert_eq!(times, [24_160, 17_568]);
@@ -118,7 +118,7 @@ fn persistent_kernels_are_matched_by_duration() {
     let products = products(&[one(1_407_196), one(1_640_000), one(20_000)]);
     assert_eq!(
         products.found,
-        [Found::Product(0.into()), Found::Product(0.into()), Found::Product(1.into())]
+        [Recognised::Product(0.into()), Recognised::Product(0.into()), Recognised::Product(1.into())]
     );
     let gemm = &products.list.raw[0];
     assert_eq!((gemm.certainty, gemm.recorded_ns), (Certainty::DurationMatched, 1_640_000));
@@ -130,7 +130,7 @@ fn persistent_kernels_are_matched_by_duration() {
 fn what_cannot_be_multiplied_is_said() {
     let products =
         products(&[launch("nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_coopA_TNT", [2, 66, 1], 384, 9_000)]);
-    assert!(matches!(products.found[0], Found::Unsupported(_)) && products.list.is_empty());
+    assert!(matches!(products.found[0], Recognised::Unsupported(_)) && products.list.is_empty());
 }
 
 /// Times and grids of damaged exports overflow nothing.

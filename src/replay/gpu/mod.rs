@@ -34,7 +34,7 @@ use cuda::Result;
 use memory::HostBuffer;
 use open::Gpu;
 use operands::{Checked, Operands};
-use program::{Program, Stage};
+use program::{Playback, Stage};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ pub struct Options {
 
 /// How thoroughly a replay measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
+pub enum Thoroughness {
     /// Rounds of measurements; each runs every variant twice.
     Rounds(u32),
     /// As many rounds as this time allows and accuracy needs.
@@ -68,7 +68,7 @@ pub const DEFAULT_SECONDS: f64 = 20.0;
 const FITTED: f64 = 0.3;
 const PLAYED: f64 = 0.8;
 
-impl Budget {
+impl Thoroughness {
     /// What to do until a share of the time since `start` is over.
     fn effort(self, start: Instant, share: f64) -> Effort {
         match self {
@@ -79,7 +79,7 @@ impl Budget {
 }
 
 /// Runs a plan.
-pub fn execute(plan: &Plan, options: &Options, budget: Budget) -> Result<Measured> {
+pub fn execute(plan: &Plan, options: &Options, budget: Thoroughness) -> Result<Measured> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     let start = Instant::now();
     let mut notes = gpu.notes.clone();
@@ -198,7 +198,7 @@ impl Replay<'_> {
         stage.weigh_products(&operands::launched(order, shapes), operands, notes)?;
         let times = stage.passes(plan);
         let mut prepare = |variant: &Variant| stage.prepare(&variant.ops, times, shapes, operands);
-        let programs: Vec<Program> = plan.variants.iter().map(&mut prepare).collect::<Result<_>>()?;
+        let programs: Vec<Playback> = plan.variants.iter().map(&mut prepare).collect::<Result<_>>()?;
         const WARM: u32 = 2;
         // The first run of all is slow for reasons of its own.
         stage.run(&programs[0], 1)?;

@@ -46,7 +46,7 @@ pub struct Stage<'g> {
 type Step<'g> = Box<dyn Fn() -> Result<()> + 'g>;
 
 /// One variant, ready to run: the same ops some times over, each with other pieces of the copies' memory.
-pub struct Program<'g>(Vec<Vec<Step<'g>>>);
+pub struct Playback<'g>(Vec<Vec<Step<'g>>>);
 
 fn ops(plan: &Plan) -> impl Iterator<Item = &ReplayOp> {
     plan.variants.iter().flat_map(|v| &v.ops)
@@ -136,7 +136,7 @@ impl<'g> Stage<'g> {
         passes: usize,
         shapes: &TiSlice<GemmIx, Shape>,
         operands: &mut Operands,
-    ) -> Result<Program<'g>> {
+    ) -> Result<Playback<'g>> {
         self.copies.rewind();
         let mut program = Vec::with_capacity(passes);
         for _ in 0..passes {
@@ -150,7 +150,7 @@ impl<'g> Stage<'g> {
             }
             program.push(steps);
         }
-        Ok(Program(program))
+        Ok(Playback(program))
     }
 
     /// `less`: what a host segment takes less.
@@ -215,7 +215,7 @@ impl<'g> Stage<'g> {
     }
 
     /// Runs a variant `repeat` times in a row: host and GPU time of one.
-    pub fn run(&self, program: &Program, repeat: usize) -> Result<Sample> {
+    pub fn run(&self, program: &Playback, repeat: usize) -> Result<Sample> {
         let repeat = repeat.max(1);
         self.gpu.context.synchronize()?;
         let first = &self.streams.raw[0];

@@ -17,7 +17,7 @@ use crate::cost::simulate::follow::StreamWait;
 use crate::cost::simulate::step::Role;
 use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::profile::ops::{OpKind, is_collective};
-use crate::replay::gemm::Found as Product;
+use crate::replay::gemm::Recognised as Product;
 use crate::replay::plan::{HostTime, PlanEvent, PlanStream, PlannedSiteIx, ReplayOp, Target};
 use crate::text;
 use crate::vocabulary::{Change, Direction, SiteIx};

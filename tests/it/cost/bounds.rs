@@ -1,7 +1,7 @@
 //! Bounds of each wait alone, drawn: the shortest of blocked time, time to the next wait, and idle time.
 
 use super::*;
-use sync_report::cost::bounds::{self, Waits};
+use sync_report::cost::bounds::{self, Bounded};
 use sync_report::model::Bounds;
 use sync_report::vocabulary::Change;
 
@@ -115,7 +115,7 @@ fn each_alone_bounds_no_group() {
     let found = look::analysed(&e);
     let (next, alone_at_most) = bounds::following(&found.profile, &found.devices, &found.waits);
     let launched = bounds::Launched::new(&found.profile, &found.devices);
-    let capture = Waits {
+    let capture = Bounded {
         profile: &found.profile,
         devices: &found.devices,
         waits: &found.waits,

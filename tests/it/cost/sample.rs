@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
-use sync_report::cost::bounds::{self, Launched, Waits};
+use sync_report::cost::bounds::{self, Bounded, Launched};
 use sync_report::cost::simulate::beside::Part;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::sample::Loop;
@@ -122,7 +122,7 @@ fn bounds_do_not_depend_on_what_is_simulated() {
             program.mark_made(profile, &uploads, 0.1);
         }
         let program = &program;
-        let capture = Waits { profile, devices, waits, next, alone_at_most, launched, program };
+        let capture = Bounded { profile, devices, waits, next, alone_at_most, launched, program };
         (program.size(), bounds::beside(&capture, gone.iter().copied()))
     };
     let ((all, whole), (some, sampled), (_, alone)) = (of(1_000_000, true), of(150, true), of(150, false));

@@ -5,9 +5,9 @@ use crate::export::{Copy, Memory};
 use sync_report::analysis::pricing::Scenario;
 use sync_report::model::Site;
 use sync_report::render::saving;
+use sync_report::report;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{BoundBy, Change, Class};
-use sync_report::report;
 
 fn alone(site: &Site) -> i64 {
     site.recoverable.as_ref().map_or(0, |r| r.alone_ns)

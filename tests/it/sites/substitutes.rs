@@ -178,20 +178,6 @@ fn ranges_that_overlap_are_both_around() {
     assert_eq!(only(&look::report(&e)).nvtx, ["A", "B"]);
 }
 
-/// DLProf writes the Python stack into a range's name, outermost frame first.
-#[test]
-fn trace_markers_are_frames() {
-    let (mut e, t) = empty();
-    let marker = "{'traceMarker': ['/w/train.py:42', '/venv/lib/python3.8/site-packages/torch/nn/modules/module.py:1102', '/w/net.py:25'], 'funcStack': '/a'}";
-    e.nvtx(t, 150..1500, marker);
-    item(&mut e, t, 0, &[]);
-    let report = look::report(&e);
-    let site = only(&report);
-    assert_eq!(site.attribution, Attribution::Nvtx);
-    assert_eq!(site.user_frame.as_ref().map(|f| (&*f.file, f.line)), Some(("/w/net.py", 25)));
-    assert_eq!(site.frames.len(), 3);
-}
-
 /// A CPU sample, or a blocking system call, inside the wait names the method where nothing better does.
 #[test]
 fn chains_of_samples_inside_the_wait_help() {

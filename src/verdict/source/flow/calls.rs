@@ -1,7 +1,7 @@
 //! Following a value into what it is handed to: functions and lambdas of the file, functions of the program's other files,
 //! constructors.
 
-use super::program::{Found, MAX_FILES, Program, has_class, has_function};
+use super::program::{Files, FoundFile, MAX_FILES, has_class, has_function};
 use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Steps, Use, Value};
 use crate::python::facts::{self, Fact};
@@ -130,7 +130,7 @@ impl<'a> Tracer<'a, '_> {
         };
         let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;
         let placements = Placements::new(&file);
-        let program = Program { recorded: &recorded, depth: program.depth + 1, ..program };
+        let program = Files { recorded: &recorded, depth: program.depth + 1, ..program };
         let mut tracer = Tracer::new(&placements, Some(program));
         let mut returned =
             tracer.inside(&function, &parameter, Value { steps, collected: None, ..value.clone() });
@@ -153,7 +153,7 @@ impl<'a> Tracer<'a, '_> {
     /// self.scheduler = Scheduler(config)           # all that the file gives to it
     /// self.scheduler.postprocess(seqs, token_ids)  # its method
     /// ```
-    pub(super) fn object_abroad(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Found> {
+    pub(super) fn object_abroad(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<FoundFile> {
         let values = self.objects.values_of(nodes::receiver(call)?, path);
         let mut made = values.iter().map(|(value, _)| value).filter(|value| !value.is_none_literal_expr());
         let class = dotted(&made.next()?.as_call_expr()?.func);

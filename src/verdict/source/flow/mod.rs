@@ -11,6 +11,6 @@ mod program;
 mod tracer;
 mod value;
 
-pub use program::{Program, has_class, has_function};
+pub use program::{Files, has_class, has_function};
 pub use tracer::Tracer;
 pub use value::{Sink, Step, Steps, Use, Value, What, constant_step};

@@ -11,7 +11,7 @@ const MAX_STARS: usize = 8;
 
 /// The program that a file is of, for following values into its other files.
 #[derive(Clone, Copy)]
-pub struct Program<'p> {
+pub struct Files<'p> {
     pub tree: &'p SourceTree,
     /// Path of the file as the trace has it.
     pub recorded: &'p str,
@@ -20,22 +20,22 @@ pub struct Program<'p> {
 }
 
 /// A file, with its path as the trace would have it, and the name that what was looked for has there.
-pub(super) type Found = (String, Arc<Source>, String);
+pub(super) type FoundFile = (String, Arc<Source>, String);
 /// Whether a file defines a name.
 type Defines = fn(&Source, &str) -> bool;
 
-impl Program<'_> {
+impl Files<'_> {
     /// The file that `defines` what an import of this one names, through re-exports.
-    pub fn find(self, import: &Import, defines: Defines) -> Option<Found> {
+    pub fn find(self, import: &Import, defines: Defines) -> Option<FoundFile> {
         self.through(import, MAX_FILES, defines)
     }
 
     /// What a name of the file that nothing there binds is by `from m import *`: where exactly one of the modules at hand has it.
-    pub fn starred(self, file: &Source, name: &str) -> Option<Found> {
+    pub fn starred(self, file: &Source, name: &str) -> Option<FoundFile> {
         self.starred_from(file, name, MAX_FILES, binds).filter(|found| has_function(&found.1, &found.2))
     }
 
-    fn starred_from(self, file: &Source, name: &str, files: u8, defines: Defines) -> Option<Found> {
+    fn starred_from(self, file: &Source, name: &str, files: u8, defines: Defines) -> Option<FoundFile> {
         let imports = Some(Import::starred(file, name)).filter(|imports| imports.len() <= MAX_STARS)?;
         let mut found = imports.iter().filter_map(|import| self.through(import, files, defines));
         let only = found.next()?;
@@ -43,7 +43,7 @@ impl Program<'_> {
     }
 
     /// The file that defines what `import` names, through so many files at most.
-    fn through(self, import: &Import, files: u8, defines: Defines) -> Option<Found> {
+    fn through(self, import: &Import, files: u8, defines: Defines) -> Option<FoundFile> {
         let files = files.checked_sub(1)?;
         let (paths, name) = import.definition(self.recorded);
         let (file, path) = paths.into_iter().find_map(|path| Some((self.tree.open(&path)?, path)))?;
@@ -53,7 +53,7 @@ impl Program<'_> {
         if defines(&file, &name) {
             return Some((path, file, name));
         }
-        let there = Program { recorded: &path, ..self };
+        let there = Files { recorded: &path, ..self };
         match Import::of(&file, &name) {
             Some(import) => there.through(&import, files, defines),
             None => there.starred_from(&file, &name, files, defines),

@@ -2,7 +2,7 @@
 
 use super::conditions::{self, is_about_nan, is_asserted, is_guard, is_type_tested};
 use super::device::{carried, combined, multiplies};
-use super::program::Program;
+use super::program::Files;
 use super::value::{Next, Sink, Step, Use, Value, What, constant_step, element, ends};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, dotted, nodes, string, within};
@@ -39,7 +39,7 @@ pub struct Tracer<'a, 'n> {
     pub placements: &'n Placements<'a>,
     pub objects: Objects<'a>,
     pub uses: Vec<Use>,
-    pub(super) program: Option<Program<'n>>,
+    pub(super) program: Option<Files<'n>>,
     pub(super) seen: HashSet<(TextRange, String)>,
     /// What functions hand back of what came as a parameter, in so many containers.
     pub(super) returned: Vec<Entered>,
@@ -57,7 +57,7 @@ pub(super) struct Entered {
 
 impl<'a, 'n> Tracer<'a, 'n> {
     /// Of a file; `program`: where its other files may be looked into.
-    pub fn new(placements: &'n Placements<'a>, program: Option<Program<'n>>) -> Self {
+    pub fn new(placements: &'n Placements<'a>, program: Option<Files<'n>>) -> Self {
         let file = placements.file;
         let (objects, uses, seen) = (Objects::new(file), Vec::new(), HashSet::new());
         Self { file, placements, objects, uses, program, seen, returned: Vec::new() }

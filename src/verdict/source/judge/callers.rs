@@ -4,7 +4,7 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::python::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
-use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
+use crate::verdict::source::flow::{Files, Sink, Tracer, Use, Value};
 use crate::verdict::source::infer::{Here, Placements};
 use crate::verdict::source::locate::{Callee, callee};
 use crate::vocabulary::{NUMBER_BYTES, PatternId, PatternId::*, Verdict};
@@ -80,8 +80,8 @@ impl<'s> SiteReader<'s> {
     }
 
     /// The program of the site, from its own file on.
-    pub(super) fn program(self) -> Option<Program<'s>> {
-        Some(Program { tree: self.tree, recorded: &self.frames.first()?.file, depth: 0 })
+    pub(super) fn program(self) -> Option<Files<'s>> {
+        Some(Files { tree: self.tree, recorded: &self.frames.first()?.file, depth: 0 })
     }
 }
 
@@ -191,7 +191,7 @@ impl Case<'_, '_> {
             return None;
         }
         let placements = Placements::new(file);
-        let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
+        let program = Files { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         let mut uses = Vec::new();
         for (call, used) in calls.iter().flat_map(|call| left.iter().map(move |used| (call, used))) {
             let mut tracer = Tracer::new(&placements, Some(program));

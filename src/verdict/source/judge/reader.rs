@@ -12,7 +12,7 @@ use crate::verdict::operators;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_guard, only_shows};
 use crate::verdict::source::infer::{Here, Placement, fills, sinks};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
-use crate::verdict::source::mend::{Subject, is_constant, is_literal, mend};
+use crate::verdict::source::mend::{WaitingExpr, is_constant, is_literal, mend};
 use crate::verdict::subject::bare_pattern;
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
@@ -90,7 +90,8 @@ impl<'c, 'a> Case<'c, 'a> {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
         let Self { here, sync, site, .. } = self;
-        let (rewritten, outcome) = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
+        let (rewritten, outcome) =
+            mend(WaitingExpr { here, sync, kind: verdict.kind, observed: site.observed });
         let shown = matches!(verdict.kind, Kind::Logging | Kind::DebugPrint);
         if turns && shown && outcome.edit().is_none() {
             verdict.pattern = Some(A44);

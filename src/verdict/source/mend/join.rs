@@ -2,7 +2,7 @@
 
 use super::neighbours;
 use super::text::{beside, insert, line_break, replace};
-use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
+use super::{READ_ONCE, READ_TOGETHER, WaitingExpr, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, dotted, full_name, last, nodes, scope, statement};
@@ -11,7 +11,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 /// How many values the line of the last node reads beside the others of its run.
-pub fn on_line(s: Subject<'_, '_>) -> Option<usize> {
+pub fn on_line(s: WaitingExpr<'_, '_>) -> Option<usize> {
     let (block, at) = nodes::place(s.here.path)?;
     let line = |call: &ExprCall| s.here.file().line_of(call.start());
     let wanted = line(nodes::call(s.here.path)?);
@@ -28,7 +28,7 @@ struct Reads<'a> {
 
 /// Reads all values around `call`, the last node of the path, in one wait: those of the consecutive lines that read, else those
 /// of its own statement. `None` where there is one read, or where reading them together could change what is read.
-pub fn together<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
+pub fn together<'a>(s: WaitingExpr<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let here = s.here;
     let own = here.path[statement(here.path)?].range();
     let run = neighbours::run(here.path);

@@ -21,7 +21,7 @@ pub use upload::{is_constant, is_literal};
 
 /// An expression that waits.
 #[derive(Clone, Copy)]
-pub struct Subject<'c, 'a> {
+pub struct WaitingExpr<'c, 'a> {
     pub here: Here<'c, 'a>,
     pub sync: SyncExpr<'a>,
     /// What the source makes of the wait.
@@ -88,7 +88,7 @@ impl Written {
 }
 
 /// Writes the line without the wait, as far as what that needs is proven: the expression, for the column of fixes, and the edit.
-pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
+pub fn mend(subject: WaitingExpr<'_, '_>) -> (Option<String>, Outcome) {
     let Some(Written { way, shown, lines, replacements }) = write(subject) else {
         return (None, Outcome::refused(None, Refusal::NoEdit));
     };
@@ -109,7 +109,7 @@ pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
     (shown.filter(|_| unshown.is_none()), outcome)
 }
 
-fn write(s: Subject<'_, '_>) -> Option<Written> {
+fn write(s: WaitingExpr<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
     // What is called by another name is not written here.
     let renamed = call.is_some_and(|call| s.here.meant(call).range() != call.func.range());

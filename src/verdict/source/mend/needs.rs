@@ -1,7 +1,7 @@
 //! What must hold for a line to be rewritten, each told from the source or the trace.
 
 use super::upload::{self, is_staged, memory};
-use super::{Subject, delete, join};
+use super::{WaitingExpr, delete, join};
 use crate::model::edit::Refusal;
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, dotted, last, nodes};
@@ -10,7 +10,7 @@ use crate::vocabulary::{HostMemory, Kind};
 use ruff_python_ast::{Expr, StmtImport};
 
 /// Whether what `need` asks for is proven.
-pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
+pub fn holds(need: Refusal, s: WaitingExpr<'_, '_>) -> bool {
     let (file, path, pinned) = (s.here.file(), s.here.path, memory(s) == Some(HostMemory::Pinned));
     match need {
         Refusal::Direction => fit::downward(s.observed) == Some(false),
@@ -58,7 +58,7 @@ fn is_tried(path: &[Node<'_>]) -> bool {
 }
 
 /// Whether the file names what reads GPU memory behind PyTorch's back: other CUDA libraries, addresses, other processes.
-fn is_shared(s: Subject<'_, '_>) -> bool {
+fn is_shared(s: WaitingExpr<'_, '_>) -> bool {
     let module = |name: &str| name.split('.').any(|part| facts::module(part).is(Fact::Foreign));
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
         Some(Node::StmtImport(StmtImport { names, .. })) => names.iter().any(|alias| module(&alias.name)),
@@ -69,7 +69,7 @@ fn is_shared(s: Subject<'_, '_>) -> bool {
 }
 
 /// Whether a file names one of these: as an attribute, an import or a text.
-fn names(s: Subject<'_, '_>, wanted: Fact) -> bool {
+fn names(s: WaitingExpr<'_, '_>, wanted: Fact) -> bool {
     let is = |name: &str| facts::name(name).is(wanted);
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
         Some(Node::ExprAttribute(ast)) => is(&ast.attr),
@@ -80,7 +80,7 @@ fn names(s: Subject<'_, '_>, wanted: Fact) -> bool {
 }
 
 /// Whether the subscript that is written to addresses a part of the tensor itself, by numbers and slices, and the value is a number.
-fn is_basic(s: Subject<'_, '_>) -> bool {
+fn is_basic(s: WaitingExpr<'_, '_>) -> bool {
     let Some(Node::ExprSubscript(ast)) = last(s.here.path) else { return false };
     let basic = |expr: &Expr| match expr {
         Expr::Slice(_) | Expr::Name(_) => true,

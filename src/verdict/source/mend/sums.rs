@@ -2,7 +2,7 @@
 
 use super::join::imports_torch;
 use super::text::{beside, insert, replace};
-use super::{COLLECTED, KEPT, Subject, Written};
+use super::{COLLECTED, KEPT, WaitingExpr, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Occurrence, Path, Source, dotted, nodes, scope, within};
@@ -36,7 +36,7 @@ enum Form {
 ///                                          print(total / n)
 /// ```
 /// Cost: one walk over the scope of the name.
-pub fn collected<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: Option<String>) -> Option<Written> {
+pub fn collected<'a>(s: WaitingExpr<'_, 'a>, call: &'a ExprCall, shown: Option<String>) -> Option<Written> {
     let named = carried(s.here.path, call);
     let here = Here { path: named.as_deref().unwrap_or(s.here.path), ..s.here };
     let (name, form) = target(here)?;
@@ -126,7 +126,7 @@ impl<'a> Collected<'a> {
         })
     }
 
-    fn replacements(&self, s: Subject<'_, 'a>, call: &ExprCall) -> Result<Vec<Replacement>, Refusal> {
+    fn replacements(&self, s: WaitingExpr<'_, 'a>, call: &ExprCall) -> Result<Vec<Replacement>, Refusal> {
         let file = s.here.file();
         let (mut made, mut behind) = (Vec::new(), false);
         for one in self.all.iter().filter(|one| !within(nodes::range(&one.path), self.own)) {

@@ -2,7 +2,7 @@
 
 use super::join::imports_torch;
 use super::text::{insert, replace, with_argument, without, without_method};
-use super::{FILLED, INDEXED, NON_BLOCKING, Subject, WRITTEN, Written, values};
+use super::{FILLED, INDEXED, NON_BLOCKING, WRITTEN, WaitingExpr, Written, values};
 use crate::model::edit::{Refusal, Replacement};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, dotted, last, nodes, scope};
@@ -15,7 +15,7 @@ use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
 
 /// What is uploaded.
-pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
+pub fn source<'a>(s: WaitingExpr<'_, 'a>) -> Option<&'a Expr> {
     let call = nodes::call(s.here.path)?;
     match s.sync {
         SyncExpr::Move("copy_", _) | SyncExpr::Create(_) => call.arguments.args.first(),
@@ -24,24 +24,24 @@ pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
 }
 
 /// What host memory it is copied from.
-pub fn memory(s: Subject<'_, '_>) -> Option<HostMemory> {
+pub fn memory(s: WaitingExpr<'_, '_>) -> Option<HostMemory> {
     s.observed.copy.map(|Copy { host_memory, .. }| host_memory)
 }
 
 /// Whether the driver takes each copy over at once.
-pub fn is_staged(s: Subject<'_, '_>) -> bool {
+pub fn is_staged(s: WaitingExpr<'_, '_>) -> bool {
     s.observed.copy.is_some_and(|copy| Copy { bytes: s.observed.largest, ..copy }.is_taken_over())
 }
 
 /// Whether an expression surely lives on the host.
-fn on_host<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+fn on_host<'a>(s: WaitingExpr<'_, 'a>, expr: &'a Expr) -> bool {
     let made_of_host =
         matches!(s.sync, SyncExpr::Create(_)) && (expr.is_list_comp_expr() || expr.is_list_expr());
     made_of_host || s.here.find(expr) == Placement::Host
 }
 
 /// Whether the copy goes to the GPU in every run: its destination names it, or its source lives on the host.
-pub fn arrives(s: Subject<'_, '_>) -> bool {
+pub fn arrives(s: WaitingExpr<'_, '_>) -> bool {
     let Some(call) = nodes::call(s.here.path) else { return false };
     let place = match nodes::name(&call.func) {
         "cuda" => return true,
@@ -54,7 +54,7 @@ pub fn arrives(s: Subject<'_, '_>) -> bool {
 }
 
 /// Whether what is uploaded is several tensors joined, in place or by a name.
-pub fn is_joined(s: Subject<'_, '_>) -> bool {
+pub fn is_joined(s: WaitingExpr<'_, '_>) -> bool {
     let value = match source(s) {
         Some(Expr::Name(name)) => scope::only_value(s.here.path, name).map(|(value, _)| value),
         value => value,
@@ -63,13 +63,13 @@ pub fn is_joined(s: Subject<'_, '_>) -> bool {
 }
 
 /// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.
-pub fn loaders<'a>(s: Subject<'_, 'a>) -> Option<Vec<&'a ExprCall>> {
+pub fn loaders<'a>(s: WaitingExpr<'_, 'a>) -> Option<Vec<&'a ExprCall>> {
     let (batches, place) = values::iterated(source(s)?, s.here.path)?;
     values::loaders(s.here.file(), batches, &place)
 }
 
 /// The edits that make these loaders pin what they give; none where they pin already.
-pub fn pins(s: Subject<'_, '_>) -> Option<Vec<Replacement>> {
+pub fn pins(s: WaitingExpr<'_, '_>) -> Option<Vec<Replacement>> {
     loaders(s)?.into_iter().map(|loader| turned_on(s.here.file(), loader, "pin_memory")).collect()
 }
 
@@ -83,7 +83,7 @@ fn turned_on(file: &Source, call: &ExprCall, name: &str) -> Option<Replacement> 
 }
 
 /// `x.to(device)`, `x.cuda()`, `a.copy_(b)` with `non_blocking=True`.
-pub fn moved(s: Subject<'_, '_>, call: &ExprCall) -> Written {
+pub fn moved(s: WaitingExpr<'_, '_>, call: &ExprCall) -> Written {
     let file = s.here.file();
     let positional = if nodes::name(&call.func) == "to" { 2 } else { 1 };
     let flagged = call.arguments.args.len() > positional
@@ -97,7 +97,7 @@ pub fn moved(s: Subject<'_, '_>, call: &ExprCall) -> Written {
 }
 
 /// `torch.tensor(v, device=d)`: a constant is filled in on the device, all else made on the host and sent without blocking.
-pub fn created(s: Subject<'_, '_>, call: &ExprCall) -> Written {
+pub fn created(s: WaitingExpr<'_, '_>, call: &ExprCall) -> Written {
     let file = s.here.file();
     let device = call.arguments.find_keyword("device");
     let text = device.map(|device| file.text(&device.value));
@@ -143,7 +143,7 @@ fn made(moved: &Expr) -> Option<&ExprCall> {
 }
 
 /// `torch.randn(n).to(d)`, `torch.tensor(0.5).cuda()`: made on the device.
-pub fn filled<'a>(s: Subject<'_, 'a>, moved: &'a ExprCall) -> Written {
+pub fn filled<'a>(s: WaitingExpr<'_, 'a>, moved: &'a ExprCall) -> Written {
     let file = s.here.file();
     let in_text = s.here.path.iter().any(|node| matches!(node, Node::InterpolatedElement(_)));
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
@@ -182,14 +182,14 @@ fn is_special(call: &ExprCall) -> bool {
 }
 
 /// Whether what is given to `.to` is a device by its form or name.
-fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+fn is_device<'a>(s: WaitingExpr<'_, 'a>, expr: &'a Expr) -> bool {
     let name = nodes::name(expr).to_ascii_lowercase();
     ["device", "gpu", "cuda"].iter().any(|word| name.contains(word))
         || values::names_gpu(s.here.file(), expr, s.here.path)
 }
 
 /// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
-pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
+pub fn gives_the_same(s: WaitingExpr<'_, '_>) -> bool {
     let Some(call) = nodes::call(s.here.path) else { return false };
     let made = nodes::receiver(call).and_then(made).unwrap_or(call);
     // From 0 in steps of 1: nothing to round.
@@ -246,7 +246,7 @@ fn constant(file: &Source, call: &ExprCall) -> Option<Vec<Replacement>> {
 }
 
 /// `x[rows]` by an array of the host as `x[torch.as_tensor(rows).to(x.device, non_blocking=True)]`.
-pub fn indexed(s: Subject<'_, '_>) -> Option<Written> {
+pub fn indexed(s: WaitingExpr<'_, '_>) -> Option<Written> {
     let (file, Node::ExprSubscript(ast)) = (s.here.file(), last(s.here.path)?) else { return None };
     let plain = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
     let rows = nodes::only(nodes::elements(&ast.slice).iter().filter(plain))?;
@@ -270,7 +270,7 @@ pub fn indexed(s: Subject<'_, '_>) -> Option<Written> {
 }
 
 /// `x[3] = 1.0` as `x[3].fill_(1.0)`.
-pub fn written(s: Subject<'_, '_>) -> Option<Written> {
+pub fn written(s: WaitingExpr<'_, '_>) -> Option<Written> {
     let Node::StmtAssign(assigned) = s.here.path[nodes::statement(s.here.path)?] else { return None };
     let target = last(s.here.path)?;
     nodes::only(&assigned.targets)

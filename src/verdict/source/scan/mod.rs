@@ -34,7 +34,7 @@ use ruff_text_size::Ranged;
 
 /// A line that waits.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct WaitingLine {
     /// Line number from 1, as a capture would record it.
     pub line: u32,
     /// Function or method; `<module>` outside of any.
@@ -61,7 +61,7 @@ type Alike = (u32, Option<PatternId>, Class);
 ///
 /// # Errors
 /// A reason why the file is not read, as the end of a sentence.
-pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Found>, usize), String> {
+pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<WaitingLine>, usize), String> {
     let refused =
         || tree.refused().pop().map_or_else(|| "cannot be found".to_owned(), |refused| refused.reason);
     let file = tree.open(recorded).ok_or_else(refused)?;
@@ -73,7 +73,7 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Fo
     }
     let placements = Placements::new(&file);
     let heats = heat::Heats::of(&file);
-    let mut alike: IndexMap<Alike, (Found, Vec<Reading>)> = IndexMap::new();
+    let mut alike: IndexMap<Alike, (WaitingLine, Vec<Reading>)> = IndexMap::new();
     let waits = waits(&file, &placements, &heats);
     let left = waits.len().saturating_sub(MOST);
     for (path, wait) in waits.into_iter().take(MOST) {
@@ -93,14 +93,14 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Fo
             let allowed = allowance(&file, [line, first]);
             let (certainty, heat, reading) = (wait.certainty, heats.of_path(&path), reading.clone());
             let number = observed.copy.is_some_and(Copy::reads_number);
-            (Found { line, function, certainty, heat, number, reading, allowed }, Vec::new())
+            (WaitingLine { line, function, certainty, heat, number, reading, allowed }, Vec::new())
         });
         found.certainty = found.certainty.min(wait.certainty);
         readings.push(reading);
     }
-    let whole = |(found, readings): (Found, Vec<Reading>)| {
+    let whole = |(found, readings): (WaitingLine, Vec<Reading>)| {
         let line_text = Some(file.line_text(found.line).to_owned());
-        Found {
+        WaitingLine {
             reading: Reading { line_text, ..combine(&file, readings, true).unwrap_or(found.reading) },
             ..found
         }

@@ -1,6 +1,6 @@
 //! What callers pass: the recorded ones, frame by frame, and the call that led into a function.
 
-use super::search::{Answer, Known, Object, Parameter, Scene, Search, all};
+use super::search::{Answer, Object, OnHost, Parameter, Scene, Search, all};
 use crate::python::parse::{dotted, nodes, split_callee};
 use crate::verdict::source::flow::{Step, Steps};
 use crate::verdict::source::infer::{Here, Placements};
@@ -18,7 +18,7 @@ impl Search<'_> {
         let Some(caller) = self.site.caller(inner, callee.name) else { return Answer::Unknown };
         let (calls, _) = callee::calls(&caller.file, caller.frame, callee, caller.direct);
         let placements = Placements::new(&caller.file);
-        let mut known: Vec<Option<Known>> = Vec::new();
+        let mut known: Vec<Option<OnHost>> = Vec::new();
         for path in &calls {
             let Some(call) = nodes::call(path) else { return Answer::Unknown };
             let outer = Callee::around(path);
@@ -34,7 +34,7 @@ impl Search<'_> {
                 Scene { search: self, here, recorded, function, outside: &outside, object: object.as_ref() };
             match scene.passed(call, parameter) {
                 // Another call of the function may pass other values.
-                Answer::Known(one) => known.push(Some(Known { data: true, ..one })),
+                Answer::OnHost(one) => known.push(Some(OnHost { data: true, ..one })),
                 other => return other,
             }
         }
@@ -75,9 +75,9 @@ impl<'a> Scene<'_, 'a> {
         let in_place =
             position.map_or(Answer::Default, |position| self.in_place(call, position, steps.clone()));
         match in_place {
-            known @ Answer::Known(_) => known,
+            known @ Answer::OnHost(_) => known,
             other => match (other, self.by_name(call, parameter.name, steps)) {
-                (_, known @ Answer::Known(_)) => known,
+                (_, known @ Answer::OnHost(_)) => known,
                 (Answer::Default, Answer::Default) => Answer::Default,
                 _ => Answer::Unknown,
             },

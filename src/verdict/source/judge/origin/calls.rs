@@ -1,12 +1,12 @@
 //! Calls: what moves a value, what computes another from it alone, and functions of the program, looked into for what they
 //! return.
 
-use super::search::{Known, Parameter, Scene, all};
+use super::search::{OnHost, Parameter, Scene, all};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{
     Import, Node, Path, Source, dotted, last, nodes, scope, split_callee, split_root,
 };
-use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_class, has_function};
+use crate::verdict::source::flow::{Files, Step, Steps, constant_step, has_class, has_function};
 use crate::verdict::source::infer::{Here, Objects, Placement, Placements, makes_tensor};
 use ruff_python_ast::helpers::map_callable;
 use ruff_python_ast::{Expr, ExprCall, ExprName};
@@ -22,20 +22,20 @@ enum Callee<'a> {
 }
 
 impl<'a> Scene<'_, 'a> {
-    pub(super) fn call(self, call: &'a ExprCall, steps: Steps) -> Option<Known> {
+    pub(super) fn call(self, call: &'a ExprCall, steps: Steps) -> Option<OnHost> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         let torch = facts::module(base).is(Fact::Torch);
         let device = self.here.device_argument(call);
         match (name, nodes::receiver(call)) {
             ("cuda", Some(tensor)) => return self.moved(call, tensor, steps),
-            ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::DATA),
+            ("to", Some(_)) if device == Some(Placement::Host) => return Some(OnHost::DATA),
             ("to", Some(tensor)) if device == Some(Placement::Device) => {
                 return self.moved(call, tensor, steps);
             }
             // The lengths are the packed sequence's own, on the host.
             ("pad_packed_sequence", _) if steps.last() == Some(&Step::Index(1)) => {
-                return Some(Known::default());
+                return Some(OnHost::default());
             }
             _ if torch && (makes_tensor(name) || facts::name(name).is(Fact::Named)) => {
                 return self.made(call, device == Some(Placement::Device));
@@ -55,7 +55,7 @@ impl<'a> Scene<'_, 'a> {
             None => {}
         }
         match (name, nodes::receiver(call)) {
-            ("range" | "len", None) | ("size" | "numel" | "dim", Some(_)) => Some(Known::default()),
+            ("range" | "len", None) | ("size" | "numel" | "dim", Some(_)) => Some(OnHost::default()),
             _ if facts::name(name).any(&[Fact::Part, Fact::Pair])
                 || !torch && facts::name(name).is(Fact::Wrap)
                 || name.ends_with("DataLoader") =>
@@ -68,14 +68,14 @@ impl<'a> Scene<'_, 'a> {
             ("to" | "type", Some(tensor)) => self.find(tensor, steps),
             (_, receiver) if facts::is_pure(name) => {
                 let receiver = receiver.filter(|_| !torch && !facts::module(base).is(Fact::Numeric));
-                self.each(receiver.into_iter().chain(nodes::given(call))).map(Known::computed)
+                self.each(receiver.into_iter().chain(nodes::given(call))).map(OnHost::computed)
             }
             _ => None,
         }
     }
 
     /// A tensor made of numbers: `torch.tensor(sizes, device=…)`, `torch.arange(n)`.
-    fn made(self, call: &'a ExprCall, on_device: bool) -> Option<Known> {
+    fn made(self, call: &'a ExprCall, on_device: bool) -> Option<OnHost> {
         let (name, arguments) = (nodes::name(&call.func), &call.arguments);
         // What is trained does not keep its values.
         if arguments.find_keyword("requires_grad").is_some() {
@@ -85,18 +85,18 @@ impl<'a> Scene<'_, 'a> {
         let sized = facts::name(name).is(Fact::Named) && name != "full";
         let named = ["fill_value", "data"].iter().filter_map(|name| arguments.find_keyword(name));
         let values = arguments.args.iter().chain(named.map(|keyword| &keyword.value));
-        let known = if sized { Known::default() } else { self.each(values)? };
-        Some(Known { sent: known.sent.or_else(|| on_device.then(|| self.place(call))), ..known })
+        let known = if sized { OnHost::default() } else { self.each(values)? };
+        Some(OnHost { sent: known.sent.or_else(|| on_device.then(|| self.place(call))), ..known })
     }
 
     /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
-    fn handed_on(self, call: &'a ExprCall, mut steps: Steps) -> Option<Known> {
+    fn handed_on(self, call: &'a ExprCall, mut steps: Steps) -> Option<OnHost> {
         let (name, receiver, arguments) =
             (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
         let looped = steps.last() == Some(&Step::Any);
         match (name, receiver) {
             // Its workers have no GPU, and what it collates are tensors of the host.
-            _ if name.ends_with("DataLoader") => looped.then_some(Known::DATA),
+            _ if name.ends_with("DataLoader") => looped.then_some(OnHost::DATA),
             ("enumerate", None) if looped => {
                 steps.pop();
                 self.second(arguments.first()?, steps, Step::Any)
@@ -119,24 +119,24 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// Of pairs of a number or a key and what lies in `held`: that lies there behind `step`.
-    fn second(self, held: &'a Expr, mut steps: Steps, step: Step) -> Option<Known> {
+    fn second(self, held: &'a Expr, mut steps: Steps, step: Step) -> Option<OnHost> {
         match steps.pop()? {
-            Step::Index(0) => Some(Known::default()),
+            Step::Index(0) => Some(OnHost::default()),
             Step::Index(1) => self.find(held, with(steps, step)),
             _ => None,
         }
     }
 
     /// `tensor.to(device)`: known if the tensor is; where the host's own data cannot be told from others, as it was sent.
-    fn moved(self, call: &'a ExprCall, tensor: &'a Expr, steps: Steps) -> Option<Known> {
+    fn moved(self, call: &'a ExprCall, tensor: &'a Expr, steps: Steps) -> Option<OnHost> {
         let place = || Some(self.place(call));
         match self.find(tensor, steps) {
-            Some(known) => Some(Known { sent: known.sent.or_else(place), ..known }),
+            Some(known) => Some(OnHost { sent: known.sent.or_else(place), ..known }),
             None if !self.search.plain
                 && self.here.find(tensor) == Placement::Unknown
                 && !self.makes_object(tensor) =>
             {
-                Some(Known { sent: place(), ..Known::DATA })
+                Some(OnHost { sent: place(), ..OnHost::DATA })
             }
             None => None,
         }
@@ -145,7 +145,7 @@ impl<'a> Scene<'_, 'a> {
     /// The function of the program that a call means; `None` where it is none, or where that is not told.
     fn callee(self, call: &'a ExprCall) -> Option<Callee<'a>> {
         let here = self.here;
-        let program = Program { tree: self.search.site.tree, recorded: self.recorded, depth: 0 };
+        let program = Files { tree: self.search.site.tree, recorded: self.recorded, depth: 0 };
         let imported = || {
             let import = only_import(here, &dotted(&call.func))?;
             let (recorded, file, name) = program.find(&import, has_function)?;
@@ -190,7 +190,7 @@ impl<'a> Scene<'_, 'a> {
         here: Here<'_, 'b>,
         recorded: &str,
         mut steps: Steps,
-    ) -> Option<Known> {
+    ) -> Option<OnHost> {
         let function = here.path;
         let ast = nodes::function(function)?;
         // `no_grad` of `@torch.no_grad()`.

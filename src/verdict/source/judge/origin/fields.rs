@@ -1,6 +1,6 @@
 //! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
 
-use super::search::{Known, Scene, all};
+use super::search::{OnHost, Scene, all};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, nodes, string};
 use crate::verdict::source::flow::{Step, constant_step};
@@ -16,11 +16,11 @@ impl<'a> Scene<'_, 'a> {
     /// self.steps += 1                                   … and 1: a counter of Python does as well
     /// if self.steps >= self.until:                      known
     /// ```
-    pub(super) fn kept(self, class: &Path<'a>, others: &[Path<'a>], steps: &[Step]) -> Option<Known> {
+    pub(super) fn kept(self, class: &Path<'a>, others: &[Path<'a>], steps: &[Step]) -> Option<OnHost> {
         let field = nodes::attribute(others.first()?)?.attr.as_str();
         let own = (nodes::range(class), field.to_owned());
         if self.search.fields.borrow().contains(&own) {
-            return Some(Known::default()); // of itself it is given what it is given besides
+            return Some(OnHost::default()); // of itself it is given what it is given besides
         }
         let objects = Objects::new(self.here.file());
         let ours = |path: &Path<'a>| {
@@ -51,29 +51,29 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// What a module is to keep as a buffer. Of `torch.tensor` the numbers are the host's, whoever passed them.
-    fn buffer(self, call: &'a ExprCall, steps: &[Step]) -> Option<Known> {
+    fn buffer(self, call: &'a ExprCall, steps: &[Step]) -> Option<OnHost> {
         let value = call.arguments.args.get(1)?;
         let numbers =
             || value.as_call_expr().and_then(|call| function_of(call, Fact::Torch)) == Some("tensor");
-        let known = self.find(value, steps.to_vec()).or_else(|| numbers().then_some(Known::DATA))?;
-        Some(Known { sent: known.sent.or_else(|| Some(self.place(call))), ..known })
+        let known = self.find(value, steps.to_vec()).or_else(|| numbers().then_some(OnHost::DATA))?;
+        Some(OnHost { sent: known.sent.or_else(|| Some(self.place(call))), ..known })
     }
 
     /// What is put into a field that is changed in place.
-    fn changed(self, path: &[Node<'a>], steps: &[Step]) -> Option<Known> {
-        let put = |value: &'a Expr| self.at(path).find(value, Vec::new()).map(Known::computed);
+    fn changed(self, path: &[Node<'a>], steps: &[Step]) -> Option<OnHost> {
+        let put = |value: &'a Expr| self.at(path).find(value, Vec::new()).map(OnHost::computed);
         match path[..] {
             [.., Node::StmtAugAssign(ast), _] => put(&ast.value),
             [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(method), _]
                 if sets(method.attr.as_str()) =>
             {
-                all(nodes::given(call).map(put).chain([Some(Known::default())]))
+                all(nodes::given(call).map(put).chain([Some(OnHost::default())]))
             }
             [.., above, Node::ExprSubscript(ast), _] => {
                 let at = constant_step(&ast.slice);
                 match (at, steps.last(), above) {
                     (Some(Step::Index(at)), Some(Step::Index(wanted)), _) if at != *wanted => {
-                        Some(Known::default())
+                        Some(OnHost::default())
                     }
                     (.., Node::StmtAssign(ast)) => put(&ast.value),
                     _ => None,

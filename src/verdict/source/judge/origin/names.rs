@@ -1,6 +1,6 @@
 //! Names: the assignments that reach a read, and what each of them gives.
 
-use super::search::{Answer, Known, Parameter, Scene, Sent, all};
+use super::search::{Answer, OnHost, Parameter, Scene, Sent, all};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Given, Node, Path, nodes, scope};
 use crate::verdict::source::flow::{Step, Steps};
@@ -10,7 +10,7 @@ use ruff_text_size::Ranged;
 
 impl<'a> Scene<'_, 'a> {
     /// A name: all that the assignments which reach this read give it.
-    pub(super) fn name(self, name: &'a ExprName, steps: Steps) -> Option<Known> {
+    pub(super) fn name(self, name: &'a ExprName, steps: Steps) -> Option<OnHost> {
         let owner = scope::owner(self.here.path, &name.id);
         let occurrences = scope::occurrences(&owner, &name.id);
         // Another name of the same tensor or list may change it too.
@@ -30,13 +30,14 @@ impl<'a> Scene<'_, 'a> {
             });
         let put = |value: &'a Expr, path: &Path<'a>| self.at(path).find(value, Vec::new());
         let appended = occurrences.iter().filter_map(|one| Some(put(fills(&one.path)??, &one.path)));
-        let sums =
-            occurrences.iter().filter_map(|one| Some(put(added(&one.path)?, &one.path).map(Known::computed)));
+        let sums = occurrences
+            .iter()
+            .filter_map(|one| Some(put(added(&one.path)?, &one.path).map(OnHost::computed)));
         all(given.chain(appended).chain(sums))
     }
 
     /// What the target at the end of a path is given, through the tuples that it is unpacked from.
-    pub(super) fn bound(self, target: &Path<'a>, mut steps: Steps) -> Option<Known> {
+    pub(super) fn bound(self, target: &Path<'a>, mut steps: Steps) -> Option<OnHost> {
         let mut at = target.len() - 1;
         let place = loop {
             let above = *target.get(at.checked_sub(1)?)?;
@@ -65,13 +66,13 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// A parameter: what the caller passes for it, else its default value.
-    fn parameter(self, owner: &Path<'a>, name: &str, steps: Steps) -> Option<Known> {
+    fn parameter(self, owner: &Path<'a>, name: &str, steps: Steps) -> Option<OnHost> {
         let function = nodes::function(owner)?;
         if nodes::range(owner) != self.function {
             // A setting of an object: `def __init__(self, size=2 ** 20, until=None)`.
             let default = scope::parameter(owner, name)?.default()?;
             let host = default.is_literal_expr() || self.is_host(default);
-            return (function.name.as_str() == "__init__" && host).then(Known::default);
+            return (function.name.as_str() == "__init__" && host).then(OnHost::default);
         }
         let class = match owner[..] {
             [.., Node::StmtClassDef(class), _] => Some(class.name.as_str()),
@@ -81,10 +82,10 @@ impl<'a> Scene<'_, 'a> {
             return None;
         }
         match (self.outside)(&Parameter { function, class, name, steps }) {
-            Answer::Known(known) => Some(known),
+            Answer::OnHost(known) => Some(known),
             Answer::Default => {
                 let default = scope::parameter(owner, name)?.default()?;
-                default.is_literal_expr().then(Known::default)
+                default.is_literal_expr().then(OnHost::default)
             }
             Answer::Unknown => None,
         }

@@ -20,7 +20,7 @@ const MAX_DEPTH: u8 = 40;
 
 /// What the host has: numbers of its own, or what it sent to the device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct OnHost {
     /// Where it was sent; `None` for what never left the host.
     pub sent: Option<Sent>,
     /// Whether something was computed of it after it was sent.
@@ -29,7 +29,7 @@ pub(super) struct Known {
     pub data: bool,
 }
 
-impl Known {
+impl OnHost {
     /// What the host has read or computed.
     pub const DATA: Self = Self { sent: None, computed: false, data: true };
 
@@ -65,15 +65,15 @@ pub(super) struct Parameter<'p> {
 
 /// What whoever calls a function gives it.
 pub(super) enum Answer {
-    Known(Known),
+    OnHost(OnHost),
     /// Nothing: the parameter's default value.
     Default,
     Unknown,
 }
 
-impl From<Option<Known>> for Answer {
-    fn from(known: Option<Known>) -> Self {
-        known.map_or(Self::Unknown, Self::Known)
+impl From<Option<OnHost>> for Answer {
+    fn from(known: Option<OnHost>) -> Self {
+        known.map_or(Self::Unknown, Self::OnHost)
     }
 }
 
@@ -150,7 +150,7 @@ impl<'s> Search<'s> {
     /// model.py:31  longest = n.max().item()          known, with the upload's line
     /// ```
     /// Cost: one walk over the scope for each assignment of each name on the way, at most [`BUDGET`] expressions.
-    pub fn origin<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> Option<Known> {
+    pub fn origin<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> Option<OnHost> {
         let callee = Callee::around(here.path);
         let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &callee, 0);
         let function = nodes::range(nodes::function_around(here.path));
@@ -160,7 +160,7 @@ impl<'s> Search<'s> {
     }
 
     /// What `look` finds one expression further on the way; `None` where it has become too long.
-    pub fn deeper(&self, look: impl FnOnce() -> Option<Known>) -> Option<Known> {
+    pub fn deeper(&self, look: impl FnOnce() -> Option<OnHost>) -> Option<OnHost> {
         let (depth, budget) = (self.depth.get(), self.budget.get());
         if depth == MAX_DEPTH || budget == 0 {
             return None;
@@ -174,11 +174,11 @@ impl<'s> Search<'s> {
 }
 
 /// What all of several values come from: known if all are, sent if one was. Of no value nothing is known.
-pub(super) fn all(values: impl IntoIterator<Item = Option<Known>>) -> Option<Known> {
-    let joined = |one: Known, other: Known| Known {
+pub(super) fn all(values: impl IntoIterator<Item = Option<OnHost>>) -> Option<OnHost> {
+    let joined = |one: OnHost, other: OnHost| OnHost {
         sent: one.sent.or(other.sent),
         computed: one.computed || other.computed,
         data: one.data || other.data,
     };
-    values.into_iter().collect::<Option<Vec<Known>>>()?.into_iter().reduce(joined)
+    values.into_iter().collect::<Option<Vec<OnHost>>>()?.into_iter().reduce(joined)
 }

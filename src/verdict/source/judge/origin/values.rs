@@ -1,7 +1,7 @@
 //! Expressions: what an operator, a display or a read of an element makes of known values.
 
 use super::fields::is_written;
-use super::search::{Known, Scene, all};
+use super::search::{OnHost, Scene, all};
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, dotted, nodes, scope, string};
 use crate::verdict::source::flow::{Step, Steps, constant_step};
@@ -10,12 +10,12 @@ use ruff_python_ast::{Expr, ExprAttribute, ExprSubscript};
 
 impl<'a> Scene<'_, 'a> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
-    pub(super) fn find(self, expr: &'a Expr, steps: Steps) -> Option<Known> {
+    pub(super) fn find(self, expr: &'a Expr, steps: Steps) -> Option<OnHost> {
         let found = self.search.deeper(|| self.expression(expr, steps));
-        found.or_else(|| (self.is_own(expr) && self.is_host(expr)).then_some(Known::DATA))
+        found.or_else(|| (self.is_own(expr) && self.is_host(expr)).then_some(OnHost::DATA))
     }
 
-    fn expression(self, expr: &'a Expr, mut steps: Steps) -> Option<Known> {
+    fn expression(self, expr: &'a Expr, mut steps: Steps) -> Option<OnHost> {
         match expr {
             Expr::Name(name) => self.name(name, steps),
             Expr::Call(call) => self.call(call, steps),
@@ -39,34 +39,34 @@ impl<'a> Scene<'_, 'a> {
             Expr::DictComp(ast) => self.inner(Node::from(ast), &ast.value, steps),
             Expr::Slice(_) => {
                 let bounds = nodes::bounds(expr).map(|one| self.find(one, Vec::new()));
-                all(std::iter::once(Some(Known::default())).chain(bounds))
+                all(std::iter::once(Some(OnHost::default())).chain(bounds))
             }
-            Expr::BinOp(ast) => self.each([&*ast.left, &ast.right]).map(Known::computed),
-            Expr::UnaryOp(ast) => self.each([&*ast.operand]).map(Known::computed),
+            Expr::BinOp(ast) => self.each([&*ast.left, &ast.right]).map(OnHost::computed),
+            Expr::UnaryOp(ast) => self.each([&*ast.operand]).map(OnHost::computed),
             Expr::Compare(ast) => {
-                self.each(std::iter::once(&*ast.left).chain(&ast.comparators)).map(Known::computed)
+                self.each(std::iter::once(&*ast.left).chain(&ast.comparators)).map(OnHost::computed)
             }
             // Which of them it is, the host has decided.
             Expr::If(ast) => {
                 all([&ast.body, &ast.orelse].into_iter().map(|arm| self.find(arm, steps.clone())))
             }
             Expr::Named(ast) => self.find(&ast.value, steps),
-            _ if expr.is_literal_expr() => Some(Known::default()),
+            _ if expr.is_literal_expr() => Some(OnHost::default()),
             _ => None,
         }
     }
 
     /// The elements of a comprehension, which sees the names that it binds.
-    fn inner(self, comprehension: Node<'a>, element: &'a Expr, mut steps: Steps) -> Option<Known> {
+    fn inner(self, comprehension: Node<'a>, element: &'a Expr, mut steps: Steps) -> Option<OnHost> {
         steps.pop();
         let path: Path<'a> = [self.here.path, &[comprehension, Node::from(element)]].concat();
         self.at(&path).find(element, steps)
     }
 
     /// A list or tuple: the element asked for, else all of them.
-    fn display(self, elements: &'a [Expr], mut steps: Steps) -> Option<Known> {
+    fn display(self, elements: &'a [Expr], mut steps: Steps) -> Option<OnHost> {
         if elements.is_empty() {
-            return Some(Known::default());
+            return Some(OnHost::default());
         }
         if elements.iter().any(Expr::is_starred_expr) {
             return None;
@@ -79,7 +79,7 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// `value[index]`: what the index picks is known only if the index is.
-    fn element(self, ast: &'a ExprSubscript, mut steps: Steps) -> Option<Known> {
+    fn element(self, ast: &'a ExprSubscript, mut steps: Steps) -> Option<OnHost> {
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
             (None, Expr::Slice(slice)) => {
@@ -104,10 +104,10 @@ impl<'a> Scene<'_, 'a> {
         self.find(&ast.value, steps)
     }
 
-    fn attribute(self, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
+    fn attribute(self, ast: &'a ExprAttribute, steps: Steps) -> Option<OnHost> {
         let attribute = ast.attr.as_str();
         if facts::module(&dotted(&ast.value)).is(Fact::Numeric) || attribute == "shape" {
-            return Some(Known::default());
+            return Some(OnHost::default());
         }
         if is_same(attribute) {
             let steps = if attribute == "data" { steps } else { Vec::new() };
@@ -124,7 +124,7 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// What several values come from.
-    pub(super) fn each(self, values: impl IntoIterator<Item = &'a Expr>) -> Option<Known> {
+    pub(super) fn each(self, values: impl IntoIterator<Item = &'a Expr>) -> Option<OnHost> {
         all(values.into_iter().map(|value| self.find(value, Vec::new())))
     }
 
