@@ -264,7 +264,7 @@ fn case(grade: &Grade) -> String {
 /// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
-        _ if rule.grades().next().is_some() => "the share of right verdicts on labelled programs, shrunk towards that of the rule, and of all rules, where they are few".into(),
+        _ if rule.grades().next().is_some() => "the share of right verdicts on labelled programs; where they are few, those of the rule and of its class weigh in".into(),
         _ => String::new(),
     }
 }
@@ -283,8 +283,10 @@ pub(super) fn counted_on_captures(id: RuleId) -> String {
     }
     let parts = of.iter().map(|(corpus, (right, all))| format!("{corpus} {right} of {all}"));
     let parts = parts.collect::<Vec<_>>().join(", ");
-    let all = counted(u64::from(all), "labelled verdict");
-    format!("right on {right} of {all} that it decided ({parts})")
+    let weak = rules::row(id).is_some_and(|rule| rule.role == Role::Weak);
+    let (what, did) = if weak { ("labelled read", "leaned on") } else { ("labelled verdict", "decided") };
+    let all = counted(u64::from(all), what);
+    format!("right on {right} of {all} that it {did} ({parts})")
 }
 
 /// The class in a word, and how it looks.

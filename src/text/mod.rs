@@ -248,9 +248,10 @@ pub fn relative(before: i64, after: i64) -> String {
     format!("{}{}", if percent > 0.0 { "+" } else { "" }, self::percent(percent))
 }
 
-/// How sure, from 0 to 1: "95 %"; "?" where it is no number.
+/// How sure, from 0 to 1: "95 %"; 99 at most of what is not certain, and "?" where it is no number.
 pub fn confidence(share: f64) -> String {
-    if share.is_finite() { format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0) } else { "?".to_owned() }
+    let most = if share < 1.0 { 99.0 } else { 100.0 };
+    if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, most)) } else { "?".to_owned() }
 }
 
 /// How many in the mean: "12", "2.5", "0.33", "<0.01".
