@@ -26,9 +26,9 @@ import subprocess
 import sys
 
 RECORDED = "/workspace"
-HEAD = ["rule", "case", "corpus", "right", "wrong"]
+HEAD = ["rule", "case", "said", "corpus", "right", "wrong"]
 # What a weak rule says, and the class that it means.
-LEAN = re.compile(r"^(?:probably [a-z-]+, so|leans to) (avoidable|needed)")
+LEAN = re.compile(r"^(?:probably [a-z ]+, so|leans to) (avoidable|needed)")
 CLASS = {"avoidable": "false", "needed": "true"}
 # Lowest confidence of each band, best first.
 BANDS = (0.9, 0.8, 0.65, 0)
@@ -54,7 +54,7 @@ class Counts:
         if label not in ("false", "true", "none") or said == "unknown" or (corpus, place, case, said) in self.seen:
             return
         self.seen.add((corpus, place, case, said))
-        self.of[rule, case, corpus][label != said] += 1
+        self.of[rule, case, said, corpus][label != said] += 1
         if confidence is not None:
             self.bands[corpus, next(low for low in BANDS if confidence >= low)][label != said] += 1
 
@@ -64,21 +64,26 @@ class Counts:
             for site in report(self.binary, path, given):
                 found = place_of([site["user_frame"]] * bool(site.get("user_frame")) + (site.get("frames") or []))
                 if found:
-                    reason = site["evidence"][0]
                     place = (os.path.basename(path), found[0])
-                    case = reason.get("case", "")
-                    said = next(filter(None, map(unsure, site["evidence"])), site["class"])
-                    self.add(corpus, place, found[1], reason["rule"], case, said, site["confidence"])
-                    for weak in site["evidence"]:
-                        if lean := LEAN.search(weak["text"]) if "case" in weak else None:
-                            self.add(corpus, place, found[1], weak["rule"], weak["case"], CLASS[lean[1]])
+                    cases = [reason for reason in site["evidence"] if "case" in reason]
+                    leaning = [(weak, lean[1]) for weak in cases if (lean := LEAN.search(weak["text"]))]
+                    for weak, word in leaning:
+                        self.add(corpus, place, found[1], weak["rule"], weak["case"], CLASS[word])
+                    decider = next((reason for reason in cases if not LEAN.search(reason["text"])), None)
+                    said = site["class"]
+                    if said == "unknown":
+                        said = next(filter(None, map(unsure, site["evidence"])), said)
+                    if decider:
+                        self.add(
+                            corpus, place, found[1], decider["rule"], decider["case"], said, site["confidence"]
+                        )
 
     def keep(self, path):
-        counted = {corpus for _, _, corpus in self.of}
+        counted = {corpus for *_, corpus in self.of}
         with open(path) as file:
             for row in csv.DictReader(file):
                 if row["corpus"] not in counted:
-                    self.of[row["rule"], row["case"], row["corpus"]] = [row["right"], row["wrong"]]
+                    self.of[row["rule"], row["case"], row["said"], row["corpus"]] = [row["right"], row["wrong"]]
 
     def print(self):
         rows = csv.writer(sys.stdout, lineterminator="\n")

@@ -21,7 +21,7 @@ COPIED = {"architecture.md": "ARCHITECTURE.md", "changes.md": "CHANGELOG.md"}
 ROLES = {
     "trace": ("Rules of the trace", "The first that applies speaks; whether it then yields to the Python source is said with it."),
     "source": ("Rules of the Python source", "They read the line, where it is at hand and is what ran."),
-    "weak": ("Weak rules", "They only lean: where two agree, the report says what is probable, and the verdict stays unknown."),
+    "weak": ("Weak rules", "They only lean: if all that fire agree, the report says what is probable, and the verdict stays unknown."),
     "remark": ("Remarks", "They stand beside a verdict and decide nothing."),
 }
 

@@ -406,7 +406,7 @@ class Evidence:
     text: str
     """The reason as a sentence, with the site's own numbers."""
     case: Optional[str]
-    """Of the reason that decided: which case of the rule it is, as `explain RULE` lists them."""
+    """Which case of its rule it is, as `explain RULE` lists them; absent from remarks."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ use crate::verdict::subject::{Subject, bare_pattern};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::weak::sizes::Sizes;
 use crate::verdict::{library, operators, recount, trace, weak};
-use crate::vocabulary::{Attribution, Class, Copy, Direction, HostMemory, Kind};
+use crate::vocabulary::{Attribution, Class, Copy, Direction, HostMemory, Kind, RuleId};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Wait, Waits};
@@ -33,6 +33,25 @@ pub struct Judge<'a> {
     pub iterations: Option<&'a Iterations>,
     /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
     pub copies: OnceCell<FxHashMap<GlobalPid, i64>>,
+}
+
+/// Tells of open sites which kind is probable. Weak rules were counted on programs of PyTorch, and on values that are read: a size is no
+/// figure that is shown.
+pub fn lean(
+    profile: &mut Profile,
+    mut observer: Observer,
+    programs: &Programs,
+    sites: &mut [Site],
+) -> Result<(), InputError> {
+    for site in sites.iter_mut().filter(|site| site.verdict.class == Class::Unknown) {
+        let Site { bundle, verdict, reading, .. } = site;
+        let of_size = verdict.evidence.iter().any(|e| matches!(e.rule, RuleId::R10 | RuleId::R18));
+        let reads = bundle.copy.is_some() || bundle.completes;
+        if reads && !of_size && programs.toolkit(bundle.pid).is_none() {
+            weak::lean(bundle, &observer.look(profile, bundle)?, reading.is_some(), verdict);
+        }
+    }
+    Ok(())
 }
 
 impl Judge<'_> {
@@ -54,18 +73,11 @@ impl Judge<'_> {
         self.find_line(profile, &mut bundle);
         let subject = self.subject(profile, &bundle);
         let mut said = trace::judge(&subject);
-        let of_size = operators::unseen(&said);
-        if let Some(unseen) = of_size {
+        if let Some(unseen) = operators::unseen(&said) {
             Sizes::after(&bundle, profile, self.devices, self.waits).temper(&mut said, unseen);
         }
         let mut combined = combine::combine(said, self.read(profile, &bundle));
         let foreign = self.programs.toolkit(bundle.pid).is_some();
-        // Weak rules were counted on programs of PyTorch, and on reads: a size is no figure that is shown.
-        let leans = !foreign && of_size.is_none() && (bundle.copy.is_some() || bundle.completes);
-        if combined.verdict.class == Class::Unknown && leans {
-            let observed = observer.look(profile, &bundle)?;
-            weak::lean(&bundle, &observed, combined.reading.is_some(), &mut combined.verdict);
-        }
         let bare = bundle.synchronises() && combined.verdict.pattern == Some(bare_pattern(bundle.blocking));
         if bare && matches!(combined.verdict.kind, Kind::Explicit | Kind::Idle | Kind::Redundant) {
             let observed = observer.look(profile, &bundle)?;

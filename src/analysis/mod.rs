@@ -29,6 +29,7 @@ use crate::sites::frames::PathRules;
 use crate::sites::ranges;
 use crate::verdict::site::{self, Site};
 use crate::verdict::source::{Recorded, Refused, SourceFiles, SourceRoot, SourceTree};
+use crate::verdict::weak::observe::Observer;
 use crate::vocabulary::{Class, Recorder, SiteIx, words};
 use crate::waits;
 use crate::waits::collectives::Collectives;
@@ -143,7 +144,7 @@ pub struct Read {
     all: WaitCosts,
 }
 
-/// Waits with what each costs, as in [`Judged`]; what a filter leaves as it is is shared.
+/// Waits with their costs, as in [`Judged`]. Selections share the columns that their filter leaves as they are.
 struct WaitCosts {
     waits: Arc<TiVec<WaitId, Wait>>,
     drains: Arc<TiVec<WaitId, i64>>,
@@ -187,7 +188,7 @@ pub struct Priced {
     pub prices: Prices,
 }
 
-/// What was known before it was judged is still known.
+/// Everything that was known before judging is still known.
 impl Deref for Judged {
     type Target = Read;
 
@@ -306,8 +307,7 @@ impl Read {
             waits,
             programs: &context.programs,
             devices,
-            // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
-            iterations: iterations.as_ref().filter(|i| i.confidence.is_none()),
+            iterations: told(iterations),
             copies: std::cell::OnceCell::new(),
         };
         let judged = judge.all(profile, bundles)?;
@@ -318,6 +318,8 @@ impl Read {
         };
         let once = self.once(&judged, waits);
         let mut sites = site::join(judged, |site| once[site.bundle.waits[0]]);
+        let observer = Observer::new(waits, &self.devices, told(&self.iterations));
+        judge::lean(&mut self.profile, observer, &context.programs, &mut sites)?;
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
         let (refused, sites) = (sources.refused(), sites.into());
@@ -427,6 +429,11 @@ impl Judged {
         }
         site_of
     }
+}
+
+/// Iterations that ranges tell. A found loop may begin anywhere in a step: it does not tell what a step has done by then.
+fn told(iterations: &Option<Iterations>) -> Option<&Iterations> {
+    iterations.as_ref().filter(|i| i.confidence.is_none())
 }
 
 /// Why an export tells of no CUDA call, where it does not: it holds none (with what the profiler itself said about

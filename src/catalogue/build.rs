@@ -1,5 +1,5 @@
-//! Writes the entries of the catalogue's files as Rust before the program is built. A field that is not described here, a word that
-//! names nothing, an id without an entry or with two: each fails the build.
+//! Writes the entries of the catalogue's files as Rust before the program is built. The build fails for a field that is not described
+//! here, a word that names nothing, an id without an entry or with two.
 //!
 //! ```text
 //!  scalar.toml, …, library_options.toml ──▶ OUT_DIR/catalogue.rs: const ENTRIES: &[Pattern]
@@ -37,13 +37,26 @@ const FILES: [&str; 20] = [
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What entries of the file say unless they say otherwise. An empty text in an entry says nothing.
+    /// Entries of the file say this unless they say otherwise. An empty text in an entry says nothing.
     #[serde(default)]
-    base: Entry,
+    base: Base,
     entry: Vec<Entry>,
 }
 
-/// An entry as it is written; what each field says is told beside those of `Pattern`, `Fix` and `LibrarySite` in `mod.rs`.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Base {
+    category: Option<String>,
+    kind: Option<String>,
+    reads: Option<String>,
+    op: Option<String>,
+    trace: Option<String>,
+    call: Option<String>,
+    why: Option<String>,
+    versions: Option<String>,
+}
+
+/// An entry as it is written. `Pattern`, `Fix` and `LibrarySite` in `mod.rs` tell what each field says.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct Entry {
@@ -61,7 +74,7 @@ struct Entry {
     trace: Option<String>,
     /// `driver_api`; without it, cuStreamSynchronize.
     call: Option<String>,
-    /// Without it, of a number that is read, what its use asks for: `OF_NUMBER`.
+    /// Left out, it is `OF_NUMBER` for a number that is read, else nothing.
     instead: Option<Vec<Instead>>,
     wraps: bool,
     case_of: Vec<String>,
@@ -129,7 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The entry as an expression of Rust.
-fn pattern(own: &Entry, base: &Entry) -> Result<String, String> {
+fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
     let given = |own: &Option<String>, base: &Option<String>| {
         own.clone().or_else(|| base.clone()).filter(|text| !text.is_empty())
     };

@@ -41,13 +41,19 @@ fn entries(args: &ExplainArgs) -> Result<Entries> {
     let rule = rules::by_id(query);
     // Ids of rules are ids; their words (`device`, `thread`) may be words of patterns.
     let is_id = rule.is_some_and(Rule::has_number);
-    let patterns = if is_id { Vec::new() } else { catalogue::search(query) };
+    let patterns = if is_id || is_of_rule(query) { Vec::new() } else { catalogue::search(query) };
     if patterns.is_empty() && rule.is_none() {
         let ids = rules::all().map(|rule| rule.id.as_str());
         let ids = ids.chain(Code::ALL.iter().map(|code| code.as_str()));
         bail!("{}", nothing_fits(query, &catalogue::near(query, ids)));
     }
     Ok(Entries { patterns, rules: rule.into_iter().collect(), ..Entries::default() })
+}
+
+/// Whether a query is the id of a rule, of this version or another: S13.
+fn is_of_rule(query: &str) -> bool {
+    let number = query.trim().strip_prefix(['R', 'S', 'X', 'r', 's', 'x']).unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn nothing_fits(query: &str, near: &[&str]) -> String {

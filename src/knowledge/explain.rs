@@ -251,19 +251,29 @@ pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     rule.grades().map(case).collect()
 }
 
-/// "88 %  the values decide the size (18 of 19)", as far as its case is counted.
+/// "88 %  the values decide the size (18 of 19)", as far as its case is counted on programs.
 fn case(grade: &Grade) -> String {
-    let sure = grade.bounds().map_or("open".to_owned(), range);
+    let sure = match (grade.bounds(), grade.kind) {
+        (None, _) => "open".to_owned(),
+        (Some(bounds), Some(_)) => range(bounds),
+        (Some(_), None) => {
+            let sure =
+                |class: Class| format!("{} {}", class.in_words(), text::confidence(grade.confidence(class)));
+            format!("{}, {}", sure(Class::True), sure(Class::False))
+        }
+    };
     let counts = match calibration::on_programs(|count| count.case == grade.case) {
         (0, 0) => String::new(),
-        (right, all) => format!(" ({right} of {all})"),
+        (right, all) => format!("({right} of {all})"),
     };
-    format!("{sure}  {}{counts}", grade.when).trim_end().to_owned()
+    let parts = [&sure, grade.when, &counts].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("  ")
 }
 
 /// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
+        Role::Weak => "the share of labelled reads on which it leans the right way; where they are few, that of all weak rules weighs in".into(),
         _ if rule.grades().next().is_some() => "the share of right verdicts on labelled programs; where they are few, those of the rule and of its class weigh in".into(),
         _ => String::new(),
     }
@@ -276,17 +286,23 @@ pub(super) fn counted_on_captures(id: RuleId) -> String {
         let (right, all) = of.entry(count.corpus).or_default();
         (*right, *all) = (*right + count.right, *all + count.right + count.wrong);
     }
+    let snippets = of.remove("snippets");
     let (right, all) = of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-    if all == 0 {
-        let decides = rules::row(id).is_some_and(|rule| rule.grades().any(|grade| !grade.is_open()));
-        return if decides { "no labelled capture has a verdict of it".into() } else { String::new() };
+    let row = rules::row(id);
+    let mut words = if all > 0 {
+        let parts = of.iter().map(|(corpus, (right, all))| format!("{corpus} {right} of {all}"));
+        let weak = row.is_some_and(|rule| rule.role == Role::Weak);
+        let what = counted(u64::from(all), if weak { "labelled read" } else { "labelled verdict" });
+        format!("right on {right} of {what} of programs ({})", parts.collect::<Vec<_>>().join(", "))
+    } else if row.is_some_and(|rule| rule.grades().any(|grade| !grade.is_open())) {
+        "no labelled program has a verdict of it: the share of its class stands in".to_owned()
+    } else {
+        return String::new();
+    };
+    if let Some((right, all)) = snippets {
+        words += &format!("; {right} of {all} on snippets, which make nothing surer");
     }
-    let parts = of.iter().map(|(corpus, (right, all))| format!("{corpus} {right} of {all}"));
-    let parts = parts.collect::<Vec<_>>().join(", ");
-    let weak = rules::row(id).is_some_and(|rule| rule.role == Role::Weak);
-    let (what, did) = if weak { ("labelled read", "leaned on") } else { ("labelled verdict", "decided") };
-    let all = counted(u64::from(all), what);
-    format!("right on {right} of {all} that it {did} ({parts})")
+    words
 }
 
 /// The class in a word, and how it looks.

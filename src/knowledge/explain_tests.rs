@@ -76,12 +76,12 @@ fn a_rule_has_all_its_parts() {
     };
     parts(
         RuleId::R05,
-        &["R05  nothing was pending", " %   (", "unless it says barrier", "stream 7", "comes after"],
+        &["R05  nothing was pending", " %  (", "unless it says barrier", "stream 7", "comes after"],
     );
     parts(
         RuleId::S07,
-        &[" %   (", "x.norm().item()", "what the trace proves, in cases of 65 % and more: R23, R13"],
+        &[" %  (", "x.norm().item()", "what the trace proves, in cases of 65 % and more: R23, R13"],
     );
-    parts(RuleId::X11, &["the share of right verdicts on labelled programs", "log_metrics"]);
+    parts(RuleId::X11, &["the share of labelled reads", "log_metrics"]);
     parts(RuleId::Collective, &["collective  a collective was awaited"]);
 }

@@ -7,20 +7,21 @@
 //! not the case. `snippets` are labelled pieces of Python with drawn captures, which the rules of the source were written
 //! against: they show that nothing regressed (a test holds the committed counts to them), and make nothing surer.
 //!
-//! Definition: a case that was right `r` times of `n` is `(r + 7 m) / (n + 7)` sure, where `m` is the same of its rule, whose own `m` is
+//! Definition: a case that was right `r` of the `n` times that it said a class is `(r + 7 m) / (n + 7)` sure, where `m` is the same of its rule, whose own `m` is
 //! the share of right verdicts of their class on 217 programs (docs/accuracy.md). Few counts say little, many say all; the seven is
-//! [`PRIOR`]. Weak rules decide nothing: they count where they lean, and their `m` is the share of all weak rules.
+//! [`PRIOR`]. Weak rules decide nothing: they count by the class that they lean to, and their `m` is the share of all weak rules.
 //!
 //! ```text
 //!   called needed         rule S06          case S06_SIZE
 //!    269 of 391  ──7──▶  96 of 111  ──7──▶  5 of 6             69 % → 85 % → 84 %
 //! ```
-//! A label is of a line. Both wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs. Those of
+//! A label is of a line: wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs. Most wrong ones of
 //! R18 are sizes that values do decide, of code that the label says could do without: a mask multiplied in place of a selection,
 //! which the line tells (S11) where it is at hand; a sparse matrix coalesced once. Rules that changed since a corpus was counted
-//! have no row of it: guards (S02), and writes through a mask (S12, now S11).
+//! have no row of it: guards (S02), writes through a mask (S11).
 
 use crate::vocabulary::{Class, RuleId};
+use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("calibration.csv");
 
@@ -44,6 +45,8 @@ pub struct Count {
     pub rule: RuleId,
     /// Which of its cases; empty where only the rule was counted.
     pub case: &'static str,
+    /// The class that they said; `None` where only the rule was counted, which says both.
+    pub said: Option<Class>,
     /// Where: `own`, `real`, …
     pub corpus: &'static str,
     /// Verdicts whose class is that of the label.
@@ -54,7 +57,8 @@ pub struct Count {
 
 /// All counts, by rule.
 pub fn counts() -> impl Iterator<Item = Count> {
-    TABLE.lines().skip(1).filter_map(count)
+    static COUNTS: LazyLock<Vec<Count>> = LazyLock::new(|| TABLE.lines().skip(1).filter_map(count).collect());
+    COUNTS.iter().copied()
 }
 
 fn count(line: &'static str) -> Option<Count> {
@@ -62,6 +66,7 @@ fn count(line: &'static str) -> Option<Count> {
     Some(Count {
         rule: RuleId::parse(cells.next()?)?,
         case: cells.next()?,
+        said: Class::parse(cells.next()?),
         corpus: cells.next()?,
         right: cells.next()?.parse().ok()?,
         wrong: cells.next()?.parse().ok()?,
@@ -81,8 +86,9 @@ pub fn confidence(rule: RuleId, case: &str, class: Class) -> f64 {
         Some(all) if !weak(rule) => all,
         _ => on_programs(|count| weak(count.rule)),
     };
-    let mean = shrunk(on_programs(|count| count.rule == rule), share(all));
-    shrunk(on_programs(|count| count.case == case), mean)
+    let says = |count: &Count| count.said.is_none_or(|said| said == class);
+    let mean = shrunk(on_programs(|count| count.rule == rule && says(count)), share(all));
+    shrunk(on_programs(|count| count.case == case && says(count)), mean)
 }
 
 fn share((right, all): (u32, u32)) -> f64 {

@@ -1,5 +1,7 @@
-//! The cases of each rule: when each holds, and what kind of wait it then is. A rule may be right more often in one case than in another, so each is counted apart: how sure a
-//! verdict of a case is follows from the counts ([`super::calibration`]), and no figure is set by hand.
+//! The cases of each rule: when each holds, and which kind of wait it then is.
+//!
+//! A rule may be right more often in one case than in another, so each case is counted apart. The counts say how sure a verdict of
+//! a case is ([`super::calibration`]); no figure is set by hand.
 
 use super::calibration;
 use crate::vocabulary::{Class, Kind, RuleId};
@@ -13,9 +15,9 @@ pub struct Grade {
     pub case: &'static str,
     /// Which case it is, as a clause; empty where the rule has one only.
     pub when: &'static str,
-    /// What kind of wait it is then; `None`: what the catalogue's entry says.
+    /// The kind of wait that it is then; `None`: the catalogue's entry says.
     pub kind: Option<Kind>,
-    /// Of a rule of the trace: the Python line shows it, and it gives way as what the source says does.
+    /// The Python line shows it: a case of a rule of the trace that gives way as rules of the source do.
     pub by_line: bool,
 }
 
@@ -33,13 +35,18 @@ impl Grade {
         }
     }
 
+    /// Whether its verdicts are sure enough for their class to be printed.
+    pub fn decides(&self) -> bool {
+        self.bounds().is_some_and(|(low, _)| low >= DECIDED)
+    }
+
     /// The lowest and the highest confidence of its verdicts; `None` where it leaves the class open.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let of = |class| self.confidence(class);
         match self.kind.map(Kind::class) {
             Some(Class::Unknown) => None,
             Some(class) => Some((of(class), of(class))),
-            None => Some((of(Class::True), of(Class::False))),
+            None => Some((of(Class::True).min(of(Class::False)), of(Class::True).max(of(Class::False)))),
         }
     }
 }
@@ -87,6 +94,7 @@ grades! {
     R17_UNREAD: R17 _ "the line that the entry is of is not at hand, or entries of one class fit alike";
     R17_CALLED: R17 _ "the line calls the library" by line;
     R18: R18 _ "the values decide a size or a count, or the operator checks them";
+    R18_ARGUMENT: R18 RoundTrip "a tensor is passed where a number is wanted";
     R18_OPEN: R18 ValueRead "a number or a size that is not seen to change, or a total that the host often has";
     R19: R19 _ "the operator branches by itself";
     R19_OPEN: R19 ValueRead "Python gets the truth value, and the line is not at hand: many of these only guard";
@@ -142,7 +150,7 @@ grades! {
     X11: X11 Logging "";
 }
 
-/// Verdicts less certain than this are printed as unknown: the share of right ones among them would be too low.
+/// Verdicts less certain than this are printed as unknown: too few of them would be right.
 pub const DECIDED: f64 = 0.65;
 
 /// The confidence of what leaves the class open.

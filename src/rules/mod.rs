@@ -1,7 +1,7 @@
-//! The rules of evidence: one table of what each looks at, what it proves, what it yields to and how sure it is.
+//! The rules of evidence: one table of what each looks at, what it proves and what it yields to.
 //!
 //! [`RuleId`] names a rule and has its title; [`row`] gives its row. Rules of the trace stand in order of precedence: the first that applies
-//! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Figures stand in [`grade`].
+//! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Cases of each rule stand in [`grade`], what labelled programs say of them in [`calibration`].
 
 pub mod calibration;
 pub mod grade;
@@ -87,7 +87,7 @@ impl Rule {
         self.id.as_str().ends_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Its cases, each with its confidence; none of weak rules and remarks.
+    /// Its cases; remarks have none.
     pub fn grades(&self) -> impl Iterator<Item = &'static Grade> {
         grade::ALL.iter().filter(|grade| grade.rule == self.id)
     }

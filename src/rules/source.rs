@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
         .proves("One read after the loop would do: collect on the GPU.")
         .example("for batch in loader:\n    total += loss(batch).item()\nprint(total / len(loader))"),
     rule(RuleId::S06)
-        .looks_at("The names, containers, attributes, functions and callers that the value goes through, and where it ends.")
+        .looks_at("The names, containers, attributes, functions and callers that the value goes through, and where it ends; a tensor that bounds a slice.")
         .proves("One use that decides what the CPU does makes it needed; if all only show it, it is not; a use that is not understood leaves it open.")
         .example("value = loss.item()\nlr = base * min(1, value)    # decides: needed\nlog.info('loss %f', value)   # shows"),
     rule(RuleId::S07)
@@ -51,12 +51,12 @@ pub(super) const RULES: &[Rule] = &[
         .proves("The tensor goes to the CPU for nothing.")
         .example("labels = labels.type(torch.LongTensor)"),
     rule(RuleId::S11)
-        .looks_at("Indices with masks, and operators such as unique, repeat_interleave, one_hot.")
-        .proves("PyTorch needs the size on the CPU to allocate the output. Where only totals of the elements are used, \
-              nothing else needs it: they can be made at full shape.")
+        .looks_at("Indices with masks, assignments through them, and operators such as unique, repeat_interleave, one_hot.")
+        .proves("PyTorch needs the size on the CPU to allocate the output. If only totals of the elements are used, nothing else \
+              needs it: they can be made at full shape. An assignment counts too, though no shape depends on it: torch.where does not.")
         .example("kept = boxes[scores > 0.5]"),
     rule(RuleId::S12)
-        .looks_at("Subscripts with lists, numbers or CPU tensors, and assignments through them.")
+        .looks_at("Subscripts with lists, numbers or CPU tensors, read or assigned.")
         .proves("No size depends on it: an index on the GPU does not wait.")
         .example("x[[0, 2, 5]] = 0.0"),
     rule(RuleId::S14)

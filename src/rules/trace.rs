@@ -166,7 +166,7 @@ peer            ………………………… late ………………………�
     rule(RuleId::R25, Yields::to(To::Anything))
         .strays()
         .looks_at("As R02, R04, R05 and R06; with it the names of the user's functions and NVTX ranges around: words such as timer, bench, warm-up; whether it is the last call of most ranges of one name, and no second wait there; two events around the work, of which nothing waits for the first; clock_gettime within a millisecond, in captures with operating-system calls.")
-        .proves("The program measures time there: the range or the clock would miss what the GPU still does. As sure as the rule that it goes with, where that is surer.")
+        .proves("The program measures time there: the range or the clock would miss what the GPU still does.")
         .example("\
 NVTX      [benchmark                                   ]
 host      [launch] [synchronize==] [clock_gettime]

@@ -85,7 +85,7 @@ impl Yields {
         for (kind, over) in self.unless {
             to += &format!("; where {} says {}, a source that says {kind}", rule.id, kinds(over));
         }
-        if self.to == To::Nothing && rule.grades().any(Grade::is_open) {
+        if self.to == To::Nothing && !rule.grades().all(Grade::decides) {
             to += "; in a case that leaves the class open, the source, whatever it says";
         }
         if rule.grades().any(|grade| grade.by_line) {
@@ -103,7 +103,7 @@ impl Rule {
             Role::Source => before_source(),
             Role::Guard => "nothing".to_owned(),
             Role::Weak => {
-                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They tell what is probable only of values that are read, in programs of PyTorch, and not of sizes".to_owned()
+                "every rule that decides, and a source that was read: where that leaves the question open, weak ones only say how they lean. They tell what is probable only of values that are read, in programs of PyTorch, and not where an operator is known that needs a size".to_owned()
             }
             Role::Remark => String::new(),
         }

@@ -249,7 +249,8 @@ const CONVERSIONS: &[Operation] = &[
         .unseen(grade::R18_OPEN),
     op("", A11, "converts a GPU tensor into a Python number argument: the value goes straight back to the GPU")
         .reads("", "")
-        .below("PythonArgs::scalar"),
+        .below("PythonArgs::scalar")
+        .graded(grade::R18_ARGUMENT, grade::S11),
 ];
 
 /// The first operation that one of these operators is.

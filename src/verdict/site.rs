@@ -203,7 +203,7 @@ pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
     }
 }
 
-/// Adds a smaller site to another: its waits, paths and own reasons; agreement is only as sure as the less sure.
+/// Adds a smaller site to another, which speaks for both: its waits, paths and own reasons.
 fn absorb(site: &mut Site, other: Site) {
     let Site { bundle, paths, verdict, reading, .. } = other;
     site.refuse_edit_of(reading);
@@ -215,7 +215,6 @@ fn absorb(site: &mut Site, other: Site) {
             None => site.paths.push(path),
         }
     }
-    site.verdict.confidence = site.verdict.confidence.min(verdict.confidence);
     site.verdict.made = site.verdict.made.or(verdict.made);
     site.bundle.copy = match (site.bundle.copy, bundle.copy) {
         (Some(a), Some(b)) if a.direction == b.direction => {

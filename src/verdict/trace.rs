@@ -253,7 +253,10 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     };
     let by_library = s.toolkit.is_some_and(|t| t.python) && b.chain.is_empty() && b.frames.is_empty();
     let grade = if s.shared.is_some() || by_library { grade::R02_OPEN } else { grade::R02 };
-    let text = s.shared.map_or_else(|| nothing.to_owned(), shared);
+    let mut text = s.shared.map_or_else(|| nothing.to_owned(), shared);
+    if s.shared.is_none() && by_library {
+        text += "; without frames, a library may be what waits";
+    }
     let mut v = says(grade, bare_pattern(b.blocking), text);
     if let Some(name) = awaited_collective(b) {
         let text = format!("the last op it waited for is {name}: a late peer shows here too");

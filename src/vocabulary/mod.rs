@@ -439,7 +439,7 @@ impl Copy {
 pub struct Evidence {
     /// The rule that gives the reason.
     pub rule: RuleId,
-    /// Of the reason that decided: which case of the rule it is, as `explain RULE` lists them.
+    /// Which case of its rule it is, as `explain RULE` lists them; absent from remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
     /// The reason as a sentence, with the site's own numbers.

@@ -205,13 +205,15 @@ pub type Decided = BTreeSet<(String, String, String, bool)>;
 /// Right and wrong verdicts of each case are those committed of a corpus.
 pub fn assert_counted(corpus: &str, decided: &Decided) {
     let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
-    for (case, _, _, right) in decided {
-        let (good, bad) = counts.entry(case.clone()).or_default();
+    for (case, _, said, right) in decided {
+        let (good, bad) = counts.entry(format!("{case} {said}")).or_default();
         *if *right { good } else { bad } += 1;
     }
     // Weak rules decide nothing: the script alone counts them.
     let decides = |count: &calibration::Count| count.corpus == corpus && !count.case.starts_with('X');
     let committed = calibration::counts().filter(decides);
-    let committed: BTreeMap<_, _> = committed.map(|c| (c.case.to_owned(), (c.right, c.wrong))).collect();
+    let committed: BTreeMap<_, _> = committed
+        .map(|c| (format!("{} {}", c.case, c.said.map_or("", |said| said.as_str())), (c.right, c.wrong)))
+        .collect();
     assert_eq!(counts, committed, "src/rules/calibration.csv: count again with scripts/calibrate.py");
 }

@@ -23,7 +23,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::model::Frame;
-use sync_report::rules::grade::EVEN;
+use sync_report::rules::grade::{DECIDED, EVEN};
 use sync_report::verdict::source::{
     Finding, Observed, Reading, SourceFiles, SourceRoot, SourceTree, read_site,
 };
@@ -118,13 +118,14 @@ impl Program {
     }
 }
 
-/// Whether the reading is of that kind, as sure as its case, and the evidence given.
+/// Whether the reading is of that kind, even odds exactly if that leaves the class open, and the evidence given.
 fn kind_fits(kind: &str, reading: &Reading) -> bool {
     let verdict = &reading.verdict;
     let even = verdict.confidence == EVEN;
     verdict.kind.as_str() == kind
         && verdict.class == verdict.kind.class()
         && even == (verdict.class == Class::Unknown)
+        && (even || verdict.confidence >= DECIDED)
         && !verdict.evidence.is_empty()
 }
 

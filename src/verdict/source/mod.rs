@@ -143,7 +143,11 @@ fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> 
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
             mine.confidence = EVEN;
         } else {
-            mine.confidence = mine.confidence.min(theirs.confidence);
+            // The less sure one speaks first.
+            if theirs.confidence < mine.confidence {
+                mine.confidence = theirs.confidence;
+                mine.evidence.splice(0..0, theirs.evidence.first().cloned());
+            }
         }
         whole.outcome = together(file, whole.outcome, other.outcome);
         mine.made = mine.made.or(theirs.made);

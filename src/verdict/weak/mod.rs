@@ -1,10 +1,10 @@
 //! Weak evidence (the `X` rules): what leans one way, for reads that nothing decisive decides.
 //!
-//! Weak rules decide nothing: the verdict stays unknown. Where all that fire lean to one class, it says which kind is probable; how
-//! probable is the share of labelled reads on which the surest of them was right, as of every rule ([`crate::rules::calibration`]).
-//! Where the source was read and left the use open, the hard cases remain, and nothing is called probable.
+//! Weak rules decide nothing: the verdict stays unknown. If all that fire lean to one class, it says which kind is probable. The figure
+//! is the share of labelled reads on which the surest of them was right, as of every rule ([`crate::rules::calibration`]). If the source
+//! was read and left the use open, the hard cases remain, and nothing is called probable.
 //!
-//! Of eleven more that were tried (what follows, reads in a row, clocks, …) labelled programs say that they tell nothing.
+//! Eleven more were tried (what follows, reads in a row, clocks, …): by labelled programs they tell nothing.
 
 mod closing;
 pub mod observe;
@@ -20,7 +20,7 @@ use crate::vocabulary::{Direction, Evidence, Kind, Verdict};
 use crate::waits::Found;
 use observe::Observed;
 
-/// Tells of an open verdict which kind is probable, and all that fired. `read`: the source was, and left it open.
+/// Adds to an open verdict which kind is probable, and all that fired. `read`: the source was read and left it open.
 pub fn lean(bundle: &Bundle, observed: &Observed, read: bool, verdict: &mut Verdict) {
     let fired = |&(grade, says): &(Grade, rules::Says)| Some((grade, grade.kind?, says(bundle, observed)?));
     let mut fired: Vec<(Grade, Kind, String)> = rules::RULES.iter().filter_map(fired).collect();
@@ -31,14 +31,11 @@ pub fn lean(bundle: &Bundle, observed: &Observed, read: bool, verdict: &mut Verd
     for (at, one @ (grade, kind, text)) in fired.iter().enumerate() {
         let (class, sure) = (kind.class().in_words(), confidence(sure(one)));
         let text = match probable && at == 0 {
-            true => format!("probably {kind}, so {class} ({sure}): {text}"),
+            true => format!("probably {}, so {class} ({sure}): {text}", kind.in_words()),
             false => format!("leans to {class} ({sure}): {text}"),
         };
         let reason = Evidence { case: Some(grade.case.to_owned()), ..Evidence::new(grade.rule, text) };
-        match probable && at == 0 {
-            true => verdict.evidence.insert(0, reason),
-            false => verdict.evidence.push(reason),
-        }
+        verdict.evidence.push(reason);
     }
 }
 

@@ -40,6 +40,9 @@ fn operators_of_the_chain_decide() {
         {
             let told = told(&scene.site());
             assert!(told.contains("native chain names"), "{told}");
+            // An operator that needs a size leaves nothing to weak rules.
+            let sized = verdict.ends_with("R18");
+            assert!(!sized || !told.contains("leans to") && !told.contains("probably"), "{told}");
         }
     }
 }

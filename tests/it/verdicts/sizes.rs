@@ -44,10 +44,12 @@ impl Program<'_> {
         e
     }
 
-    /// Class and kind of every site.
+    /// Class, kind and case of every site.
     fn verdicts(&self) -> Vec<String> {
         let report = look::report(&self.export());
-        report.sites.iter().map(|s| format!("{} {}", s.class, s.kind)).collect()
+        let case =
+            |site: &Site| site.evidence.iter().find_map(|reason| reason.case.clone()).unwrap_or_default();
+        report.sites.iter().map(|s| format!("{} {} {}", s.class, s.kind, case(s))).collect()
     }
 }
 
@@ -76,21 +78,21 @@ fn follow(e: &mut Export, t: crate::export::Thread, at: i64, blocks: i64) {
 #[test]
 fn a_size_that_never_changes_may_be_known_to_the_host() {
     let said = |chain, blocks| Program { chain, blocks, backward: false, file: "/w/model.py" }.verdicts();
-    assert_eq!(said(GETITEM, &[12, 31, 12, 12]), ["true dynamic-shape"]);
-    assert_eq!(said(GETITEM, &[12, 12, 12, 12]), ["unknown value-read"]);
+    assert_eq!(said(GETITEM, &[12, 31, 12, 12]), ["true dynamic-shape R18"]);
+    assert_eq!(said(GETITEM, &[12, 12, 12, 12]), ["unknown value-read R18_OPEN"]);
     // Two masks on a line, in turn.
-    assert_eq!(said(GETITEM, &[12, 31, 12, 31, 12, 31]), ["unknown value-read"]);
+    assert_eq!(said(GETITEM, &[12, 31, 12, 31, 12, 31]), ["unknown value-read R18_OPEN"]);
     // One block holds many sizes, and two times are no rule.
-    assert_eq!(said(GETITEM, &[1, 1, 1, 1]), ["true dynamic-shape"]);
-    assert_eq!(said(GETITEM, &[12, 12]), ["true dynamic-shape"]);
+    assert_eq!(said(GETITEM, &[1, 1, 1, 1]), ["true dynamic-shape R18"]);
+    assert_eq!(said(GETITEM, &[12, 12]), ["true dynamic-shape R18"]);
 }
 
 /// A single number may be anything that the host has: only a size that changes with it tells.
 #[test]
 fn a_number_as_an_index_or_bound_decides_only_what_changes() {
     let said = |blocks| Program { chain: INDEX, blocks, backward: false, file: "/w/model.py" }.verdicts();
-    assert_eq!(said(&[12, 31, 12, 12]), ["true dynamic-shape"]);
-    assert_eq!(said(&[1, 1]), ["unknown value-read"]);
+    assert_eq!(said(&[12, 31, 12, 12]), ["true dynamic-shape R18"]);
+    assert_eq!(said(&[1, 1]), ["unknown value-read R18_OPEN"]);
 }
 
 /// What the forward pass is told of its masks holds for the backward pass, with the source and without.

@@ -97,12 +97,12 @@ fn one(trains: bool, bytes: i64, frames: &[PythonFrame]) -> String {
 #[test]
 fn size_and_place_lean() {
     for (trains, bytes, fired) in [
-        (false, 1, "probably control-flow: X4"),
-        (true, 1, "probably control-flow: X4"),
+        (false, 1, "probably control flow: X4"),
+        (true, 1, "probably control flow: X4"),
         (true, 4, "probably logging: X5"),
         (true, 2, "probably logging: X5"),
         (false, 4, "unknown: "),
-        (false, 8, "probably dynamic-shape: X6"),
+        (false, 8, "probably dynamic shape: X6"),
         (true, 8, "unknown: "),
         (false, 16, "unknown: "),
     ] {
@@ -178,6 +178,13 @@ fn weak_rules_never_decide() {
     assert!(told(only(&report)).contains("leans to avoidable"));
     assert_eq!(said(only(&report)), "unknown value-read");
     assert_eq!(report.totals.by_class.unknown.sites, 1);
+}
+
+/// The waits of a line lean together: eight bytes one time and one byte another say nothing of both.
+#[test]
+fn a_line_leans_as_a_whole() {
+    let read = Loop::new(false, |l, i, at| l.read(at, if i % 2 == 0 { 8 } else { 1 }, STEP));
+    assert_eq!(read.at("step"), "unknown: ");
 }
 
 /// X12: only in the first of ten iterations. Marked, told, ranked after the rest; never left out.

@@ -101,28 +101,28 @@ while flag:  #! Stops
 # ---
 def f():
     for x in xs:
-        if flag:  #! Acts
+        if flag:  #! Other
             return x
 
 # ---
 def f():
     for x in xs:
-        if flag:  #! Acts
+        if flag:  #! Other
             return False
 
 # ---
 def f():
-    if flag:  #! Acts
+    if flag:  #! Other
         return x
 
 # ---
 for flag in flags:
-    if flag:  #! Acts
+    if flag:  #! Other
         break
 
 # ---
 for x in xs:
-    if flag:  #! Acts
+    if flag:  #! Other
         save(x)
 
 # ---

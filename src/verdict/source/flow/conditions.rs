@@ -38,19 +38,19 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
 pub fn only_shows(path: &[Node<'_>]) -> bool {
     let test = whole_test(path);
     let (Some(Node::StmtIf(ast)), own) = (nodes::above(test, 1), nodes::range(path)) else { return false };
-    let acts = |call: &ExprCall| {
+    let does = |call: &ExprCall| {
         let (name, reads) = (nodes::name(&call.func), &[Fact::Read, Fact::Text, Fact::Number, Fact::Layout]);
         !within(call, own) && !facts::is_pure(name) && !facts::name(name).any(reads)
     };
     let shows = |stmt: &Stmt| {
         let call = stmt.as_expr_stmt().and_then(|ast| ast.value.as_call_expr());
         call.is_some_and(|call| {
-            let acts = |inner: &ExprCall| inner.range() != call.range() && acts(inner);
-            sinks::is_log(call, true) && !nodes::any_call(&[call.into()], &acts)
+            let does = |inner: &ExprCall| inner.range() != call.range() && does(inner);
+            sinks::is_log(call, true) && !nodes::any_call(&[call.into()], &does)
         })
     };
     ast.elif_else_clauses.is_empty()
-        && !nodes::any_call(&[Node::from(&*ast.test)], &acts)
+        && !nodes::any_call(&[Node::from(&*ast.test)], &does)
         && ast.body.iter().all(shows)
 }
 
@@ -89,15 +89,15 @@ pub enum Fork {
     Chooses,
     /// It is how often a loop runs.
     Counts,
-    /// What it decides needs the answer.
-    Acts,
+    /// The program needs the answer for whatever it decides.
+    Other,
 }
 
 /// What the test that the last node of `path` is, or is an operand of, leads to.
 ///
 /// A test of what the loop goes through is no end that may come late: it looks for one among them.
 pub fn fork(path: &[Node<'_>]) -> Fork {
-    let [above @ .., node] = path else { return Fork::Acts };
+    let [above @ .., node] = path else { return Fork::Other };
     match above {
         [.., Node::ExprBoolOp(_) | Node::ExprUnaryOp(_)] if !mentions_turn(path) => fork(above),
         [.., Node::StmtWhile(ast)] if within(*node, &*ast.test) => Fork::Stops,
@@ -115,7 +115,7 @@ pub fn fork(path: &[Node<'_>]) -> Fork {
         {
             Fork::Stops
         }
-        _ => Fork::Acts,
+        _ => Fork::Other,
     }
 }
 

@@ -286,7 +286,7 @@ pub(super) enum Next {
     Up(usize),
     /// Nowhere else: what it comes to is recorded, or it comes to nothing.
     Done,
-    /// It ends here; a verdict on that is at most so sure.
+    /// It ends here.
     End(Sink, What),
 }
 

@@ -137,7 +137,7 @@ impl<'c, 'a> Case<'c, 'a> {
         self.value(pattern, catalogue::entry(pattern).reads == Some(Reads::Tensors))
     }
 
-    /// The verdict of a case, with a sentence about the expression. Where the case does not say the kind, the catalogue's entry does.
+    /// The verdict of a case, with a sentence about the expression. The catalogue's entry says the kind if the case does not.
     pub(super) fn says(self, grade: Grade, pattern: PatternId, what: &str) -> Verdict {
         let kind = catalogue::entry(pattern).kind.unwrap_or(Kind::ValueRead);
         says_of(grade, kind, pattern, format!("`{}` {what}", self.text))

@@ -113,7 +113,7 @@ pub const fn way_on(fork: Fork) -> Option<PatternId> {
         Fork::Stops => Some(A38),
         Fork::Chooses => Some(A03),
         Fork::Counts => Some(A07),
-        Fork::Acts => None,
+        Fork::Other => None,
     }
 }
 
