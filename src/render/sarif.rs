@@ -302,17 +302,52 @@ impl Fingerprints {
 mod tests {
     use super::*;
     use crate::model::sample;
+    use crate::vocabulary::Class;
+    use serde_json::{Value, json};
 
     fn described(id: PatternId) -> Described {
         crate::formats::described(id)
     }
 
+    /// Every avoidable and open site is a result at its line, with a rule that says what to do; hostile names are escaped.
     #[test]
     fn all_sites() {
         let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());
         let paths: Paths = &|file| repository.path(file);
-        let text = sample::printed(|out| render(&sample::sample(), paths, &described, out));
-        insta::assert_snapshot!(text);
+        let report = sample::sample();
+        let text = sample::printed(|out| render(&report, paths, &described, out));
+        let log: Value = serde_json::from_str(&text).expect("JSON");
+        let run = &log["runs"][0];
+        let results = run["results"].as_array().expect("results");
+        let wanted = report.sites.iter().filter(|site| site.class != Class::True).map(|site| json!(site.id));
+        assert!(results.iter().map(|one| one["properties"]["site"].clone()).eq(wanted));
+        let rules: Vec<&Value> = run["tool"]["driver"]["rules"].as_array().expect("rules").iter().collect();
+        for one in results {
+            let rule = rules.iter().find(|rule| rule["id"] == one["ruleId"]).expect("a rule of the result");
+            let (told, of_kind) = (&rule["help"]["markdown"], &rule["shortDescription"]["text"]);
+            assert!(told.is_string() || of_kind.is_string(), "{rule}");
+            assert!(one["partialFingerprints"]["syncReportSite/v1"].is_string(), "{one}");
+            assert_eq!(one["level"], if one["properties"]["class"] == "false" { "warning" } else { "note" });
+        }
+        let last = results.len() - 1;
+        for (place, expected) in [
+            ("/version", json!("2.1.0")),
+            ("/runs/0/columnKind", json!("unicodeCodePoints")),
+            ("/runs/0/invocations/0/toolExecutionNotifications/1/message/text", json!("nsys lost 3 events.")),
+            ("/runs/0/results/0/properties/blockedNs", json!(1_534_000_000)),
+            (
+                "/runs/0/results/0/locations/0/physicalLocation/artifactLocation/uri",
+                json!("file:///home/ada/mlp/train_mlp.py"),
+            ),
+            ("/runs/0/results/0/locations/0/physicalLocation/region/startLine", json!(18)),
+            ("/runs/0/results/0/locations/0/logicalLocations/0/fullyQualifiedName", json!("step")),
+        ] {
+            assert_eq!(log.pointer(place), Some(&expected), "{place}");
+        }
+        let hostile = &results[last]["locations"][0]["physicalLocation"];
+        assert_eq!(hostile["artifactLocation"]["uri"], "file:///tmp/%1B%5B2Ja%E2%80%AEyp.b%0A.py");
+        let library = &results[last]["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(library, "file:///x/site-packages/e%1Bvil/%3Cb%3E.py");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use crate::diff::{Snapshot, compare};
 use crate::model::diff::DiffReport;
 use crate::model::sample;
 use crate::render::document::{markdown, terminal};
-use crate::render::json;
+use crate::render::json as tree_json;
 use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
+use serde_json::{Value, json};
 
 /// The upload is gone, the branch moved and blocks longer, the sampled site is as it was, the hostile one is new.
 fn sample() -> DiffReport {
@@ -70,7 +71,32 @@ fn for_people() {
     insta::assert_snapshot!(printed.join("\n"));
 }
 
+/// JSON has the whole comparison, by the names of the schema.
 #[test]
 fn as_json() {
-    insta::assert_snapshot!(sample::printed(|out| json::write(&sample(), out)));
+    let report = sample();
+    let printed = sample::printed(|out| tree_json::write(&report, out));
+    let tree: Value = serde_json::from_str(&printed).expect("JSON");
+    let sites = tree["sites"].as_array().expect("sites");
+    assert_eq!(sites.len(), report.sites.len());
+    let of = |status: &str| sites.iter().filter(|site| site["status"] == status).count();
+    assert_eq!((of("gone"), of("new")), (1, 1));
+    for (place, expected) in [
+        ("/schema_version", json!(1)),
+        ("/before/profiles/0", json!("/data/runs/before.sqlite")),
+        ("/after/iterations", json!(100)),
+        ("/grain", json!("line")),
+        ("/costs_compared", json!(true)),
+        ("/run/per", json!("iteration")),
+        ("/run/before/span_ns", json!(24_100_000)),
+        ("/run/after/span_ns", json!(18_000_000)),
+        ("/run/span_noise_ns", json!(3_615_000)),
+        ("/run/span_changed", json!(true)),
+    ] {
+        assert_eq!(tree.pointer(place), Some(&expected), "{place}");
+    }
+    let moved =
+        sites.iter().find(|site| site["before"].is_object() && site["after"].is_object()).expect("a pair");
+    let line = |side: &str| moved[side]["location"]["line"].as_u64().expect("a line");
+    assert_eq!(line("after"), line("before") + 40);
 }
