@@ -44,19 +44,19 @@ struct File {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct Base {
     category: Option<String>,
     kind: Option<String>,
     reads: Option<String>,
     op: Option<String>,
     trace: Option<String>,
-    call: Option<String>,
+    driver_api: Option<String>,
     why: Option<String>,
     versions: Option<String>,
 }
 
-/// An entry as it is written. `Pattern`, `Fix` and `LibrarySite` in `mod.rs` tell what each field says.
+/// An entry as it is written: the fields of `Pattern`, `Fix` and `LibrarySite` in `mod.rs`, which tell what each says.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct Entry {
@@ -68,12 +68,11 @@ struct Entry {
     kind: Option<String>,
     /// A variant of `Reads`.
     reads: Option<String>,
-    /// `triggers`.
-    written: Vec<String>,
+    triggers: Vec<String>,
     op: Option<String>,
     trace: Option<String>,
-    /// `driver_api`; without it, cuStreamSynchronize.
-    call: Option<String>,
+    /// Left out, it is cuStreamSynchronize.
+    driver_api: Option<String>,
     /// Left out, it is `OF_NUMBER` for a number that is read, else nothing.
     instead: Option<Vec<Instead>>,
     wraps: bool,
@@ -87,24 +86,20 @@ struct Entry {
     fix: String,
     before: String,
     after: String,
-    /// `caveat`.
-    mind: String,
-    /// `alternatives`.
-    or: Vec<String>,
+    caveat: String,
+    alternatives: Vec<String>,
     installed: String,
     pins: bool,
     of_pinned: String,
-    /// `change`: a variant of `Change`.
-    simulated: Option<String>,
+    /// A variant of `Change`.
+    change: Option<String>,
     versions: Option<String>,
     sources: String,
     package: String,
-    /// `frames`: files, each with functions.
-    at: Vec<[String; 2]>,
-    /// `line_text`.
-    line: String,
-    /// `frequency`.
-    often: String,
+    /// Files, each with functions.
+    frames: Vec<[String; 2]>,
+    line_text: String,
+    frequency: String,
 }
 
 /// A `Case`, by the one of its fields that is given, and the entry to see then.
@@ -160,7 +155,7 @@ fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
         _ => "&[]".to_owned(),
     };
     let case_of: Vec<String> = own.case_of.iter().map(|id| variant("PatternId", id)).collect();
-    let call = given(&own.call, &base.call).unwrap_or_else(|| "cuStreamSynchronize".to_owned());
+    let call = given(&own.driver_api, &base.driver_api).unwrap_or_else(|| "cuStreamSynchronize".to_owned());
     let strategy = own.strategy.as_deref().unwrap_or("leave");
     Ok(format!(
         "Pattern {{ id: {id}, category: {category}, title: {title:?}, triggers: &{written:?}, op: {op:?}, trace: {trace:?},
@@ -172,7 +167,7 @@ fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
         id = variant("PatternId", &own.id),
         category = variant("Category", &category),
         title = own.title,
-        written = own.written,
+        written = own.triggers,
         op = text(&own.op, &base.op),
         trace = text(&own.trace, &base.trace),
         kind = option("Kind", kind.as_deref()),
@@ -188,16 +183,16 @@ fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
         fix = own.fix,
         before = own.before,
         after = own.after,
-        mind = own.mind,
-        or = own.or,
+        mind = own.caveat,
+        or = own.alternatives,
         installed = own.installed,
         pins = own.pins,
         of_pinned = own.of_pinned,
-        change = option("Change", own.simulated.as_deref()),
+        change = option("Change", own.change.as_deref()),
         package = own.package,
-        frames = own.at.iter().map(|[file, functions]| format!("({file:?}, {functions:?}), ")).collect::<String>(),
-        line = own.line,
-        often = own.often,
+        frames = own.frames.iter().map(|[file, functions]| format!("({file:?}, {functions:?}), ")).collect::<String>(),
+        line = own.line_text,
+        often = own.frequency,
     ))
 }
 
