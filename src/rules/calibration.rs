@@ -7,13 +7,14 @@
 //! not the case. `snippets` are labelled pieces of Python with drawn captures, which the rules of the source were written
 //! against: they show that nothing regressed (a test holds the committed counts to them), and make nothing surer.
 //!
-//! Definition: a case that was right `r` of the `n` times that it said a class is `(r + 7 m) / (n + 7)` sure, where `m` is the same of its rule, whose own `m` is
-//! the share of right verdicts of their class on 217 programs (docs/accuracy.md). Few counts say little, many say all; the seven is
-//! [`PRIOR`]. Weak rules decide nothing: they count by the class that they lean to, and their `m` is the share of all weak rules.
+//! Definition: a case that was right `r` of the `n` times that it said a class is `(r + 7 m) / (n + 7)` sure. There `m` is the same figure
+//! of its rule, whose own `m` is the share of right verdicts of that class on 217 programs (docs/accuracy.md). Few counts say little,
+//! many say all; the seven is [`PRIOR`]. Weak rules decide nothing: they count by the class that they lean to, and their `m` is the
+//! share of all weak rules.
 //!
 //! ```text
 //!   called needed         rule S06          case S06_SIZE
-//!    269 of 391  ──7──▶  96 of 111  ──7──▶  5 of 6             69 % → 85 % → 84 %
+//!    269 of 391  ──7──▶  85 of 100  ──7──▶  5 of 6              69 % → 84 % → 84 %
 //! ```
 //! A label is of a line: wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs. Most wrong ones of
 //! R18 are sizes that values do decide, of code that the label says could do without: a mask multiplied in place of a selection,
@@ -47,7 +48,7 @@ pub struct Count {
     pub case: &'static str,
     /// The class that they said; `None` where only the rule was counted, which says both.
     pub said: Option<Class>,
-    /// Where: `own`, `real`, …
+    /// The labelled set: `own`, `real`, …
     pub corpus: &'static str,
     /// Verdicts whose class is that of the label.
     pub right: u32,
