@@ -27,7 +27,7 @@ import sys
 
 RECORDED = "/workspace"
 HEAD = ["rule", "case", "said", "corpus", "right", "wrong"]
-# What a weak rule says, and the class that it means.
+# The words of a weak rule, and the class that they mean.
 LEAN = re.compile(r"^(?:probably [a-z ]+, so|leans to) (avoidable|needed)")
 CLASS = {"avoidable": "false", "needed": "true"}
 # Lowest confidence of each band, best first.

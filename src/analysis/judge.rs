@@ -2,7 +2,6 @@
 
 use crate::catalogue;
 use crate::error::InputError;
-use crate::iterations::Iterations;
 use crate::model::Frame;
 use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId};
@@ -30,7 +29,6 @@ pub struct Judge<'a> {
     pub waits: &'a Waits,
     pub programs: &'a Programs,
     pub devices: &'a Devices,
-    pub iterations: Option<&'a Iterations>,
     /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
     pub copies: OnceCell<FxHashMap<GlobalPid, i64>>,
 }
@@ -56,9 +54,13 @@ pub fn lean(
 
 impl Judge<'_> {
     /// Judges every bundle, in order.
-    pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Site>, InputError> {
-        let mut observer = Observer::new(self.waits, self.devices, self.iterations);
-        let judged = bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer));
+    pub fn all(
+        &self,
+        profile: &mut Profile,
+        bundles: Vec<Bundle>,
+        observer: &mut Observer,
+    ) -> Result<Vec<Site>, InputError> {
+        let judged = bundles.into_iter().map(|bundle| self.one(profile, bundle, observer));
         let mut sites = judged.collect::<Result<Vec<Site>, InputError>>()?;
         recount::follow(&mut sites);
         Ok(sites)

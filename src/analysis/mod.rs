@@ -159,7 +159,7 @@ pub struct Judged {
     pub waits: Arc<TiVec<WaitId, Wait>>,
     /// Drain of each, in ns.
     pub drains: Arc<TiVec<WaitId, i64>>,
-    /// What follows each on its thread.
+    /// The next stop of the thread after each.
     pub next: Arc<TiVec<WaitId, bounds::Next>>,
     /// The most that each saves by itself, in ns.
     pub alone_at_most: Arc<TiVec<WaitId, i64>>,
@@ -184,7 +184,7 @@ type Numbers = FxHashMap<GlobalPid, FxHashMap<String, usize>>;
 /// An export whose sites have prices.
 pub struct Priced {
     judged: Judged,
-    /// What fixing each site saves, in the sites' order.
+    /// The saving of each site's fix, in the sites' order.
     pub prices: Prices,
 }
 
@@ -294,7 +294,7 @@ impl Read {
     fn judge_selected(mut self, options: &Options, numbers: Numbers) -> anyhow::Result<Judged> {
         let (WaitCosts { waits: mut selected, drains, next, alone_at_most }, filtered_out) =
             self.select(options)?;
-        let Self { profile, devices, iterations, .. } = &mut self;
+        let (profile, devices, iterations) = (&mut self.profile, &self.devices, told(&self.iterations));
         let mut context = Context::read(profile, &selected)?;
         for wait in context.copied_elsewhere(profile, &selected)? {
             Arc::make_mut(&mut selected)[wait].split_copy(&profile.calls, &profile.ops);
@@ -307,10 +307,10 @@ impl Read {
             waits,
             programs: &context.programs,
             devices,
-            iterations: told(iterations),
             copies: std::cell::OnceCell::new(),
         };
-        let judged = judge.all(profile, bundles)?;
+        let mut observer = Observer::new(waits, devices, iterations);
+        let judged = judge.all(profile, bundles, &mut observer)?;
         let sources = judge.sources;
         let graph_breaks = match &options.capture {
             Some(range) => graph_breaks::find(profile, &mut context, &options.rules, waits, range)?,
@@ -318,7 +318,6 @@ impl Read {
         };
         let once = self.once(&judged, waits);
         let mut sites = site::join(judged, |site| once[site.bundle.waits[0]]);
-        let observer = Observer::new(waits, &self.devices, told(&self.iterations));
         judge::lean(&mut self.profile, observer, &context.programs, &mut sites)?;
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));

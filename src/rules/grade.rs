@@ -4,7 +4,7 @@
 //! a case is ([`super::calibration`]); no figure is set by hand.
 
 use super::calibration;
-use crate::vocabulary::{Class, Kind, RuleId};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId};
 
 /// A rule in one of its cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,11 @@ impl Grade {
             Class::Unknown => EVEN,
             _ => calibration::confidence(self.rule, self.case, class),
         }
+    }
+
+    /// A reason that cites this case of the rule.
+    pub fn reason(&self, text: impl Into<String>) -> Evidence {
+        Evidence { case: Some(self.case.to_owned()), ..Evidence::new(self.rule, text) }
     }
 
     /// Whether its verdicts are sure enough for their class to be printed.

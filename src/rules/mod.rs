@@ -11,7 +11,7 @@ mod trace;
 mod weak;
 mod yields;
 
-use crate::vocabulary::{Evidence, Kind, PatternId, RuleId, Verdict};
+use crate::vocabulary::{Kind, PatternId, RuleId, Verdict};
 use grade::Grade;
 pub use yields::{To, Yields, ids};
 
@@ -118,7 +118,7 @@ pub fn says_of(
         kind,
         confidence: grade.confidence(kind.class()),
         pattern: pattern.into(),
-        evidence: vec![Evidence { case: Some(grade.case.to_owned()), ..Evidence::new(grade.rule, text) }],
+        evidence: vec![grade.reason(text)],
         made: None,
     }
 }

@@ -17,7 +17,7 @@ pub struct Operation {
     pub because: &'static str,
     /// The cases of a chain or a range that names it, and of a line that calls it.
     pub grades: (Grade, Grade),
-    /// Of what needs a count or a number: the case where no size is seen to change with it.
+    /// The case of an operation that needs a count or a number, where no size is seen to change with it.
     unseen: Option<Grade>,
     /// Methods of Python under which it is another entry, and how that is said.
     pub under: &'static [(&'static str, PatternId, &'static str)],

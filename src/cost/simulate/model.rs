@@ -171,9 +171,7 @@ impl Program {
             }
         }
     }
-}
 
-impl Program {
     /// How many steps and ops a run goes over.
     pub fn size(&self) -> usize {
         self.steps.len() + self.ops.len()

@@ -16,7 +16,7 @@ use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::sites::Bundle;
 use crate::text::confidence;
-use crate::vocabulary::{Direction, Evidence, Kind, Verdict};
+use crate::vocabulary::{Direction, Kind, Verdict};
 use crate::waits::Found;
 use observe::Observed;
 
@@ -34,8 +34,7 @@ pub fn lean(bundle: &Bundle, observed: &Observed, read: bool, verdict: &mut Verd
             true => format!("probably {}, so {class} ({sure}): {text}", kind.in_words()),
             false => format!("leans to {class} ({sure}): {text}"),
         };
-        let reason = Evidence { case: Some(grade.case.to_owned()), ..Evidence::new(grade.rule, text) };
-        verdict.evidence.push(reason);
+        verdict.evidence.push(grade.reason(text));
     }
 }
 

@@ -101,7 +101,7 @@ class Controls {
   }
 
   /**
-   * What is under a point: a wait, a span, an iteration; with lines that describe it.
+   * Finds the wait, the span or the iteration under a point, with lines that describe it.
    * @returns {{ row: any, from: number, to: number, lines: string[], wait?: number } | null}
    */
   hit({ x, y }) {

@@ -91,7 +91,7 @@ fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     says(if direct { grade::S04 } else { grade::S06_SHOWN }, pattern, text)
 }
 
-/// What a decisive use amounts to, with its rank: the lowest speaks for the site.
+/// The rank and the case of a decisive use: the lowest rank speaks for the site.
 fn decides(used: &Use) -> Option<(u8, Grade)> {
     let direct = used.name.is_none();
     Some(match used.sink {
