@@ -71,7 +71,7 @@ step() {
   fi
 }
 
-# Without a GPU that computes right the rest says nothing.
+# Without a GPU that copies right the rest says nothing.
 rm -f "$output/self-test.txt"
 step "self-test" self-test.txt "$binary" bench --self-test ${gpu[@]+"${gpu[@]}"}
 [ $failed -eq 0 ] || exit 1

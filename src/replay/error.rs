@@ -78,21 +78,17 @@ pub enum ReplayError {
         /// What to do.
         advice: &'static str,
     },
-    /// A result is not what it must be.
+    /// Data that went to the GPU and back is not what it was.
     #[error(
-        "this GPU or its cuBLAS computes wrong numbers: element ({row}, {column}) of {product} is {found} and should be {expected}; nothing measured on it can be trusted"
+        "this GPU copies wrong: word {index} of a copy to it and back is {found} and should be {expected}; nothing measured on it can be trusted"
     )]
-    Wrong {
-        /// The product, by its shape.
-        product: String,
-        /// Row of the element.
-        row: u64,
-        /// Column of the element.
-        column: u64,
-        /// What the GPU computed.
-        found: f64,
-        /// What the reference is.
-        expected: f64,
+    Corrupted {
+        /// Which word.
+        index: usize,
+        /// What came back.
+        found: u32,
+        /// What was sent.
+        expected: u32,
     },
     /// A plan that does not hold together, and why.
     #[error("this cannot be replayed: {0}")]

@@ -11,7 +11,6 @@ pub mod error;
 mod gemm;
 pub mod gpu;
 pub mod interrupt;
-mod occupancy;
 mod peak;
 pub mod python;
 pub mod results;

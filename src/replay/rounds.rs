@@ -102,12 +102,6 @@ impl Effort {
         Self { fewest: Self::FEWEST, most: Self::MOST, until: Some(time) }
     }
 
-    /// For work that takes long, and spreads less.
-    pub fn halved(self) -> Self {
-        let most = (self.most / 2).max(Self::FEWEST.min(self.most));
-        Self { most, fewest: self.fewest.min(most), ..self }
-    }
-
     /// Whether `made` rounds, the last of which took `last`, are enough.
     fn is_enough(&self, made: u32, last: Duration, pairs: &[Paired]) -> bool {
         let Some(until) = self.until else { return made >= self.most };
@@ -237,8 +231,6 @@ mod tests {
         assert_eq!(rounds(later, 5_000), Effort::MOST);
         assert_eq!(rounds(Effort::until(Instant::now()), 5_000), Effort::FEWEST);
         assert_eq!(rounds(Effort::exactly(2), 5_000), 2);
-        assert_eq!(Effort::exactly(10).halved(), Effort::exactly(5));
-        assert_eq!(Effort::exactly(2).halved(), Effort::exactly(2));
     }
 
     #[test]

@@ -9,10 +9,9 @@ use crate::export::Export;
 use crate::look;
 use std::path::Path;
 use sync_report::analysis;
-use sync_report::replay::plan::{Alone, Plan, PlanStream, PlannedSiteIx, ReplayOp, Target, Variant};
+use sync_report::replay::plan::{Plan, PlanStream, PlannedSiteIx, ReplayOp, Target, Variant};
 use sync_report::replay::trace::{self, ReplayRequest};
 
-/// The plan of a drawn export.
 fn plan(e: &Export, request: &ReplayRequest) -> Plan {
     try_plan(e, request).expect("a plan")
 }
@@ -65,13 +64,4 @@ fn line(plan: &Plan, op: &ReplayOp) -> String {
         ReplayOp::Sync { target: Target::Event(event), site } => format!("sync event {event}{}", of(site)),
         ReplayOp::Sync { target: Target::Context, site } => format!("sync context{}", of(site)),
     }
-}
-
-/// `0 1 wait`.
-fn alone(plan: &Plan) -> String {
-    let word = |a: &Alone| match a {
-        Alone::Gemm(gemm) => gemm.to_string(),
-        Alone::Wait => "wait".to_owned(),
-    };
-    plan.alone.iter().map(word).collect::<Vec<_>>().join(" ")
 }

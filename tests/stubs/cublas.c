@@ -32,21 +32,20 @@ static int64_t now(void) {
 }
 
 // 100 TFLOP/s in half precision, and 1.2 µs besides.
-static void run(Handle *handle, Gemm g) {
+static void run(Handle *handle, double products, int type) {
     const char *choosing = getenv("STUB_CHOOSING");
     int64_t until = now() + (choosing ? atoll(choosing) : 0);
     while (now() < until) {}
-    double operations = 2.0 * g.m * g.n * g.k * g.batch;
-    stub_work(handle->stream, 1200 + (int64_t)(operations / (g.type == 1 ? 1e4 : g.type == 0 ? 2e4 : 1e5)));
-    if (!stub_capturing(handle->stream)) stub_gemm(g);
+    stub_work(handle->stream, 1200 + (int64_t)(2.0 * products / (type == 1 ? 1e4 : type == 0 ? 2e4 : 1e5)));
 }
 
 int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type_a, int lda,
                  const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc, int compute, int algorithm) {
     int code = stub_fail(__func__);
     if (code) return code;
-    (void)alpha, (void)beta, (void)type_b, (void)type_c, (void)ldc, (void)compute, (void)algorithm;
-    run(handle, (Gemm){ta, tb, m, n, k, 1, type_a, lda, ldb, 0, 0, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c});
+    (void)ta, (void)tb, (void)alpha, (void)a, (void)lda, (void)b, (void)ldb, (void)beta, (void)type_b;
+    (void)c, (void)type_c, (void)ldc, (void)compute, (void)algorithm;
+    run(handle, (double)m * n * k, type_a);
     return 0;
 }
 int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type_a,
@@ -55,7 +54,8 @@ int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k
                                int algorithm) {
     int code = stub_fail(__func__);
     if (code) return code;
-    (void)alpha, (void)beta, (void)type_b, (void)type_c, (void)ldc, (void)stride_c, (void)compute, (void)algorithm;
-    run(handle, (Gemm){ta, tb, m, n, k, batch, type_a, lda, ldb, stride_a, stride_b, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c});
+    (void)ta, (void)tb, (void)alpha, (void)a, (void)lda, (void)stride_a, (void)b, (void)ldb, (void)stride_b, (void)beta;
+    (void)type_b, (void)c, (void)type_c, (void)ldc, (void)stride_c, (void)compute, (void)algorithm;
+    run(handle, (double)m * n * k * batch, type_a);
     return 0;
 }

@@ -1,8 +1,7 @@
 // A driver without a GPU: what the tests load in place of libcuda.so.1.
 //
 // Device memory is host memory. Each stream has a time until which it is busy, on the host's clock; work moves that
-// time on, and waiting waits for it, so that programs take about as long as on a slow GPU. Products are computed when
-// an element of a result is read.
+// time on, and waiting waits for it, so that programs take about as long as on a slow GPU. Products are not computed.
 //
 // Environment:
 //   STUB_INIT=CODE          what cuInit returns
@@ -12,8 +11,8 @@
 //   STUB_USED=BYTES         what other programs hold of it
 //   STUB_TICK=32            steps of the nanosecond timer
 //   STUB_FAIL=NAME:N:CODE   call N (from 1) of function NAME fails; codes from 700 on stay
-//   STUB_WRONG=N            products computed from the Nth read on are wrong
-// Built with -DOLD, there is no cuEventElapsedTime_v2; with -DBARE, graphs are missing.
+//   STUB_WRONG=1            copies from the device are wrong
+// Built with -DOLD, there is no cuEventElapsedTime_v2; with -DBARE, no cuMemsetD8Async.
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,8 +25,6 @@
 
 typedef struct Stream {
     int64_t busy_until;
-    int capturing;
-    int64_t captured;
 } Stream;
 
 typedef struct Event {
@@ -80,16 +77,10 @@ static void wait_until(int64_t time) {
 
 void stub_work(void *raw, int64_t ns) {
     Stream *stream = of(raw);
-    if (stream->capturing) {
-        stream->captured += ns;
-        return;
-    }
     int64_t start = now() + 1500;
     if (stream->busy_until + 800 > start) start = stream->busy_until + 800;
     stream->busy_until = start + ns;
 }
-
-int stub_capturing(void *raw) { return of(raw)->capturing; }
 
 int cuInit(unsigned flags) { (void)flags; return (int)setting("STUB_INIT", 0); }
 int cuDriverGetVersion(int *version) { *version = (int)setting("STUB_VERSION", 13000); return 0; }
@@ -115,12 +106,6 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
     case 13: *value = 1980000; break;  // clock in kHz
     case 16: *value = 132; break;      // multiprocessors
     case 38: *value = 1 << 20; break;  // second-level cache
-    case 39: *value = 2048; break;     // threads, shared memory, registers and blocks of a multiprocessor
-    case 81: *value = 233472; break;
-    case 82: *value = 65536; break;
-    case 106: *value = 32; break;
-    case 97: *value = 232448; break;   // shared memory of a block, and what each costs besides
-    case 111: *value = 1024; break;
     case 75: *value = 9; break;
     case 76: *value = 0; break;
     default: *value = 1;
@@ -159,9 +144,7 @@ int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
 int cuMemFree_v2(uint64_t pointer) {
     MAY_FAIL;
     char *memory = (char *)(uintptr_t)pointer - 64;
-    size_t bytes = *(size_t *)memory;
-    used_memory -= bytes;
-    stub_forget(pointer, bytes);
+    used_memory -= *(size_t *)memory;
     free(memory);
     return 0;
 }
@@ -183,7 +166,6 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
     MAY_FAIL;
     stub_work(0, copy_time(bytes));
-    stub_compute(from, bytes);
     move(to, (void *)(uintptr_t)from, bytes);
     wait_until(legacy.busy_until);
     return 0;
@@ -198,6 +180,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
     MAY_FAIL;
     stub_work(stream, copy_time(bytes));
     move(to, (void *)(uintptr_t)from, bytes);
+    if (setting("STUB_WRONG", 0)) *(char *)to ^= 1;
     return 0;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
@@ -206,13 +189,14 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
     move((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
+#ifndef BARE
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
     MAY_FAIL;
     stub_work(stream, copy_time(bytes) / 40);
-    stub_forget(to, bytes);
     memset((void *)(uintptr_t)to, value, bytes);
     return 0;
 }
+#endif
 
 int cuStreamCreate(void **stream, unsigned flags) {
     MAY_FAIL;
@@ -283,32 +267,17 @@ static void *set_flag(void *argument) {
     return 0;
 }
 
-// Bytes of shared memory that launches may ask for, and until when one that holds the whole GPU runs.
-static unsigned most_shared = 48 << 10;
-static int64_t full_until;
-
-int cuFuncSetAttribute(void *function, int which, int value) {
-    MAY_FAIL;
-    (void)function;
-    if (which == 8 && value > 232448) return 1;
-    if (which == 8) most_shared = (unsigned)value;
-    return 0;
-}
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **arguments, void **extra) {
     MAY_FAIL;
-    (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)extra;
-    if (shared > most_shared) return 1;
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
     uint64_t first = *(uint64_t *)arguments[0];
     if ((intptr_t)function == 2) {
         *(uint64_t *)(uintptr_t)first = (uint64_t)setting("STUB_TICK", 32);
         return 0;
     }
     uint64_t cycles = *(uint64_t *)arguments[1], flag = *(uint64_t *)arguments[2];
-    int fills = gx >= 132 && shared > 233472 / 2;
-    if (fills && full_until > of(stream)->busy_until) of(stream)->busy_until = full_until;
     stub_work(stream, (int64_t)first + (int64_t)(cycles / 1.98) + 700);
-    if (fills) full_until = of(stream)->busy_until;
     if (flag) {
         Flag *later = malloc(sizeof *later);
         *later = (Flag){of(stream)->busy_until, (uint32_t *)(uintptr_t)flag};
@@ -316,108 +285,4 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         if (pthread_create(&thread, 0, set_flag, later) == 0) pthread_detach(thread);
     }
     return 0;
-}
-
-#ifndef BARE
-int cuStreamBeginCapture_v2(void *stream, int mode) {
-    MAY_FAIL;
-    (void)mode;
-    of(stream)->capturing = 1;
-    of(stream)->captured = 0;
-    return 0;
-}
-int cuStreamEndCapture(void *stream, void **graph) {
-    of(stream)->capturing = 0;
-    MAY_FAIL;
-    int64_t *made = malloc(sizeof *made);
-    *made = of(stream)->captured;
-    *graph = made;
-    return 0;
-}
-int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags) {
-    MAY_FAIL;
-    (void)flags;
-    int64_t *made = malloc(sizeof *made);
-    *made = *(int64_t *)graph;
-    *executable = made;
-    return 0;
-}
-int cuGraphLaunch(void *executable, void *stream) { MAY_FAIL; stub_work(stream, *(int64_t *)executable); return 0; }
-int cuGraphExecDestroy(void *executable) { free(executable); return 0; }
-int cuGraphDestroy(void *graph) { free(graph); return 0; }
-#endif
-
-// Products: the last ones, each computed element by element when it is read.
-
-static Gemm gemms[4096];
-static int gemm_count;
-
-static double element(uint64_t base, int64_t at, int type) {
-    const char *p = (const char *)(uintptr_t)base + at * stub_size(type);
-    if (type == 1) return *(const double *)p;
-    if (type == 0) return *(const float *)p;
-    uint16_t bits = *(const uint16_t *)p;
-    if (type == 14) {
-        uint32_t wide = (uint32_t)bits << 16;
-        float value;
-        memcpy(&value, &wide, 4);
-        return value;
-    }
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent ? (1024 + fraction) : fraction;
-    for (int e = exponent ? exponent : 1; e < 25; e++) value /= 2;
-    for (int e = exponent ? exponent : 1; e > 25; e--) value *= 2;
-    return bits & 0x8000 ? -value : value;
-}
-
-static void store(uint64_t base, int64_t at, int type, double value) {
-    char *p = (char *)(uintptr_t)base + at * stub_size(type);
-    if (type == 1) *(double *)p = value;
-    else if (type == 0) *(float *)p = (float)value;
-    else if (type == 14) {
-        float single = (float)value;
-        uint32_t bits;
-        memcpy(&bits, &single, 4);
-        *(uint16_t *)p = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    } else {
-        _Float16 half = (_Float16)value;
-        memcpy(p, &half, 2);
-    }
-}
-
-void stub_gemm(Gemm gemm) {
-    for (int i = 0; i < gemm_count; i++)
-        if (gemms[i].c == gemm.c) {
-            gemms[i] = gemms[gemm_count - 1];
-            gemm_count--;
-        }
-    if (gemm_count == 4096) gemm_count = 0;
-    gemms[gemm_count++] = gemm;
-}
-
-static int64_t bytes_of(const Gemm *g) { return (int64_t)g->m * g->n * g->batch * stub_size(g->type); }
-
-void stub_forget(uint64_t from, size_t bytes) {
-    for (int i = 0; i < gemm_count; i++)
-        if (gemms[i].c < from + bytes && from < gemms[i].c + bytes_of(&gemms[i])) gemms[i--] = gemms[--gemm_count];
-}
-
-void stub_compute(uint64_t from, size_t bytes) {
-    static int64_t reads;
-    for (int i = gemm_count - 1; i >= 0; i--) {
-        const Gemm *g = &gemms[i];
-        if (from < g->c || from + bytes > g->c + bytes_of(g)) continue;
-        int64_t at = (from - g->c) / stub_size(g->type), each = (int64_t)g->m * g->n;
-        int64_t batch = at / each, column = at % each / g->m, row = at % g->m;
-        double sum = 0;
-        for (int64_t p = 0; p < g->k; p++) {
-            int64_t a = batch * g->stride_a + (g->ta ? p + row * g->lda : row + p * g->lda);
-            int64_t b = batch * g->stride_b + (g->tb ? column + p * g->ldb : p + column * g->ldb);
-            sum += element(g->a, a, g->type) * element(g->b, b, g->type);
-        }
-        int64_t wrong = setting("STUB_WRONG", 0);
-        if (++reads >= wrong && wrong) sum = 1.5 * sum + 1;
-        store(g->c, at, g->type, sum);
-        return;
-    }
 }

@@ -32,7 +32,7 @@ pub struct BenchArgs {
     /// Element types: fp16, bf16, fp32, tf32, fp64
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',', default_value = "fp16,bf16,fp32,tf32", value_parser = parse_type)]
     pub types: Vec<Types>,
-    /// Only check that this GPU computes and copies right, and say what works
+    /// Only check that products run and copies are right on this GPU, and say what works
     #[arg(long, conflicts_with_all = ["save", "sizes", "types", "format"])]
     pub self_test: bool,
     /// Write the constants that simulations use to this file, for --constants

@@ -1,7 +1,6 @@
 //! What a replay measured.
 
 use super::plan::{GemmIx, PlannedSiteIx};
-use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use typed_index_collections::TiVec;
@@ -58,35 +57,6 @@ pub struct MeasuredVariant {
     pub predicted_saving_ns: Option<i64>,
 }
 
-words! {
-    /// What stands where a wait stood in the sequence of GEMMs alone.
-    Way {
-        Async = "async": "Nothing.",
-        Stream = "stream synchronised": "A stream synchronisation.",
-        Context = "context synchronised": "A context synchronisation.",
-        Event = "event synchronised": "An event and its synchronisation.",
-        BlockingEvent = "event synchronised, sleeping": "Likewise, but the host sleeps.",
-        /// A copy of four bytes to pageable memory and a stream synchronisation, as `.item()`.
-        Value = "one value read",
-        PinnedValue = "one value read into pinned memory": "Likewise, to page-locked memory.",
-        Graph = "CUDA graph": "Nothing, and the products are launched as one graph.",
-    }
-}
-
-/// One way to run the sequence of GEMMs alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MeasuredAlone {
-    /// Which way.
-    pub name: Way,
-    /// Host time of the sequence once.
-    pub wall: Spread,
-    /// GPU time of the sequence once.
-    pub gpu: Spread,
-    /// What it adds to the wall time of `async`, pair by pair; `None` for that one itself.
-    #[serde(default)]
-    pub added: Option<Spread>,
-}
-
 /// What ran for one product of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredProduct {
@@ -122,8 +92,6 @@ pub struct Measured {
     /// Key and id of each site that a variant fixes, in the plan's order.
     #[schemars(with = "Vec<(String, String)>")]
     pub sites: TiVec<PlannedSiteIx, (String, String)>,
-    /// The products alone, in every way to wait for them.
-    pub alone: Vec<MeasuredAlone>,
     /// The variants of the plan, in its order.
     pub variants: Vec<MeasuredVariant>,
     /// Stretches in a row of each run: those of the plan, or as many as there was time for.
@@ -134,10 +102,6 @@ pub struct Measured {
     /// What ran for the plan's products.
     #[serde(default)]
     pub products: Vec<MeasuredProduct>,
-    /// Sampled elements of products that were compared with a reference.
-    pub checked: u64,
-    /// The largest relative error found.
-    pub largest_error: f64,
     /// What was scaled, left out or differs from the capture, in sentences.
     pub notes: Vec<String>,
 }

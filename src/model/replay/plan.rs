@@ -68,8 +68,6 @@ pub struct Plan {
     /// Distinct matrix products, which [`ReplayOp::Gemm`] points to.
     #[schemars(with = "Vec<Gemm>")]
     pub gemms: TiVec<GemmIx, Gemm>,
-    /// The awaited products in launch order and where the recorded waits stood: what the loops of GEMMs alone run.
-    pub alone: Vec<Alone>,
     /// As recorded, first; then each change.
     pub variants: Vec<Variant>,
     /// What the plan leaves out or assumes, in sentences.
@@ -186,16 +184,6 @@ pub struct Gemm {
     pub basis: String,
 }
 
-/// One element of the sequence of GEMMs alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Alone {
-    /// Index into [`Plan::gemms`].
-    Gemm(GemmIx),
-    /// A recorded wait stood here.
-    Wait,
-}
-
 /// One thing the host does. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`], sites are
 /// indices into [`Plan::sites`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -213,15 +201,12 @@ pub enum ReplayOp {
         /// Where it runs.
         stream: PlanStream,
     },
-    /// Launches a kernel that only takes time, and where there are several streams the recorded one's place.
+    /// Launches a kernel of one block that only takes time.
     Spin {
         /// How long.
         ns: i64,
         /// Where it runs.
         stream: PlanStream,
-        /// What the recorded kernel took of the GPU.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        place: Option<Footprint>,
     },
     /// Copies; a `blocking` one is the synchronous API, others are `…Async` (which stages pageable memory in the call).
     Copy {
@@ -268,19 +253,6 @@ pub enum ReplayOp {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<PlannedSiteIx>,
     },
-}
-
-/// What a kernel takes of a GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Footprint {
-    /// Blocks of the grid.
-    pub blocks: u64,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Bytes of shared memory of a block.
-    pub shared: u32,
 }
 
 impl ReplayOp {

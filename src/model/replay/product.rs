@@ -27,16 +27,6 @@ impl Element {
             Self::F64 => 8,
         }
     }
-
-    /// Binary digits of the significand, the hidden one included.
-    pub(crate) const fn digits(self) -> i32 {
-        match self {
-            Self::F16 => 11,
-            Self::Bf16 => 8,
-            Self::F32 => 24,
-            Self::F64 => 53,
-        }
-    }
 }
 
 /// Precision of a product's multiplications.

@@ -10,14 +10,9 @@ use crate::text;
 /// The results: what ran, and its tables.
 pub(crate) fn document(plan: &Plan, measured: &Measured) -> Vec<Block> {
     let mut blocks = vec![Block::lines(head(plan, measured))];
-    blocks.extend([timeline(plan, measured), alone(measured), products(plan, measured)]);
-    blocks.extend(notes(measured).into_iter().map(|note| Block::Warning(note.into(), String::new())));
+    blocks.extend([timeline(plan, measured), products(plan, measured)]);
+    blocks.extend(measured.notes.iter().map(|note| Block::Warning(note.clone().into(), String::new())));
     blocks
-}
-
-fn notes(measured: &Measured) -> Vec<String> {
-    let unchecked = (measured.checked == 0).then(|| "no product was checked: none ran".to_owned());
-    measured.notes.iter().cloned().chain(unchecked).collect()
 }
 
 fn head(plan: &Plan, measured: &Measured) -> Vec<String> {
@@ -96,38 +91,16 @@ fn distance(base: i64, recorded: i64) -> String {
     )
 }
 
-fn alone(measured: &Measured) -> Block {
-    let base = measured.alone.first().map_or(0, |a| a.wall.median_ns).max(1);
-    let rows = measured.alone.iter().map(|way| {
-        let wall = way.wall.median_ns;
-        let sign = if wall >= base { "+" } else { "" };
-        vec![
-            way.name.to_string(),
-            text::duration(wall),
-            range(&way.wall),
-            text::duration(way.gpu.median_ns),
-            format!("{sign}{}", text::duration(wall - base)),
-            format!("{:.2}", wall as f64 / base as f64),
-        ]
-    });
-    let titles = ["waits", "a pass", "from to", "GPU", "over async", "times"];
-    let table = Table::sheet(&titles, 1, &rows.collect::<Vec<_>>()).giving_way(&[3, 2]);
-    Block::section("the matrix products alone, in a loop", [Block::Table(table)])
-}
-
 fn products(plan: &Plan, measured: &Measured) -> Block {
     let wanted = match plan.matching {
         Matching::Peak => "wanted, by peaks",
         Matching::Duration => "wanted",
     };
     let rows = measured.products.iter().filter_map(|ran| Some(product(ran, plan.gemms.get(ran.gemm)?)));
-    let (elements, error) = (text::counted(measured.checked, "element"), measured.largest_error);
-    let below = (measured.checked > 0)
-        .then(|| format!("{elements} compared with a reference: the largest relative error is {error:.1e}."));
     let titles = ["m × n × k", "types", "sizes", "recorded", wanted, "here"];
     let mut table = Table::sheet(&titles, 3, &rows.collect::<Vec<_>>());
     table.columns[4].spare = 1;
-    Block::section("matrix products", [Block::Table(table), Block::lines(below)])
+    Block::section("matrix products", [Block::Table(table)])
 }
 
 fn product(ran: &MeasuredProduct, gemm: &Gemm) -> Vec<String> {

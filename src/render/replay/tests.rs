@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu, Way};
+use crate::model::replay::measured::{MeasuredVariant, RESULTS_VERSION, ReplayGpu};
 use crate::model::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
@@ -62,7 +62,6 @@ fn sample() -> (Plan, Measured) {
         streams: 1,
         events: 0,
         gemms: vec![gemm(2048, Certainty::Exact, FP32), gemm(8704, Certainty::DurationMatched, FP16)].into(),
-        alone: Vec::new(),
         variants: vec![
             variant("as recorded", &[], None),
             variant("S1 fixed", &[0], Some(61_635)),
@@ -79,12 +78,6 @@ fn sample() -> (Plan, Measured) {
         gpu: spread(wall - 9_000, 40_000),
         saving: saving.map(|s| spread(s, 3_000)),
         predicted_saving_ns: plan.variants[i].predicted_saving_ns,
-    };
-    let way = |name, wall| MeasuredAlone {
-        added: None,
-        name,
-        wall: spread(wall, 500),
-        gpu: spread(wall - 200, 500),
     };
     let product = |gemm: usize, m, took_ns| MeasuredProduct {
         gemm: gemm.into(),
@@ -108,7 +101,6 @@ fn sample() -> (Plan, Measured) {
             cublas: 130_002,
         },
         sites: plan.sites.iter().map(|s| (s.key.clone(), s.id.clone())).collect(),
-        alone: vec![way(Way::Async, 281_000), way(Way::Stream, 289_400), way(Way::Graph, 270_100)],
         variants: vec![
             measured_variant(0, 4_620_000, None),
             measured_variant(1, 4_560_000, Some(58_200)),
@@ -118,8 +110,6 @@ fn sample() -> (Plan, Measured) {
         repeat: 20,
         recorded_ns: 4_781_508,
         products: vec![product(0, 2048, 23_900), product(1, 8192, 19_800)],
-        checked: 512,
-        largest_error: 3.2e-7,
         notes: vec!["Recorded on NVIDIA A100, replayed on NVIDIA H200: times of GPU work differ.".into()],
     };
     (plan, measured)
@@ -171,8 +161,7 @@ fn versions_of_cublas() {
 #[test]
 fn empty_results_print() {
     let (plan, mut measured) = sample();
-    (measured.variants, measured.alone, measured.products) = (Vec::new(), Vec::new(), Vec::new());
-    measured.checked = 0;
+    (measured.variants, measured.products) = (Vec::new(), Vec::new());
     for width in [None, Some(60)] {
         let text = terminal::text(&document(&plan, &measured), &Style { width, color: true });
         assert!(!text.is_empty());

@@ -1,4 +1,4 @@
-//! The driver's objects, owned: contexts, streams, events, kernels, graphs; memory is in [`super::memory`].
+//! The driver's objects, owned: contexts, streams, events, kernels; memory is in [`super::memory`].
 //!
 //! A thin layer over cudarc's bindings instead of its safe types, for two reasons. Those do host work of their own at
 //! every call (they record events for what they own and look the context up), which would be measured here. And they
@@ -8,7 +8,6 @@
 //! until the context was synchronised. Destructors of memory do that first.
 
 use crate::replay::error::ReplayError;
-use crate::replay::occupancy::StandIn;
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::{self, CUresult};
 use std::cell::Cell;
@@ -172,19 +171,16 @@ pub enum EventKind {
     Timing,
     /// Order only, as PyTorch's: cheaper to record.
     Order,
-    /// Order only; the host sleeps while it waits.
-    Blocking,
 }
 
 pub type Event = Owned<sys::CUevent>;
 
 impl Event {
     pub fn new(context: &Rc<Context>, kind: EventKind) -> Result<Self> {
-        use sys::CUevent_flags_enum::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
+        use sys::CUevent_flags_enum::{CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
         let flags = match kind {
             EventKind::Timing => CU_EVENT_DEFAULT as u32,
             EventKind::Order => CU_EVENT_DISABLE_TIMING as u32,
-            EventKind::Blocking => CU_EVENT_DISABLE_TIMING as u32 | CU_EVENT_BLOCKING_SYNC as u32,
         };
         let mut raw = null_mut();
         driver!(cuEventCreate(&mut raw, flags))?;
@@ -249,55 +245,11 @@ impl Module {
 pub struct Function(sys::CUfunction);
 
 impl Function {
-    /// Blocks of one thread that hold shared memory, more than 48 KiB of it only after [`Self::allow_shared`], with `N`
-    /// words of arguments as the kernel declares them.
+    /// Launches one block of one thread, with `N` words of arguments as the kernel declares them.
     #[inline]
-    pub fn launch<const N: usize>(
-        &self,
-        stream: &Stream,
-        StandIn { blocks, shared }: StandIn,
-        mut arguments: [u64; N],
-    ) -> Result<()> {
+    pub fn launch<const N: usize>(&self, stream: &Stream, mut arguments: [u64; N]) -> Result<()> {
         let mut pointers = arguments.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
         let (pointers, none) = (pointers.as_mut_ptr(), null_mut());
-        driver!(cuLaunchKernel(self.0, blocks, 1, 1, 1, 1, 1, shared, stream.raw, pointers, none))
-    }
-
-    /// Lets launches ask for up to `bytes` of shared memory, and multiprocessors keep all that they have as such: changing
-    /// that between kernels takes time.
-    pub fn allow_shared(&self, bytes: u32) -> Result<()> {
-        use sys::CUfunction_attribute_enum as Which;
-        const ALL_PERCENT: i32 = 100;
-        let most = i32::try_from(bytes).unwrap_or(i32::MAX);
-        driver!(cuFuncSetAttribute(self.0, Which::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most))?;
-        let carveout = Which::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        driver!(cuFuncSetAttribute(self.0, carveout, ALL_PERCENT))
-    }
-}
-
-/// Work captured from a stream, ready to be launched as one.
-pub type Graph = Owned<sys::CUgraphExec>;
-
-impl Graph {
-    /// Captures what `work` puts into `stream`. The capture is ended after an error too: a stream left capturing could
-    /// not be used for anything else.
-    pub fn capture(stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<Self> {
-        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
-        driver!(cuStreamBeginCapture_v2(stream.raw, mode))?;
-        let worked = work();
-        let mut graph = null_mut();
-        let ended = driver!(cuStreamEndCapture(stream.raw, &mut graph));
-        let mut raw = null_mut();
-        let made = worked.and(ended).and_then(|()| driver!(cuGraphInstantiateWithFlags(&mut raw, graph, 0)));
-        if !graph.is_null() {
-            // SAFETY: made by the capture, and the executable graph holds no reference to it.
-            let _ = unsafe { sys::cuGraphDestroy(graph) };
-        }
-        made.map(|()| Self::of(&stream.context, raw, sys::cuGraphExecDestroy))
-    }
-
-    #[inline]
-    pub fn launch(&self, stream: &Stream) -> Result<()> {
-        driver!(cuGraphLaunch(self.raw, stream.raw))
+        driver!(cuLaunchKernel(self.0, 1, 1, 1, 1, 1, 1, 0, stream.raw, pointers, none))
     }
 }

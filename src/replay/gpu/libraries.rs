@@ -24,10 +24,8 @@ const DRIVER: &[&str] = functions!(driver:
     cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost
     cuMemcpyHtoD_v2 cuMemcpyDtoH_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD8Async
     cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamWaitEvent
-    cuStreamBeginCapture_v2 cuStreamEndCapture
     cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize
-    cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncSetAttribute cuLaunchKernel
-    cuGraphInstantiateWithFlags cuGraphLaunch cuGraphExecDestroy cuGraphDestroy
+    cuModuleLoadData cuModuleUnload cuModuleGetFunction cuLaunchKernel
 );
 
 const BLAS: &[&str] = functions!(cublas:

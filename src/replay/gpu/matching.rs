@@ -84,7 +84,7 @@ impl Goal<'_> {
         let (gpu, (warm, part)) = (self.gpu, self.load);
         let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
         let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
-        let launch = |count| gpu.spin.queued(count, |i| gpu.blas.launch(&placed[i % PLACES].product));
+        let launch = |count| gpu.spin.queued(count, |i| gpu.blas.launch(&placed[i % PLACES]));
         launch(1)?;
         let once = launch(2)?.max(1);
         for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {

@@ -1,11 +1,10 @@
 //! Running a plan on the GPU at hand, through cudarc: the only room that holds `unsafe` code, but for a declaration in `profile::memory`.
 //!
 //! ```text
-//!  libraries ──> open ──> matching (shapes) ──> operands (memory, checks) ──> program, alone (runs) ──> Measured
+//!  libraries ──> open ──> matching (shapes) ──> operands (memory) ──> program (runs) ──> Measured
 //! ```
 //! `cuda` and `blas` own what the libraries hand out; what is above them is safe code.
 
-mod alone;
 mod bench;
 // The bindings of CUDA's libraries are foreign functions.
 #[allow(unsafe_code)]
@@ -21,21 +20,16 @@ mod memory;
 mod open;
 mod operands;
 mod program;
-mod reference;
 mod spin;
 
-use super::error::ReplayError;
-use super::measured::{Measured, MeasuredAlone, MeasuredProduct, MeasuredVariant, RESULTS_VERSION, Way};
-use super::plan::{Alone, GemmIx, Plan, ReplayOp, Variant};
+use super::measured::{Measured, MeasuredProduct, MeasuredVariant, RESULTS_VERSION};
+use super::plan::{GemmIx, Plan, ReplayOp, Variant};
 use super::product::Shape;
 use super::rounds::{self, Effort};
-use alone::Piece;
 use cuda::Result;
-use memory::HostBuffer;
 use open::Gpu;
-use operands::{Checked, Operands};
+use operands::Operands;
 use program::{Playback, Stage};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use typed_index_collections::TiVec;
@@ -64,9 +58,8 @@ pub enum Thoroughness {
 pub const DEFAULT_ROUNDS: u32 = 10;
 /// As long as somebody waits for one figure.
 pub const DEFAULT_SECONDS: f64 = 20.0;
-/// Shares of a replay's time after which its products must be fitted, and its timeline measured.
+/// Share of a replay's time after which its products must be fitted.
 const FITTED: f64 = 0.3;
-const PLAYED: f64 = 0.8;
 
 impl Thoroughness {
     /// What to do until a share of the time since `start` is over.
@@ -87,17 +80,10 @@ pub fn execute(plan: &Plan, options: &Options, budget: Thoroughness) -> Result<M
     let order = launches(plan);
     let (shapes, products) = fit(&gpu, plan, &order, budget.effort(start, FITTED).until, &mut notes)?;
     let operands = Operands::new(&gpu, &operands::launched(&order, &shapes))?;
-    let checked = Checked::default();
-    let mut replay = Replay { gpu: &gpu, plan, order, shapes, operands, checked, notes };
-    cuda::doing("checking products");
-    replay.check()?;
+    let mut replay = Replay { gpu: &gpu, plan, order, shapes, operands, notes };
     cuda::doing("replaying the timeline");
-    let (repeat, variants) = replay.timeline(budget.effort(start, PLAYED))?;
-    cuda::doing("running the products alone");
-    let alone = replay.products_alone(budget.effort(start, 1.0))?;
-    cuda::doing("checking products");
-    replay.check()?;
-    let Replay { checked, mut notes, .. } = replay;
+    let (repeat, variants) = replay.timeline(budget.effort(start, 1.0))?;
+    let Replay { mut notes, .. } = replay;
     if let Some(recorded) = plan.gpu.name.as_ref().filter(|name| **name != gpu.info.name) {
         notes.push(format!(
             "Recorded on {recorded}, replayed on {}: times of GPU work differ.",
@@ -110,13 +96,10 @@ pub fn execute(plan: &Plan, options: &Options, budget: Thoroughness) -> Result<M
         recorded_gpu: plan.gpu.name.clone(),
         gpu: gpu.info.clone(),
         sites: plan.sites.iter().map(|s| (s.key.clone(), s.id.clone())).collect(),
-        alone,
         variants,
         repeat,
         recorded_ns: plan.stretch.to_ns - plan.stretch.from_ns,
         products,
-        checked: checked.elements,
-        largest_error: checked.largest_error,
         notes,
     })
 }
@@ -155,12 +138,7 @@ fn fit(
 /// Products in the order in which a stretch launches them, of the variant with most.
 fn launches(plan: &Plan) -> Vec<GemmIx> {
     let launched = plan.variants.iter().map(|v| v.ops.iter().filter_map(ReplayOp::gemm).collect());
-    let mut order: Vec<GemmIx> = launched.max_by_key(Vec::len).unwrap_or_default();
-    // Those of the loop are a part of the stretch, unless a plan is made by hand.
-    let alone = plan.alone.iter().filter_map(|a| if let Alone::Gemm(gemm) = a { Some(*gemm) } else { None });
-    let missing: Vec<GemmIx> = alone.filter(|gemm| !order.contains(gemm)).collect();
-    order.extend(missing);
-    order
+    launched.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// What the parts of a replay share.
@@ -172,22 +150,10 @@ struct Replay<'a> {
     /// What runs for each product of the plan.
     shapes: TiVec<GemmIx, Shape>,
     operands: Operands,
-    checked: Checked,
     notes: Vec<String>,
 }
 
 impl Replay<'_> {
-    /// Compares sampled elements of every product.
-    fn check(&mut self) -> Result<()> {
-        let order: BTreeSet<GemmIx> = self.order.iter().copied().collect();
-        for shape in order.into_iter().filter_map(|i| self.shapes.get(i)) {
-            super::interrupt::check()?;
-            let placed = self.operands.place(shape)?;
-            self.operands.check(self.gpu, &placed, &mut self.checked)?;
-        }
-        Ok(())
-    }
-
     /// The variants, and how many stretches in a row each run was.
     fn timeline(&mut self, effort: Effort) -> Result<(usize, Vec<MeasuredVariant>)> {
         let Self { gpu, plan, order, shapes, operands, notes, .. } = self;
@@ -221,26 +187,6 @@ impl Replay<'_> {
             }
         });
         Ok((repeat, measured.collect()))
-    }
-
-    fn products_alone(&mut self, effort: Effort) -> Result<Vec<MeasuredAlone>> {
-        const WAYS: [Way; 6] = [Way::Async, Way::Stream, Way::Context, Way::Event, Way::Value, Way::Graph];
-        // The least that any result holds.
-        const VALUE: usize = 2;
-        let mut first = None;
-        let mut piece = |alone: &Alone| match alone {
-            Alone::Wait => Ok(Piece::Wait),
-            Alone::Gemm(gemm) => {
-                let unknown = || ReplayError::Unplayable(format!("the plan has no product {gemm}"));
-                let placed = self.operands.place(self.shapes.get(*gemm).ok_or_else(unknown)?)?;
-                first.get_or_insert(placed);
-                Ok(Piece::Product(placed))
-            }
-        };
-        let pieces = self.plan.alone.iter().map(&mut piece).collect::<Result<Vec<_>>>()?;
-        let Some(first) = first else { return Ok(Vec::new()) };
-        let read = |to: &HostBuffer| self.operands.read_result(&first, to, VALUE);
-        alone::measure(self.gpu, ("The products", &pieces), &WAYS, effort, read, &mut self.notes)
     }
 }
 

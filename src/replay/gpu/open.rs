@@ -6,14 +6,13 @@ use super::libraries;
 use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::measured::ReplayGpu;
-use crate::replay::occupancy::Limits;
 use crate::replay::plan::GpuModel;
 use crate::text;
 use cudarc::driver::sys::{self, CUdevice_attribute, CUresult};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// CUDA 11.4: the first whose graphs are made by the call that is still used.
+/// CUDA 11.4; older drivers are untested.
 const OLDEST_DRIVER: i32 = 11_040;
 /// Memory in use that contexts, handles and a desktop do not explain.
 const BUSY_SHARE: f64 = 0.15;
@@ -29,8 +28,6 @@ pub struct Gpu {
     pub described: GpuModel,
     /// Bytes of the second-level cache.
     pub cache: u64,
-    /// What it has for the blocks of kernels.
-    pub limits: Limits,
     /// What makes times on it doubtful.
     pub notes: Vec<String>,
 }
@@ -49,19 +46,10 @@ impl Gpu {
             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
-        let limits = Limits {
-            multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            threads: attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
-            blocks: attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
-            registers: attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
-            shared: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
-            shared_of_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-            shared_reserved: attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
-        };
         let described = GpuModel {
             name: Some(name.clone()),
             compute_capability: Some(capability),
-            multiprocessors: Some(limits.multiprocessors),
+            multiprocessors: Some(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
             // Told in kHz.
             clock_hz: Some(u64::from(attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) * 1000),
             memory_bandwidth: None,
@@ -70,11 +58,11 @@ impl Gpu {
         let context = Context::new(device)?;
         let notes = busy(&context)?.into_iter().collect();
         let stream = Rc::new(Stream::new(&context)?);
-        let spin = Spin::new(&stream, limits)?;
+        let spin = Spin::new(&stream)?;
         let blas = Blas::new(&stream)?;
         let cublas = blas.version()?;
         let info = ReplayGpu { name, device: index, compute_capability: capability, driver: version, cublas };
-        Ok(Self { blas, spin, stream, context, info, described, cache, limits, notes })
+        Ok(Self { blas, spin, stream, context, info, described, cache, notes })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the operands of products lie, and whether the products are right.
+//! Where the operands of products lie, and what they hold.
 //!
 //! Operands and results of each element type have a ring of device memory each. Every product takes the next piece, so
 //! that products that follow one another touch as much memory as the recorded program's did; a ring larger than the
@@ -6,13 +6,13 @@
 
 use super::blas::Product;
 use super::cuda::Result;
-use super::memory::{self, DeviceMemory, HostBuffer, PreparedCopy, Ring};
+use super::memory::{self, DeviceMemory, PreparedCopy, Ring};
 use super::open::Gpu;
-use super::reference::{self, PERIOD};
 use crate::replay::error::ReplayError;
 use crate::replay::plan::GemmIx;
 use crate::replay::product::{Element, Shape};
 use crate::text;
+use half::{bf16, f16};
 use typed_index_collections::{TiSlice, TiVec};
 
 /// Sizes of the cache after which what was used first is surely gone from it.
@@ -21,21 +21,13 @@ const CACHES: u64 = 4;
 const ALIGNMENT: u64 = 512;
 /// Of the free memory; the rest is for what cuBLAS and the driver allocate on the way.
 const USABLE: f64 = 0.8;
-/// Elements of each product that are compared.
-const SAMPLES: u64 = 16;
+/// Length of the sequence of values that fills the operands: prime, so that rows of no matrix repeat.
+const PERIOD: u64 = 1_000_003;
 
 struct Rings {
     element: Element,
     inputs: Ring<DeviceMemory>,
     outputs: Ring<DeviceMemory>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Placed {
-    pub shape: Shape,
-    pub product: Product,
-    /// Byte offsets of A, B and C in the rings.
-    at: [usize; 3],
 }
 
 pub struct Operands(Vec<Rings>);
@@ -75,8 +67,8 @@ impl Operands {
         Ok(Self(all))
     }
 
-    /// The next place for a product.
-    pub fn place(&mut self, shape: &Shape) -> Result<Placed> {
+    /// A product of this shape, in the next place.
+    pub fn place(&mut self, shape: &Shape) -> Result<Product> {
         let unplayable = || ReplayError::Unplayable(format!("cuBLAS takes no product of {shape}"));
         let rings = self.0.iter_mut().find(|r| r.element == shape.element).ok_or_else(unplayable)?;
         let [bytes_a, bytes_b, bytes_c] = shape.elements().map(|elements| elements * shape.element.bytes());
@@ -88,18 +80,7 @@ impl Operands {
             rings.inputs.memory.address(b, bytes_b as usize)?,
             rings.outputs.memory.address(c, bytes_c as usize)?,
         ];
-        let product = Product::new(shape, addresses);
-        Ok(Placed { shape: *shape, product: product.ok_or_else(unplayable)?, at: [a, b, c] })
-    }
-
-    /// A read of the first `bytes` of a result, into `to`.
-    pub fn read_result(&self, placed: &Placed, to: &HostBuffer, bytes: usize) -> Result<PreparedCopy> {
-        PreparedCopy::host(&self.rings(placed)?.outputs.memory, placed.at[2], to, 0, bytes)
-    }
-
-    fn rings(&self, placed: &Placed) -> Result<&Rings> {
-        let none = || ReplayError::Unplayable(format!("there is no memory for {}", placed.shape));
-        self.0.iter().find(|r| r.element == placed.shape.element).ok_or_else(none)
+        Product::new(shape, addresses).ok_or_else(unplayable)
     }
 
     /// The next product goes where the first one went: another pass over the same operands.
@@ -109,59 +90,11 @@ impl Operands {
             rings.outputs.rewind();
         }
     }
-
-    /// Computes a product anew and compares sampled elements.
-    pub fn check(&self, gpu: &Gpu, placed: &Placed, found: &mut Checked) -> Result<()> {
-        let shape = &placed.shape;
-        let rings = self.rings(placed)?;
-        let size = shape.element.bytes();
-        let stream = &gpu.stream;
-        let [a, b, c] = placed.at;
-        gpu.context.synchronize()?;
-        // All ones is not a number in every type: an element that is not written shows.
-        let (memory, bytes) = (&rings.outputs.memory, (shape.elements()[2] * size) as usize);
-        PreparedCopy::inside(memory, c, memory, c, bytes)?.memset_async(0xff, stream)?;
-        stream.synchronize()?;
-        gpu.blas.launch(&placed.product)?;
-        gpu.context.synchronize()?;
-        for sample in 0..SAMPLES {
-            // The corners, then anywhere.
-            let anywhere = |salt: u64, below: u64| reference::mix(sample * 3 + salt) % below;
-            let (batch, row, column) = match sample {
-                0 => (0, 0, 0),
-                1 => (shape.batch - 1, shape.m - 1, shape.n - 1),
-                _ => (anywhere(0, shape.batch), anywhere(1, shape.m), anywhere(2, shape.n)),
-            };
-            let at = c + ((batch * shape.m * shape.n + column * shape.m + row) * size) as usize;
-            let mut word = [0; 8];
-            memory::read(&rings.outputs.memory, at, &mut word[..size as usize])?;
-            let value = reference::decode(shape.element, word);
-            let [a, b] = [a, b].map(|at| at as u64 / size);
-            let right = reference::expected(shape, a, b, batch, row, column);
-            let error = (value - right.value).abs();
-            if error.is_nan() || error > right.tolerance {
-                let (product, expected) = (shape.to_string(), right.value);
-                return Err(ReplayError::Wrong { product, row, column, found: value, expected });
-            }
-            found.elements += 1;
-            if right.scale > 0.0 {
-                found.largest_error = found.largest_error.max(error / right.value.abs().max(right.scale));
-            }
-        }
-        Ok(())
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Checked {
-    pub elements: u64,
-    /// Largest error relative to the value, or to what its terms amount to where they nearly cancel.
-    pub largest_error: f64,
 }
 
 /// Fills memory with the sequence of values: one period from the host, then copies of what is there.
 fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
-    let period = reference::period(element);
+    let period = period(element);
     let first = period.len().min(memory.bytes());
     memory::write(memory, 0, &period[..first])?;
     let mut filled = first;
@@ -171,8 +104,25 @@ fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
         PreparedCopy::inside(memory, filled, memory, 0, bytes)?.move_async(&gpu.stream)?;
         filled += bytes;
     }
-    debug_assert_eq!(period.len() as u64, PERIOD * element.bytes());
     gpu.stream.synchronize()
+}
+
+/// One period of pseudo-random values, evenly spread over (−1, 1), as the GPU holds them: a GPU that multiplies zeros
+/// draws less power, so its clocks stay higher than the program's.
+fn period(element: Element) -> Vec<u8> {
+    let values = (0..PERIOD).map(|i| {
+        // SplitMix64's finalizer (Steele, Lea, Flood 2014), of which the upper 53 bits are a fraction.
+        let mut z = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    });
+    match element {
+        Element::F16 => values.flat_map(|v| f16::from_f64(v).to_le_bytes()).collect(),
+        Element::Bf16 => values.flat_map(|v| bf16::from_f64(v).to_le_bytes()).collect(),
+        Element::F32 => values.flat_map(|v| (v as f32).to_le_bytes()).collect(),
+        Element::F64 => values.flat_map(f64::to_le_bytes).collect(),
+    }
 }
 
 /// Of some shapes those that are launched, in that order.

@@ -8,7 +8,6 @@ use super::memory::{DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
 use super::operands::Operands;
 use crate::replay::error::ReplayError;
-use crate::replay::occupancy::StandIn;
 use crate::replay::plan::{GemmIx, Plan, PlanEvent, PlanStream, ReplayOp, Target, Variant};
 use crate::replay::product::Shape;
 use crate::replay::rounds::Sample;
@@ -38,8 +37,6 @@ pub struct Stage<'g> {
     ends: Vec<Event>,
     /// Host time of cuBLAS before it launches: the recorded program's was between its calls, and is spent here again.
     choosing: Duration,
-    /// Kernels could run side by side, so that it matters how much of the GPU each one holds.
-    beside: bool,
     copies: Copies,
 }
 
@@ -76,16 +73,9 @@ impl<'g> Stage<'g> {
         let blas = |(i, s)| multiplies(i).then(|| Blas::new(s).map(Rc::new)).transpose();
         let blas = streams.iter_enumerated().map(blas).collect::<Result<_>>()?;
         let event = |kind| Event::new(context, kind);
-        let mut worked_on = ops(plan).filter_map(ReplayOp::works_on);
-        let first = worked_on.next();
-        let beside = worked_on.any(|stream| Some(stream) != first);
-        if beside {
-            gpu.spin.take_places()?;
-        }
         Ok(Self {
             gpu,
             choosing: Duration::ZERO,
-            beside,
             blas,
             events: (0..plan.events).map(|_| event(EventKind::Order).map(Rc::new)).collect::<Result<_>>()?,
             from: event(EventKind::Timing)?,
@@ -106,7 +96,7 @@ impl<'g> Stage<'g> {
         let size = |s: &&Shape| s.m.saturating_mul(s.n).saturating_mul(s.k).saturating_mul(s.batch);
         let Some(smallest) = shapes.iter().min_by_key(size) else { return Ok(()) };
         let Gpu { stream, spin, blas, .. } = self.gpu;
-        let product = operands.place(smallest)?.product;
+        let product = operands.place(smallest)?;
         let products = calls(self.gpu, || blas.launch(&product))?;
         let launches = calls(self.gpu, || spin.launch(stream, spin.kernel(0)))?;
         self.choosing = products.saturating_sub(launches);
@@ -174,17 +164,14 @@ impl<'g> Stage<'g> {
                 })
             }
             ReplayOp::Gemm { gemm, stream } => {
-                let product = operands.place(&known("product", shapes, gemm)?)?.product;
+                let product = operands.place(&known("product", shapes, gemm)?)?;
                 let blas = known("stream", &self.blas, stream)?;
                 let blas =
                     blas.ok_or_else(|| ReplayError::Unplayable(format!("stream {stream} has no products")))?;
                 Box::new(move || blas.launch(&product))
             }
-            ReplayOp::Spin { ns, stream: on, place } => {
-                let stream = stream(on)?;
-                let replacing = |kernel| StandIn::replacing(&kernel, &gpu.limits);
-                let place = place.filter(|_| self.beside).map_or(StandIn::NOTHING, replacing);
-                let kernel = gpu.spin.kernel_in_place(ns, place);
+            ReplayOp::Spin { ns, stream: on } => {
+                let (stream, kernel) = (stream(on)?, gpu.spin.kernel(ns));
                 Box::new(move || gpu.spin.launch(&stream, kernel))
             }
             ReplayOp::Copy { direction, bytes, memory, stream: on, blocking, .. } => {

@@ -3,8 +3,6 @@
 use super::cuda::{Event, EventKind, Function, Module, Result, Stream};
 use super::memory::{self, DeviceMemory};
 use crate::replay::error::ReplayError;
-use crate::replay::occupancy::{Limits, StandIn};
-use std::cell::Cell;
 use std::ffi::CString;
 use std::rc::Rc;
 
@@ -25,13 +23,10 @@ enum Clock {
 pub struct Spin {
     /// On which all is measured.
     stream: Rc<Stream>,
-    limits: Limits,
     function: Function,
     clock: Clock,
     /// From the end of a kernel to the start of the next on the same stream.
     pub gap_ns: i64,
-    /// How much longer one that holds the whole GPU takes than one block; known once places are taken.
-    filling_ns: Cell<i64>,
     /// The functions are its.
     _module: Module,
 }
@@ -39,39 +34,30 @@ pub struct Spin {
 /// Kernels of this length tell what one takes besides.
 const LONG_NS: i64 = 10_000;
 
-/// A kernel of a given length: how it is launched.
+/// A kernel of a given length: nanoseconds, clock cycles, and the address that it writes 1 to at its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
-    place: StandIn,
-    /// Nanoseconds, clock cycles, and where to write that it has ended.
-    arguments: [u64; 3],
-}
+pub struct Kernel([u64; 3]);
 
 impl Kernel {
-    pub fn in_place(self, place: StandIn) -> Self {
-        Self { place, ..self }
-    }
-
-    /// Writes 1 at its end to `flag`, an address that the GPU can write.
+    /// `flag`: an address that the GPU can write.
     pub fn flagged(self, flag: u64) -> Self {
-        let [ns, cycles, _] = self.arguments;
-        Self { arguments: [ns, cycles, flag], ..self }
+        let Self([ns, cycles, _]) = self;
+        Self([ns, cycles, flag])
     }
 
     fn of_cycles(cycles: u64) -> Self {
-        Self { place: StandIn::NOTHING, arguments: [0, cycles, 0] }
+        Self([0, cycles, 0])
     }
 }
 
 impl Spin {
-    pub fn new(stream: &Rc<Stream>, limits: Limits) -> Result<Self> {
+    pub fn new(stream: &Rc<Stream>) -> Result<Self> {
         let ptx = CString::new(include_str!("spin.ptx"))
             .map_err(|_| ReplayError::Unplayable("a kernel's text is damaged".to_owned()))?;
         let module = Module::new(stream.context(), &ptx)?;
         let tick = tick(stream, &module)?;
         let (stream, function) = (Rc::clone(stream), module.function(c"spin")?);
-        let (clock, filling_ns) = (Clock::Timer, Cell::new(0));
-        let mut spin = Self { stream, limits, function, clock, gap_ns: 0, filling_ns, _module: module };
+        let mut spin = Self { stream, function, clock: Clock::Timer, gap_ns: 0, _module: module };
         if tick > COARSE_NS {
             spin.clock = Clock::Cycles(spin.cycles_per_ns()?);
         }
@@ -79,34 +65,18 @@ impl Spin {
         Ok(spin)
     }
 
-    /// A kernel that Nsight would call `ns` long, of one block.
+    /// A kernel of one block that Nsight would record as `ns` long.
     pub fn kernel(&self, ns: i64) -> Kernel {
         let wait = (ns - EMPTY_NS).max(0) as u64;
         match self.clock {
-            Clock::Timer => Kernel { place: StandIn::NOTHING, arguments: [wait, 0, 0] },
+            Clock::Timer => Kernel([wait, 0, 0]),
             Clock::Cycles(per_ns) => Kernel::of_cycles((wait as f64 * per_ns) as u64),
         }
     }
 
-    /// From here on kernels can take the places of others. Measures what that costs.
-    pub fn take_places(&self) -> Result<()> {
-        let all = StandIn::filling(&self.limits);
-        self.function.allow_shared(all.shared)?;
-        let small = self.kernel(LONG_NS);
-        let filling = self.spacing(small.in_place(all))? - self.spacing(small)?;
-        self.filling_ns.set(filling.clamp(0, LONG_NS));
-        Ok(())
-    }
-
-    /// As `kernel`, in the place of another: more blocks take longer to begin and to end.
-    pub fn kernel_in_place(&self, ns: i64, place: StandIn) -> Kernel {
-        let share = f64::from(place.blocks - 1) / f64::from(self.limits.multiprocessors.max(2) - 1);
-        self.kernel(ns - (self.filling_ns.get() as f64 * share) as i64).in_place(place)
-    }
-
     #[inline]
     pub fn launch(&self, stream: &Stream, kernel: Kernel) -> Result<()> {
-        self.function.launch(stream, kernel.place, kernel.arguments)
+        self.function.launch(stream, kernel.0)
     }
 
     /// The clock that it waits by, in words.
@@ -171,7 +141,7 @@ fn tick(stream: &Stream, module: &Module) -> Result<u64> {
     let memory = DeviceMemory::new(stream.context(), 8, "a few bytes")?;
     let mut least = u64::MAX;
     for _ in 0..4 {
-        function.launch(stream, StandIn::NOTHING, [memory.address(0, 8)?])?;
+        function.launch(stream, [memory.address(0, 8)?])?;
         stream.synchronize()?;
         let mut word = [0; 8];
         memory::read(&memory, 0, &mut word)?;

@@ -21,8 +21,7 @@ mod variants;
 
 use super::gemm::{self, Products};
 use super::plan::{
-    Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, PlannedSiteIx, ReplayOp, Stretch,
-    Variant,
+    Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, PlannedSiteIx, Stretch, Variant,
 };
 use crate::analysis::Priced;
 use crate::model::{Report, Site};
@@ -100,7 +99,6 @@ pub fn plan(report: &Report, found: &mut Priced, request: &ReplayRequest) -> any
         matching: request.matching,
         streams: trace.streams.max(1),
         events,
-        alone: scene.alone(&trace, &variants[0].ops),
         variants,
         notes,
         stretch,
@@ -182,31 +180,6 @@ impl Scene<'_> {
         let whole: f64 = counted.map(weight).sum();
         let part: f64 = all.iter().map(|&s| weight(s) * trace.share_of(self.found, s)).sum();
         prices.usable().then(|| (prices.run.saved as f64 * part / whole.max(1.0)).round() as i64)
-    }
-
-    /// The products in launch order, and where the waits of the chosen sites stood.
-    fn alone(&self, trace: &Trace, as_recorded: &[ReplayOp]) -> Vec<Alone> {
-        let is_chosen = |site: &Option<PlannedSiteIx>| {
-            site.is_some_and(|s| trace.sites.get(s).is_some_and(|own| self.chosen.sites.contains(own)))
-        };
-        let mut sequence: Vec<Alone> = Vec::new();
-        for op in as_recorded {
-            match op {
-                ReplayOp::Gemm { gemm, .. } => sequence.push(Alone::Gemm(*gemm)),
-                // One mark for copy and synchronisation, and none where no product has run since.
-                ReplayOp::Sync { site, .. } | ReplayOp::Copy { site, .. }
-                    if is_chosen(site) && matches!(sequence.last(), Some(Alone::Gemm(_))) =>
-                {
-                    sequence.push(Alone::Wait);
-                }
-                _ => {}
-            }
-        }
-        if !sequence.is_empty() && !sequence.contains(&Alone::Wait) {
-            // The wait stands before the first product of the stretch: in a loop that is after the last.
-            sequence.push(Alone::Wait);
-        }
-        sequence
     }
 
     /// How well the sizes of the products are known.

@@ -296,7 +296,7 @@ impl<'a> Builder<'a> {
             OpKind::Kernel => self.kernel(op, ns, stream),
             OpKind::GraphLaunch => {
                 self.see(GRAPHS);
-                self.push(ReplayOp::Spin { ns, stream, place: None });
+                self.push(ReplayOp::Spin { ns, stream });
             }
             OpKind::Memset if self.own_memsets.contains(&op) => self.see(CUBLAS),
             OpKind::Memset => self.push(ReplayOp::Memset { bytes: self.bytes_set(op).unwrap_or(0), stream }),
@@ -318,8 +318,7 @@ impl<'a> Builder<'a> {
                 Product::Other => {}
             }
         }
-        let place = recording.details.launches.get(&op).map(Into::into);
-        self.push(ReplayOp::Spin { ns, stream, place });
+        self.push(ReplayOp::Spin { ns, stream });
     }
 
     fn copy(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>, stream: PlanStream) {

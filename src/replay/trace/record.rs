@@ -3,12 +3,12 @@
 use super::stretch::Chosen;
 use crate::analysis::Priced;
 use crate::error::InputError;
-use crate::profile::details::{Details, GpuModel, LaunchSize};
+use crate::profile::details::{Details, GpuModel};
 use crate::profile::ids::{CallId, GlobalTid, OpId, RangeId, ThreadIx};
 use crate::profile::nvtx::Ranges;
 use crate::replay::gemm::estimate::Grid;
 use crate::replay::gemm::{Launch, names, shapes};
-use crate::replay::plan::{Footprint, Stretch};
+use crate::replay::plan::Stretch;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,17 +52,6 @@ impl Recording {
     /// What is replayed, in the order of its issue.
     pub fn ops(&self) -> impl Iterator<Item = OpId> {
         self.calls.iter().flat_map(|c| c.ops.iter().copied())
-    }
-}
-
-impl From<&LaunchSize> for Footprint {
-    fn from(size: &LaunchSize) -> Self {
-        Self {
-            blocks: size.blocks.iter().fold(1, |all, &n| all.saturating_mul(n)),
-            threads: u32::try_from(size.threads).unwrap_or(u32::MAX),
-            registers: size.registers,
-            shared: size.shared,
-        }
     }
 }
 

@@ -5,7 +5,6 @@ use crate::cli::{Ran, command, ran, sample};
 use std::process::{Command, Stdio};
 use sync_report::replay::constants::Constants;
 
-/// One small size, as few rounds as there can be.
 fn quick(stubs: &Stubs) -> Command {
     let mut program = command();
     program
@@ -25,7 +24,7 @@ fn it_measures_and_saves_constants() {
     let (constants, results) = (folder.path().join("constants.json"), folder.path().join("bench.json"));
     let mut program = quick(stubs);
     program.args(["--format", "json", "--save"]).arg(&constants).arg("-o").arg(&results);
-    let ran = ran(program.env("STUB_DEVICES", "2"));
+    let ran = ran(&mut program);
     good(&ran);
     assert_eq!(ran.stdout, "");
     let constants = Constants::read(&constants).expect("they are valid");
@@ -34,11 +33,7 @@ fn it_measures_and_saves_constants() {
     let bench: serde_json::Value =
         serde_json::from_slice(&std::fs::read(results).expect("it is there")).expect("it is JSON");
     assert_eq!(bench["products"][0]["size"], 16);
-    assert_eq!(bench["products"][0]["with"].as_array().map(Vec::len), Some(7));
-    assert_eq!(bench["gpus"], 2);
-    let loops = bench["loops"].to_string();
-    assert!(loops.contains("the other, idle GPU synchronised"), "{loops}");
-    assert!(bench["checked"].as_u64() > Some(30));
+    assert_eq!(bench["products"][0]["with"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
@@ -46,16 +41,9 @@ fn it_prints_tables() {
     let Some(stubs) = Stubs::get() else { return };
     let ran = ran(&mut quick(stubs));
     good(&ran);
-    for words in [
-        "GPU 0 of 1: Stub GPU 0",
-        "a stream synchronisation after each",
-        "What each kind of wait adds",
-        "Host time of single calls",
-        "H2D copy, pinned, asynchronous",
-        "Constants for simulations",
-        "elements of products compared with a reference",
-        "One GPU: what synchronising an idle one costs",
-    ] {
+    for words in
+        ["GPU 0: Stub GPU 0", "what a wait after each adds", "by value read", "Constants for simulations"]
+    {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
 }
@@ -68,18 +56,9 @@ fn the_self_test_says_what_works() {
         program.args(["bench", "--self-test", "--lib-dir"]).arg(stubs.folder());
         let ran = ran(program.env("STUB_TICK", tick));
         good(&ran);
-        for words in ["80 products in 5 types are right: 1280 elements", "copies to the GPU", clock] {
+        for words in ["80 products in 5 types run", "copies to the GPU", clock] {
             assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
         }
-        // Side by side, and one after the other: once and twice 200, and what a busy machine makes of it.
-        let line = ran.stdout.lines().find(|l| l.starts_with("two kernels of 200 µs")).expect("a line");
-        let times: Vec<f64> = line
-            .split(' ')
-            .zip(line.split(' ').skip(1))
-            .filter(|w| w.1.starts_with("µs"))
-            .map(|w| w.0.parse().expect("a number"))
-            .collect();
-        assert!(times[1] > 199.0 && times[2] > 396.0, "{line}");
     }
 }
 
@@ -111,7 +90,6 @@ fn catches_ctrl_c(pid: u32) -> bool {
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// Ctrl-C ends a measurement in order; the shell sees 130.
 #[test]
 #[cfg(unix)]
 fn ctrl_c_ends_it() {
@@ -131,7 +109,6 @@ fn ctrl_c_ends_it() {
     assert!(out.stdout.is_empty());
 }
 
-/// What a user of a GPU machine runs first.
 #[test]
 #[cfg(unix)]
 fn the_script_for_gpu_machines_runs_everything() {
@@ -147,7 +124,7 @@ fn the_script_for_gpu_machines_runs_everything() {
     let out = ran(&mut script());
     good(&out);
     for (file, words) in [
-        ("self-test.txt", "products in 5 types are right"),
+        ("self-test.txt", "products in 5 types run"),
         ("bench.md", "#### Constants for simulations"),
         ("constants.json", "pinned_upload"),
         ("replay-pairs_h2d_pageable-recorded.md", "as recorded"),
@@ -158,15 +135,15 @@ fn the_script_for_gpu_machines_runs_everything() {
         assert!(text.contains(words), "{file}: {text}");
         assert!(file.ends_with(".json") || out.stdout.contains(text.trim_end()), "{file}");
     }
-    // What is there is not measured again; what is missing is.
+    // Only missing results are measured again.
     let replay = folder.path().join("out/replay-pairs_h2d_pageable-unprofiled.md");
     std::fs::remove_file(&replay).expect("it was there");
     std::fs::write(folder.path().join("out/bench.md"), "measured before\n").expect("written");
     let again = ran(&mut script());
     good(&again);
     assert!(replay.exists() && again.stdout.contains("measured before"), "{}", again.stdout);
-    // A GPU that computes wrong numbers is measured no further.
+    // A GPU that copies wrong is measured no further.
     let out = ran(script().env("STUB_WRONG", "1"));
     assert_eq!(out.code, 1);
-    assert!(out.stderr.contains("computes wrong numbers") && !out.stdout.contains("what a wait costs"));
+    assert!(out.stderr.contains("this GPU copies wrong") && !out.stdout.contains("what a wait costs"));
 }

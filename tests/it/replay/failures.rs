@@ -5,7 +5,6 @@ use super::{plans, run};
 use crate::cli::{Ran, command, ran};
 use std::path::Path;
 
-/// The self-test, which opens everything and is quick.
 fn self_test(lib_dir: Option<&Path>, settings: &[(&str, &str)]) -> Ran {
     let mut program = command();
     program.args(["bench", "--self-test"]).envs(settings.iter().copied());
@@ -15,7 +14,6 @@ fn self_test(lib_dir: Option<&Path>, settings: &[(&str, &str)]) -> Ran {
     ran(&mut program)
 }
 
-/// The one sentence of a run that failed.
 fn sentence(ran: &Ran) -> &str {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     let text = ran.stderr.strip_prefix("sync-report: ").expect("it says who speaks");
@@ -60,7 +58,7 @@ fn an_old_driver() {
     failing(&[("STUB_VERSION", "10020")], &["is for CUDA 10.2 and this needs 11.4"]);
     let Some(bare) = Stubs::build(Make::Bare) else { return };
     let ran = self_test(Some(bare.folder()), &[]);
-    let lacks = "the CUDA driver lacks cuStreamBeginCapture_v2, cuStreamEndCapture";
+    let lacks = "the CUDA driver lacks cuMemsetD8Async; install";
     assert!(sentence(&ran).starts_with(lacks), "{}", ran.stderr);
 }
 
@@ -158,13 +156,13 @@ fn an_error_on_the_way() {
         "cuModuleGetFunction:2",
         "cuLaunchKernel:1",
         "cuLaunchKernel:40",
-        "cuStreamSynchronize:9",
+        "cuStreamSynchronize:5",
         "cuEventRecord:3",
         "cuEventElapsedTime_v2:2",
         "cuMemcpyHtoD_v2:1",
-        "cuMemcpyDtoH_v2:30",
+        "cuMemcpyDtoH_v2:4",
         "cuMemcpyDtoDAsync_v2:1",
-        "cuMemsetD8Async:2",
+        "cuMemsetD8Async:1",
         "cuMemFree_v2:1",
         "cublasCreate_v2:1",
         "cublasGemmEx:3",
@@ -173,7 +171,7 @@ fn an_error_on_the_way() {
     for call in calls {
         for code in ["719", "304"] {
             let (name, _) = call.split_once(':').expect("name and number");
-            // What fails once when memory is given back hurts nobody.
+            // One failure to give memory back is harmless.
             if name == "cuMemFree_v2" && code == "304" {
                 continue;
             }
@@ -184,7 +182,6 @@ fn an_error_on_the_way() {
     }
 }
 
-/// In the middle of a replay, and in every part of it.
 #[test]
 fn an_error_in_a_replay() {
     let Some(stubs) = Stubs::get() else { return };
@@ -192,24 +189,13 @@ fn an_error_in_a_replay() {
         ("cublasGemmEx:4:13", "fitting the products to this GPU: EXECUTION_FAILED (13)"),
         ("cublasGemmEx:4:4711", "fitting the products to this GPU: unknown status (4711)"),
         ("cuStreamCreate:2:719", "replaying the timeline"),
-        ("cuFuncSetAttribute:1:1", "replaying the timeline"),
-        ("cuFuncSetAttribute:2:1", "replaying the timeline"),
-        ("cuStreamSynchronize:400:719", "running the products alone"),
     ] {
-        let plan = if fault.starts_with("cuFunc") { plans::everything() } else { plans::loop_with_sync() };
-        let error = run(stubs, &plan, &[("STUB_FAIL", fault)]).expect_err("it fails");
+        let error = run(stubs, &plans::loop_with_sync(), &[("STUB_FAIL", fault)]).expect_err("it fails");
         assert!(error.contains(&format!("failed while {doing}")), "{fault}: {error}");
     }
 }
 
 #[test]
-fn wrong_numbers() {
-    failing(&[("STUB_WRONG", "1")], &["computes wrong numbers: element (0, 0) of 1×1×1 fp16"]);
-    let Some(stubs) = Stubs::get() else { return };
-    // The last of them are compared after everything was measured.
-    for read in ["1", "20"] {
-        let error =
-            run(stubs, &plans::loop_with_sync(), &[("STUB_WRONG", read)]).expect_err("they are wrong");
-        assert!(error.contains("computes wrong numbers") && error.contains("64×48×32 fp16"), "{error}");
-    }
+fn wrong_copies() {
+    failing(&[("STUB_WRONG", "1")], &["this GPU copies wrong: word 0", "and should be 1"]);
 }

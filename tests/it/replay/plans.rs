@@ -35,7 +35,6 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<ReplayOp>)>) -> Plan {
         matching: Matching::Peak,
         streams: 2,
         events: 1,
-        alone: (0..gemms.len()).map(|i| Alone::Gemm(i.into())).chain([Alone::Wait]).collect(),
         gemms: gemms.into(),
         variants: variants
             .into_iter()
@@ -57,14 +56,13 @@ pub fn loop_with_sync() -> Plan {
     let work = [
         ReplayOp::Host { ns: 100_000 },
         ReplayOp::Gemm { gemm: 0.into(), stream: 0.into() },
-        ReplayOp::Spin { ns: 100_000, stream: 0.into(), place: None },
+        ReplayOp::Spin { ns: 100_000, stream: 0.into() },
     ];
     let mut waiting = work.to_vec();
     waiting.push(ReplayOp::Sync { target: Target::Stream(0.into()), site: Some(0.into()) });
     plan(vec![gemm(64, 48, 32, Element::F16)], vec![("as recorded", waiting), ("S1 fixed", work.to_vec())])
 }
 
-/// One of every op.
 pub fn everything() -> Plan {
     let copy = |direction, memory, blocking: bool| ReplayOp::Copy {
         direction,
@@ -83,7 +81,7 @@ pub fn everything() -> Plan {
         ReplayOp::Gemm { gemm: 1.into(), stream: 1.into() },
         ReplayOp::Record { event: 0.into(), stream: 1.into() },
         ReplayOp::StreamWait { event: 0.into(), stream: 0.into() },
-        ReplayOp::Spin { ns: 3_000, stream: 0.into(), place: None },
+        ReplayOp::Spin { ns: 3_000, stream: 0.into() },
         ReplayOp::Memset { bytes: 4096, stream: 1.into() },
         ReplayOp::Sync { target: Target::Event(0.into()), site: None },
         ReplayOp::Sync { target: Target::Stream(1.into()), site: None },

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A folder with libcuda.so.1 and libcublas.so.13 in it.
 pub struct Stubs {
     folder: PathBuf,
     /// Removed at the end.
     _guard: Option<tempfile::TempDir>,
 }
 
-/// How a driver differs from the usual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
     Usual,

@@ -93,7 +93,6 @@ fn the_plan_of_the_training_loop() {
     assert_eq!(counts(variants[4].1), [8, 6, 4, 1]);
 }
 
-/// The number of threads changes no byte.
 #[test]
 fn plans_do_not_depend_on_threads() {
     for name in SAMPLES {
@@ -107,7 +106,6 @@ fn plans_do_not_depend_on_threads() {
     }
 }
 
-/// Each variant of each sample points to streams, events, products and sites that the plan has.
 #[test]
 fn plans_are_consistent() {
     for name in SAMPLES {
@@ -168,14 +166,13 @@ fn wrong_usage_and_bad_input_exit_with_2() {
     fails(&[&path, "--replay-results", &path], &["holds no results of a replay"]);
 }
 
-/// Runs the program on stub libraries.
 fn replay(stubs: &Stubs, name: &str, more: &[&str]) -> Ran {
     let folder = stubs.folder().display().to_string();
     let path = sample(name);
     program(&[&["replay", &path, "--rounds", "2", "--lib-dir", &folder, "-q"], more].concat())
 }
 
-/// From a capture to measured values in its report, on a GPU of C code: the way of every part, no figure.
+/// Runs each part from a capture to measured values in its report, on a stub GPU; figures are not checked.
 #[test]
 fn a_replay_goes_into_the_report() {
     let Some(stubs) = Stubs::get() else { return };
@@ -188,7 +185,6 @@ fn a_replay_goes_into_the_report() {
     let names: Vec<_> = measured["variants"].as_array().expect("a list").iter().map(|v| &v["name"]).collect();
     assert_eq!(names, ["as recorded", "S2 fixed", "S6 fixed", "S3 fixed", "all avoidable lines fixed"]);
     assert_eq!(measured["products"].as_array().map(Vec::len), Some(8));
-    assert!(measured["checked"].as_u64() > Some(0));
 
     let path = sample("train_mlp_shapes");
     let report = program(&[&path, "--replay-results", &file, "--format", "json"]).json();
@@ -221,7 +217,6 @@ fn results_print_for_people() {
     }
 }
 
-/// Without libraries: one sentence, exit code 2, and nothing on stdout.
 #[test]
 fn without_a_gpu_it_says_so() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -17,7 +17,7 @@ fn python3() -> Option<Command> {
     Some(Command::new("python3"))
 }
 
-/// Runs a script with the stand-in beside it. Returns what it printed, and what went wrong.
+/// Runs a script with the stand-in beside it. Returns success, and stdout with stderr after it.
 fn run(script: &str, arguments: &[&str]) -> Option<(bool, String)> {
     let mut python = python3()?;
     let folder = tempfile::tempdir().expect("a folder");
@@ -52,7 +52,6 @@ fn scripts_of_the_samples_run() {
     }
 }
 
-/// The head of the script of one upload: what a reader sees first.
 #[test]
 fn the_script_of_an_upload() {
     let script = emitted("pairs_h2d_pageable", &[]);
@@ -60,7 +59,6 @@ fn the_script_of_an_upload() {
     insta::assert_snapshot!(head);
 }
 
-/// Names of the export stand in literals: whatever they hold, none becomes code.
 #[test]
 fn hostile_names_stay_text() {
     const EVIL: &str =

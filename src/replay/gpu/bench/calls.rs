@@ -8,21 +8,17 @@
 //!                                                                          the return costs    ^^^^
 //! ```
 
-use crate::replay::bench::{
-    Call, CallCost,
-    Pending::{self, *},
-};
-use crate::replay::gpu::cuda::{Event, EventKind, Result, Stream};
+use crate::replay::gpu::cuda::{Event, EventKind, Result};
 use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
-use crate::replay::gpu::operands::{Operands, Placed};
+use crate::replay::gpu::operands::Operands;
+use crate::replay::gpu::spin::EMPTY_NS;
 use crate::replay::interrupt;
 use crate::replay::product::{FP16, Shape};
 use crate::replay::rounds::{self, Sample};
 use std::time::Instant;
 
 const SHORT_NS: i64 = 20_000;
-const LONG_NS: i64 = 1_000_000;
 
 pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
     let start = Instant::now();
@@ -30,159 +26,88 @@ pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
     Ok(start.elapsed().as_nanos() as i64)
 }
 
-struct Tools<'g> {
-    gpu: &'g Gpu,
-    other: Stream,
-    event: Event,
-    sleeping: Event,
-    flag: HostBuffer,
-    value: PreparedCopy,
-    pinned_value: PreparedCopy,
-    thousand: PreparedCopy,
-    three: PreparedCopy,
-    upload: PreparedCopy,
-    product: Placed,
-    _operands: Operands,
-    _memory: (DeviceMemory, HostBuffer, HostBuffer),
+/// Host times in ns; arrays are of a stream, an event and the context.
+pub struct Calls {
+    /// From the end of awaited work to the return of a synchronisation.
+    pub back: [i64; 3],
+    /// A synchronisation with nothing to wait for.
+    pub floor: [i64; 3],
+    pub launch: i64,
+    pub product: i64,
+    pub async_copy: i64,
+    pub value_read: i64,
+    /// From the return of a launch to the start of its kernel.
+    pub after_call: i64,
 }
 
-type Timed<'a> = (Call, Pending, Box<dyn Fn() -> Result<i64> + 'a>);
-
-impl<'g> Tools<'g> {
-    fn new(gpu: &'g Gpu) -> Result<Self> {
-        const BYTES: usize = 4096;
-        let context = &gpu.context;
-        let device = DeviceMemory::new(context, BYTES, "a few bytes")?;
-        let (pageable, pinned) = (HostBuffer::pageable(context, BYTES)?, HostBuffer::pinned(context, BYTES)?);
-        let shape = Shape::square(512, FP16);
-        let mut operands = Operands::new(gpu, &[shape])?;
-        let copy = |host: &HostBuffer, bytes| PreparedCopy::host(&device, 0, host, 0, bytes);
-        Ok(Self {
-            gpu,
-            other: Stream::new(context)?,
-            event: Event::new(context, EventKind::Order)?,
-            sleeping: Event::new(context, EventKind::Blocking)?,
-            flag: HostBuffer::pinned(context, 64)?,
-            value: copy(&pageable, 4)?,
-            pinned_value: copy(&pinned, 4)?,
-            thousand: copy(&pageable, 4000)?,
-            three: copy(&pageable, 12)?,
-            upload: copy(&pinned, BYTES)?,
-            product: operands.place(&shape)?,
-            _operands: operands,
-            _memory: (device, pageable, pinned),
-        })
-    }
-
-    fn spin(&self, ns: i64) -> Result<()> {
-        self.gpu.spin.launch(&self.gpu.stream, self.gpu.spin.kernel(ns))
-    }
-
-    fn read(&self, copy: &PreparedCopy) -> Result<()> {
-        copy.read_async(&self.gpu.stream)?;
-        self.gpu.stream.synchronize()
-    }
-
-    /// Host time of `call` while the GPU has something to do, or nothing.
-    fn time(&self, pending: Pending, call: impl Fn() -> Result<()>) -> Result<i64> {
-        self.gpu.context.synchronize()?;
-        match pending {
-            Long => self.spin(LONG_NS)?,
-            Beside => {
-                self.gpu.spin.launch(&self.other, self.gpu.spin.kernel(200_000))?;
-                self.spin(10_000)?;
-            }
-            _ => {}
-        }
-        // A short kernel's launch counts, as it does in `flagged`.
-        let short = pending == Short;
-        let took = timed(|| {
-            if short {
-                self.spin(SHORT_NS)?;
-            }
-            call()
-        })?;
-        self.gpu.context.synchronize()?;
-        Ok(took)
-    }
-
-    /// From before (`launch`) or after a launch to where the flag is seen that its kernel writes at its end.
-    fn flagged(&self, ns: i64, with_launch: bool) -> Result<i64> {
-        self.gpu.context.synchronize()?;
-        self.flag.set_word(0, 0);
-        let before = Instant::now();
-        let kernel = self.gpu.spin.kernel(ns).flagged(self.flag.device_address());
-        self.gpu.spin.launch(&self.gpu.stream, kernel)?;
-        let start = if with_launch { before } else { Instant::now() };
-        while self.flag.word(0) == 0 {
-            // A kernel that failed never writes.
-            if start.elapsed().as_secs() >= 1 {
-                self.gpu.context.synchronize()?;
-                break;
-            }
-        }
-        Ok(start.elapsed().as_nanos() as i64)
-    }
-
-    fn call<'a>(&'a self, name: Call, pending: Pending, call: impl Fn() -> Result<()> + 'a) -> Timed<'a> {
-        (name, pending, Box::new(move || self.time(pending, &call)))
-    }
-
-    fn calls(&self) -> Vec<Timed<'_>> {
-        let (on, gpu) = (&self.gpu.stream, self.gpu);
-        let by_event = |event: &Event| event.record(on).and_then(|()| event.synchronize());
-        let (event, sleeping) = (move || by_event(&self.event), move || by_event(&self.sleeping));
-        let (stream, context) = (|| on.synchronize(), || gpu.context.synchronize());
-        let value = || self.read(&self.value);
-        let print = || (0..12).try_for_each(|_| self.read(&self.three));
-        vec![
-            self.call(Call::Stream, Nothing, stream),
-            self.call(Call::Event, Nothing, event),
-            self.call(Call::SleepingEvent, Nothing, sleeping),
-            self.call(Call::Context, Nothing, context),
-            (Call::Seen, Short, Box::new(|| self.flagged(SHORT_NS, true))),
-            self.call(Call::Stream, Short, stream),
-            self.call(Call::Event, Short, event),
-            self.call(Call::SleepingEvent, Short, sleeping),
-            self.call(Call::Context, Short, context),
-            self.call(Call::Stream, Beside, stream),
-            self.call(Call::Context, Beside, context),
-            self.call(Call::Value, Nothing, value),
-            self.call(Call::PinnedValue, Nothing, || self.read(&self.pinned_value)),
-            self.call(Call::Values, Nothing, || self.read(&self.thousand)),
-            self.call(Call::Print, Nothing, print),
-            self.call(Call::Value, Long, value),
-            self.call(Call::Print, Long, print),
-            self.call(Call::Launch, Nothing, || self.spin(0)),
-            self.call(Call::Product, Nothing, || gpu.blas.launch(&self.product.product)),
-            self.call(Call::Upload, Nothing, || self.upload.upload_async(on)),
-            self.call(Call::Record, Nothing, || self.event.record(on)),
-            (Call::Start, Nothing, Box::new(|| self.flagged(0, false))),
-        ]
-    }
-}
-
-/// All calls, interleaved; each value is the median of a few dozen calls. Also, from the end of awaited work to the return
-/// of a synchronisation of the stream, an event and the context, in ns.
-pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, [i64; 3])> {
+/// All calls, interleaved; each value is the median over rounds of the median of a few dozen calls.
+pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Calls> {
     const CALLS: usize = 31;
-    let tools = Tools::new(gpu)?;
-    let calls = tools.calls();
+    const BYTES: usize = 4096;
+    let (on, context) = (&gpu.stream, &gpu.context);
+    let device = DeviceMemory::new(context, BYTES, "a few bytes")?;
+    let (pageable, pinned) = (HostBuffer::pageable(context, BYTES)?, HostBuffer::pinned(context, BYTES)?);
+    let flag = HostBuffer::pinned(context, 64)?;
+    let value = PreparedCopy::host(&device, 0, &pageable, 0, 4)?;
+    let upload = PreparedCopy::host(&device, 0, &pinned, 0, BYTES)?;
+    let shape = Shape::square(512, FP16);
+    let mut operands = Operands::new(gpu, &[shape])?;
+    let product = operands.place(&shape)?;
+    let event = Event::new(context, EventKind::Order)?;
+
+    let spin = |ns| gpu.spin.launch(on, gpu.spin.kernel(ns));
+    let by_stream = || on.synchronize();
+    let by_event = || event.record(on).and_then(|()| event.synchronize());
+    let by_context = || context.synchronize();
+    let after = |wait: &dyn Fn() -> Result<()>| timed(|| spin(SHORT_NS).and_then(|()| wait()));
+    let calls: [&dyn Fn() -> Result<i64>; 12] = [
+        &|| timed(by_stream),
+        &|| timed(by_event),
+        &|| timed(by_context),
+        &|| after(&by_stream),
+        &|| after(&by_event),
+        &|| after(&by_context),
+        &|| flagged(gpu, &flag, SHORT_NS, true),
+        &|| flagged(gpu, &flag, 0, false),
+        &|| timed(|| spin(0)),
+        &|| timed(|| gpu.blas.launch(&product)),
+        &|| timed(|| upload.upload_async(on)),
+        &|| timed(|| value.read_async(on).and_then(|()| on.synchronize())),
+    ];
     let samples = rounds::interleaved(calls.len(), rounds, |i| {
         interrupt::check()?;
-        let times = (0..CALLS).map(|_| calls[i].2()).collect::<Result<Vec<i64>>>()?;
+        let idle = || context.synchronize().and_then(|()| calls[i]());
+        let times = (0..CALLS).map(|_| idle()).collect::<Result<Vec<i64>>>()?;
+        context.synchronize()?;
         Ok(Sample { wall: rounds::spread(times).median_ns, gpu: 0 })
     })?;
-    let of = |name| calls.iter().position(|c| c.0 == name && c.1 == Short).map(|i| &samples[i]);
-    let back = |name| match (of(Call::Seen), of(name)) {
-        // Not below 0: seeing the flag takes its way over the bus.
-        (Some(seen), Some(waited)) => rounds::spread(rounds::saved(waited, seen)).median_ns.max(0),
-        _ => 0,
-    };
-    let costs = calls.iter().zip(&samples).map(|(&(name, pending, _), samples)| CallCost {
-        name,
-        pending,
-        host: rounds::wall(samples),
-    });
-    Ok((costs.collect(), [Call::Stream, Call::Event, Call::Context].map(back)))
+    let host = |i: usize| rounds::wall(&samples[i]).median_ns;
+    // Not below 0: seeing the flag takes its way over the bus.
+    let back = |i: usize| rounds::spread(rounds::saved(&samples[i], &samples[6])).median_ns.max(0);
+    Ok(Calls {
+        back: [back(3), back(4), back(5)],
+        floor: [host(0), host(1), host(2)],
+        // The kernel has run for as long as an empty one does when its write is seen.
+        after_call: (host(7) - EMPTY_NS).max(0),
+        launch: host(8),
+        product: host(9),
+        async_copy: host(10),
+        value_read: host(11),
+    })
+}
+
+/// From before (`launch`) or after a launch to where the host sees the flag that the kernel writes at its end.
+fn flagged(gpu: &Gpu, flag: &HostBuffer, ns: i64, launch: bool) -> Result<i64> {
+    flag.set_word(0, 0);
+    let before = Instant::now();
+    gpu.spin.launch(&gpu.stream, gpu.spin.kernel(ns).flagged(flag.device_address()))?;
+    let start = if launch { before } else { Instant::now() };
+    while flag.word(0) == 0 {
+        // A kernel that failed never writes.
+        if start.elapsed().as_secs() >= 1 {
+            gpu.context.synchronize()?;
+            break;
+        }
+    }
+    Ok(start.elapsed().as_nanos() as i64)
 }

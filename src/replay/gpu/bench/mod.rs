@@ -2,16 +2,13 @@
 
 mod calls;
 mod copies;
-mod loops;
 mod products;
 
-use super::cuda::{self, Event, EventKind, Result, Stream};
-use super::open::{self, Gpu};
-use super::operands::Checked;
+use super::cuda::{self, Result};
+use super::open::Gpu;
 use super::{Options, spin};
-use crate::replay::bench::{BENCH_VERSION, Bench, Call, CopyWay, Pending};
+use crate::replay::bench::{BENCH_VERSION, Bench};
 use crate::replay::constants::{CONSTANTS_VERSION, Constants};
-use crate::replay::occupancy::StandIn;
 use crate::replay::product::Types;
 
 /// What to measure.
@@ -27,59 +24,38 @@ pub struct Work {
 /// Measures everything; `announce` is told what comes next.
 pub fn bench(options: &Options, work: &Work, announce: &dyn Fn(&str)) -> Result<Bench> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
-    let mut notes = gpu.notes.clone();
-    let mut checked = Checked::default();
     cuda::doing("measuring products");
-    let products = products::measure(&gpu, work, announce, &mut checked, &mut notes)?;
+    let products = products::measure(&gpu, work, announce)?;
     announce("calls");
     cuda::doing("measuring calls");
-    let (calls, [stream_return_ns, event_return_ns, context_return_ns]) = calls::measure(&gpu, work.rounds)?;
+    let calls = calls::measure(&gpu, work.rounds)?;
     announce("copies");
     cuda::doing("measuring copies");
-    let copies = copies::measure(&gpu, work.rounds)?;
-    announce("streams and GPUs");
-    cuda::doing("measuring loops");
-    let loops = loops::measure(&gpu, work.rounds, &mut checked)?;
-    let host = |name| {
-        calls.iter().find(|c| c.name == name && c.pending == Pending::Nothing).map_or(0, |c| c.host.median_ns)
-    };
-    let speed = |name| copies.iter().find(|c| c.name == name).map_or(0.0, |c| c.bytes_per_ns);
+    let speeds = copies::measure(&gpu, work.rounds)?;
     let constants = Constants {
         constants_version: CONSTANTS_VERSION,
         gpu: gpu.info.clone(),
-        // The kernel has run for as long as an empty one does when its write is seen.
-        after_call_ns: (host(Call::Start) - spin::EMPTY_NS).max(0),
+        after_call_ns: calls.after_call,
         after_previous_ns: gpu.spin.gap_ns,
-        stream_return_ns,
-        event_return_ns,
-        context_return_ns,
-        stream_floor_ns: host(Call::Stream),
-        event_floor_ns: host(Call::Event),
-        context_floor_ns: host(Call::Context),
-        launch_call_ns: host(Call::Launch),
-        product_call_ns: host(Call::Product),
-        async_copy_call_ns: host(Call::Upload),
-        value_read_ns: host(Call::Value),
+        stream_return_ns: calls.back[0],
+        event_return_ns: calls.back[1],
+        context_return_ns: calls.back[2],
+        stream_floor_ns: calls.floor[0],
+        event_floor_ns: calls.floor[1],
+        context_floor_ns: calls.floor[2],
+        launch_call_ns: calls.launch,
+        product_call_ns: calls.product,
+        async_copy_call_ns: calls.async_copy,
+        value_read_ns: calls.value_read,
         copy_overhead_ns: copies::overhead(&gpu)?,
-        pinned_upload: speed(CopyWay::PinnedUploadAsync),
-        pinned_read: speed(CopyWay::PinnedReadAsync),
-        pageable_upload: speed(CopyWay::PageableUpload),
-        pageable_read: speed(CopyWay::PageableRead),
+        pinned_upload: speeds.pinned_upload,
+        pinned_read: speeds.pinned_read,
+        pageable_upload: speeds.pageable_upload,
+        pageable_read: speeds.pageable_read,
         queue_depth: queue_depth(&gpu)?,
     };
-    Ok(Bench {
-        bench_version: BENCH_VERSION,
-        gpu: gpu.info.clone(),
-        gpus: open::count()?,
-        products,
-        calls,
-        copies,
-        loops,
-        constants,
-        checked: checked.elements,
-        largest_error: checked.largest_error,
-        notes,
-    })
+    let notes = gpu.notes.clone();
+    Ok(Bench { bench_version: BENCH_VERSION, gpu: gpu.info.clone(), products, constants, notes })
 }
 
 /// How many launches the queue of a busy stream takes before one blocks.
@@ -125,38 +101,9 @@ pub fn self_test(options: &Options) -> Result<Vec<String>> {
         gpu.spin.describe(),
         crate::text::duration(gpu.spin.gap_ns)
     ));
-    cuda::doing("checking kernels in the place of others");
-    lines.push(places(&gpu)?);
     cuda::doing("checking copies");
     lines.push(copies::self_test(&gpu)?);
     lines.push(format!("an empty kernel is taken to last {}", crate::text::duration(spin::EMPTY_NS)));
     lines.extend(gpu.notes.iter().cloned());
     Ok(lines)
-}
-
-/// Two kernels on two streams, that only take time and that hold the whole GPU: the one pair runs side by side, the
-/// other one after the other.
-fn places(gpu: &Gpu) -> Result<String> {
-    const LONG_NS: i64 = 200_000;
-    let (other, spin) = (Stream::new(&gpu.context)?, &gpu.spin);
-    let event = || Event::new(&gpu.context, EventKind::Timing);
-    let (from, end, to) = (event()?, event()?, event()?);
-    spin.take_places()?;
-    let pair = |place: StandIn| {
-        let kernel = spin.kernel_in_place(LONG_NS, place);
-        gpu.context.synchronize()?;
-        from.record(&gpu.stream)?;
-        spin.launch(&gpu.stream, kernel)?;
-        spin.launch(&other, kernel)?;
-        end.record(&other)?;
-        gpu.stream.wait(&end)?;
-        to.record(&gpu.stream)?;
-        gpu.context.synchronize()?;
-        from.until(&to)
-    };
-    let all = StandIn::filling(&gpu.limits);
-    pair(all)?;
-    let [small, large] = [pair(StandIn::NOTHING)?, pair(all)?].map(crate::text::duration);
-    let long = crate::text::duration(LONG_NS);
-    Ok(format!("two kernels of {long} on two streams take {small}, two that hold the whole GPU {large}"))
 }
