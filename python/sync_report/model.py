@@ -251,27 +251,6 @@ class BlockedTime:
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be
-    longer.
-    """
-
-    each_high_ns: int
-    """Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and
-    the time that the device idles from its start to that next wait.
-    """
-    each_low_ns: int
-    """Each wait by itself, for certain: what the call takes where it finds nothing to wait for."""
-    together_high_ns: int
-    """The waiting, at most, with all of the waits gone: where they follow each other on a thread, their blocked
-    time together, the host's work between them, or the device's idle time. It can be more than `each_high_ns`:
-    a wait that is gone too cannot take over what another gives up.
-    """
-    beside_ns: int
-    """What can be saved on top: the host's own work for calls that go, staging, shorter copies."""
-
-
-@dataclass(frozen=True)
 class Breaks:
     """Calls of one line that keep a range from being captured as a CUDA graph, and are no waits."""
 
@@ -942,9 +921,9 @@ class Recoverable:
     joint_ns: int
     """The share that is this site's with all false sites fixed."""
     low_ns: int
-    """Lower end of the range of `alone_ns`."""
+    """Lower end of the simulated range of `alone_ns`; 0 where nothing was simulated."""
     high_ns: int
-    """Upper end."""
+    """Upper end. Where nothing was simulated: what the waits block, and what goes with their calls and copies."""
     per_iteration_ns: Optional[int]
     """`alone_ns` of one iteration, where iterations are known."""
     per_iteration_high_ns: Optional[int]
@@ -956,11 +935,9 @@ class Recoverable:
     "delay", "coalesce", "keep".
     """
     simulated: bool
-    """From a simulation; else `alone_ns` is the lower bound."""
+    """From a simulation; else `alone_ns` is 0 and `high_ns` an upper bound."""
     moves_to: Optional[str]
     """The site into whose waits most of the time moves."""
-    bounds: Bounds
-    """What the saving can be at all, without a simulation."""
     chosen: Optional[bool]
     """Only `--fix` makes it count as avoidable; its verdict does not."""
 
@@ -1364,7 +1341,6 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process, 'host_calls': HostCalls},
     RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
-    Recoverable: {'bounds': Bounds},
     Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'operand': Operand, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'proposal': Proposal, 'replayed': Replayed},
     Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'gpu_time': GpuTime, 'replayed': Replayed},
 }

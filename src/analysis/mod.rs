@@ -9,10 +9,10 @@ mod judge;
 pub mod pricing;
 
 use crate::cost::blocked::IdleBlocked;
+use crate::cost::drain;
 use crate::cost::prices::Prices;
 use crate::cost::simulate::sample::{self, Loop};
 use crate::cost::simulate::{Assumed, Draft, Program};
-use crate::cost::{bounds, drain};
 use crate::error::InputError;
 use crate::iterations::{self, Iterations};
 use crate::model::timeline::DrawingLimit;
@@ -148,8 +148,6 @@ pub struct Read {
 struct WaitCosts {
     waits: Arc<TiVec<WaitId, Wait>>,
     drains: Arc<TiVec<WaitId, i64>>,
-    next: Arc<TiVec<WaitId, bounds::Next>>,
-    alone_at_most: Arc<TiVec<WaitId, i64>>,
 }
 
 /// An export whose selected waits have places and verdicts.
@@ -159,10 +157,6 @@ pub struct Judged {
     pub waits: Arc<TiVec<WaitId, Wait>>,
     /// Drain of each, in ns.
     pub drains: Arc<TiVec<WaitId, i64>>,
-    /// The next stop of the thread after each.
-    pub next: Arc<TiVec<WaitId, bounds::Next>>,
-    /// The most that each saves by itself, in ns.
-    pub alone_at_most: Arc<TiVec<WaitId, i64>>,
     /// How many waits did not pass the filter.
     pub filtered_out: u64,
     /// Whether each wait is paid once.
@@ -250,11 +244,11 @@ impl Read {
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let draft = || Draft::new(profile, &devices, &found, &options.assumed);
-            let (draft, (drains, (next, most))) = both(draft, || {
+            let (draft, drains) = both(draft, || {
                 kernels = collectives::kernel_names(profile);
-                (drain::drains(profile, &devices, &found), bounds::following(profile, &devices, &found))
+                drain::drains(profile, &devices, &found)
             });
-            (devices, (found, drains, next, most), draft)
+            (devices, (found, drains), draft)
         })?;
         profile.syncs.forget_host_waits();
         let collectives = collectives::find(&mut profile, &devices, &kernels)?;
@@ -269,13 +263,7 @@ impl Read {
             program.progress = options.progress.clone();
             program
         });
-        let (waits, drains, next, most) = all;
-        let all = WaitCosts {
-            waits: waits.into(),
-            drains: drains.into(),
-            next: next.into(),
-            alone_at_most: most.into(),
-        };
+        let all = WaitCosts { waits: all.0.into(), drains: all.1.into() };
         Ok((Self { profile, devices, iterations, collectives, blocked, all }, program))
     }
 
@@ -292,8 +280,7 @@ impl Read {
     }
 
     fn judge_selected(mut self, options: &Options, numbers: Numbers) -> anyhow::Result<Judged> {
-        let (WaitCosts { waits: mut selected, drains, next, alone_at_most }, filtered_out) =
-            self.select(options)?;
+        let (WaitCosts { waits: mut selected, drains }, filtered_out) = self.select(options)?;
         let (profile, devices, iterations) = (&mut self.profile, &self.devices, told(&self.iterations));
         let mut context = Context::read(profile, &selected)?;
         for wait in context.copied_elsewhere(profile, &selected)? {
@@ -327,8 +314,6 @@ impl Read {
             read: self,
             waits,
             drains,
-            next,
-            alone_at_most,
             filtered_out,
             once,
             context,
@@ -357,7 +342,7 @@ impl Read {
                     .into(),
             }
         }
-        let WaitCosts { waits, drains, next, alone_at_most } = &self.all;
+        let WaitCosts { waits, drains } = &self.all;
         let waits = kept(waits, &keep);
         let drains = kept(drains, &keep);
         let clipped = waits
@@ -366,10 +351,7 @@ impl Read {
             .map(|(wait, &drain)| filter.clip_drain(&self.profile, wait, drain));
         let clipped: TiVec<WaitId, i64> = clipped.collect();
         let drains = if clipped == *drains { drains } else { clipped.into() };
-        Ok((
-            WaitCosts { waits, drains, next: kept(next, &keep), alone_at_most: kept(alone_at_most, &keep) },
-            left_out,
-        ))
+        Ok((WaitCosts { waits, drains }, left_out))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::{Judged, Options, Priced, Read};
-use crate::cost::bounds::{Bounded, Launched};
+use crate::cost::most::Capture;
 use crate::cost::overhead::Costs;
 use crate::cost::price;
 use crate::cost::prices::{PricedSite, Prices, Terms};
@@ -125,7 +125,7 @@ impl Judged {
         let recognised = self.sites.iter().any(takes);
         let names = recognised.then(|| self.read.profile.kernel_names().unwrap_or_default());
         let kernels = beside::kernels(&names.unwrap_or_default());
-        let Self { waits, next, alone_at_most, sites, .. } = &*self;
+        let Self { waits, sites, .. } = &*self;
         let Read { profile, devices, .. } = &self.read;
         let calls = |site: &Site| -> Vec<(CallId, Option<CallId>)> {
             self.waits_of(site).map(|wait| (wait.call, wait.copy_call)).collect()
@@ -158,8 +158,7 @@ impl Judged {
                 PricedSite { counted: subject.counted && !once, open: subject.open && !once, ..subject }
             })
             .collect();
-        let launched = &Launched::new(profile, devices);
-        let capture = Bounded { profile, devices, waits, next, alone_at_most, launched, program };
+        let capture = Capture { profile, devices, waits, program };
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
         price::price(&capture, &subjects, iterations, terms)
     }

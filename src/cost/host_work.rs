@@ -12,7 +12,7 @@
 //! scikit-learn a third. A game's next step is as long, and stays: so nobody is told of it unasked. It is only in the upper end of
 //! ranges. Outside a loop it may be anything: a model that is read, a data set. Costs a few looks a wait.
 
-use super::bounds::Bounded;
+use super::most::Capture;
 use super::prices::PricedSite;
 use super::simulate::step::StepIx;
 use super::statistics::share;
@@ -39,7 +39,7 @@ pub struct HostWork {
 
 impl HostWork {
     /// What may go with the waits of one of some subjects.
-    pub fn of(all: &Bounded, subjects: &TiSlice<SiteIx, PricedSite>, site: SiteIx) -> Self {
+    pub fn of(all: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, site: SiteIx) -> Self {
         let (subject, program) = (&subjects[site], all.program);
         let mut work = Self::default();
         if !subject.works || !matches!(subject.fix, Change::Pinned | Change::OnGpu | Change::Drop) {
@@ -96,13 +96,16 @@ impl HostWork {
 /// ```text
 ///  accuracy(output.cpu(), target.cpu())     [copy, wait][copy, wait]··NumPy~~~~~~[launch]
 /// ```
-fn last_of_row(all: &Bounded, subjects: &TiSlice<SiteIx, PricedSite>, first: WaitId) -> Option<WaitId> {
+fn last_of_row(all: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, first: WaitId) -> Option<WaitId> {
     let reads = |w: WaitId| all.waits[w].copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
     let mut last = first;
-    while all.next[last].after < ORDINARY_NS {
-        let thread = all.waits[last].thread;
-        let following = all.waits.iter_enumerated().skip(usize::from(last) + 1);
-        let Some((next, _)) = following.into_iter().find(|(_, wait)| wait.thread == thread) else { break };
+    loop {
+        let own = &all.waits[last];
+        let mut following = all.waits.iter_enumerated().skip(usize::from(last) + 1);
+        let Some((next, wait)) = following.find(|(_, wait)| wait.thread == own.thread) else { break };
+        if wait.start.saturating_sub(own.end) >= ORDINARY_NS {
+            break;
+        }
         if !reads(next) {
             break;
         }

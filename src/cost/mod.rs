@@ -1,11 +1,11 @@
 //! What waits cost: host time blocked, device time drained, per iteration.
 
 pub mod blocked;
-pub mod bounds;
 pub mod drain;
 pub mod gpu_time;
 pub mod host_calls;
 pub mod host_work;
+pub mod most;
 pub mod overhead;
 mod plan;
 pub mod price;

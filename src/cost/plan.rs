@@ -3,7 +3,6 @@
 use super::prices::PricedSite;
 use super::simulate::Program;
 use super::simulate::run::{PASSES, Variant};
-use crate::model::Bounds;
 use crate::vocabulary::{Change, SiteIx};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -50,7 +49,7 @@ impl Plan {
     pub fn new(
         program: &Program,
         subjects: &TiSlice<SiteIx, PricedSite>,
-        all: &TiSlice<SiteIx, Bounds>,
+        at_most: &TiSlice<SiteIx, i64>,
         (left_out, ends): (i64, [Shares; PAIRS - 2]),
     ) -> Self {
         let fixes = |is_fixed: fn(&PricedSite) -> bool| -> TiVec<SiteIx, Change> {
@@ -73,7 +72,7 @@ impl Plan {
         let (mut wanted, missed): (Vec<SiteIx>, Vec<SiteIx>) =
             subjects.keys().filter(wanted).partition(|&i| reached.get(i) == Some(&true));
         // False sites first, then by what they can give at most.
-        let order = |&i: &SiteIx| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
+        let order = |&i: &SiteIx| (!subjects[i].counted, std::cmp::Reverse(at_most[i]), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let passes = if program.late.is_empty() { 1 } else { PASSES };
         let most = (BUDGET / (program.size() * passes).max(1)).clamp(OPEN + 1, MOST_VARIANTS);

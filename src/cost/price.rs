@@ -16,16 +16,15 @@
 //!
 //! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
 //! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
-//! reproduce within 10 % gets bounds only.
+//! reproduce within 10 % gets upper bounds only.
 //!
 //! No saving of the run is above what the waits block in the run that it is of, what goes with their calls, and what their
-//! copies get shorter by; of the captured run the bounds of [`super::bounds`] hold too. A value above would be a mistake: it
-//! is cut, and counted ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is
+//! copies get shorter by ([`super::most`]). A value above would be a mistake: it is cut, and counted ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is
 //! monotone (a fix only takes constraints away, or lets things start earlier), so that the whole is worth its best part
 //! without help. Captures and programs as a machine runs them need no cut.
 
-use super::bounds::{self, Bounded};
 use super::host_work::HostWork;
+use super::most::Capture;
 use super::overhead;
 use super::plan::{self, Plan};
 use super::prices::{Price, PricedSite, Prices, Saving, Terms};
@@ -35,7 +34,6 @@ use super::simulate::run::{LANES, Variant};
 use super::simulate::{Outcome, Program, run, run_all};
 use super::together;
 use crate::iterations::Iterations;
-use crate::model::Bounds;
 use crate::profile::parallel::{both, divided};
 use crate::vocabulary::{Change, SiteIx};
 use crate::waits::WaitId;
@@ -43,7 +41,7 @@ use typed_index_collections::{TiSlice, TiVec};
 
 /// Prices `subjects`.
 pub fn price(
-    capture: &Bounded,
+    capture: &Capture,
     subjects: &TiSlice<SiteIx, PricedSite>,
     iterations: Option<&Iterations>,
     terms: Terms,
@@ -53,16 +51,17 @@ pub fn price(
         let clock = overhead::clock(capture.profile, capture.devices);
         (clock, Margin::new(capture.profile, iterations, clock.limited.is_some()))
     };
-    let ((clock, margin), (all, whole)) = both(margin, || bounds_of(capture, subjects, terms.threads));
+    let ((clock, margin), most) = both(margin, || at_most(capture, subjects, terms.threads));
     let recorded = program.recorded.max(1);
     let fixes = TiVec::from(vec![Change::Keep; subjects.len()]);
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
     let mut known = divided(2, terms.threads, |i| run(program, &replayed[i]));
     let [error, usual_error] = [0, 1].map(|i| Some((known[i].end - recorded).abs() as f64 / recorded as f64));
-    let sites: TiVec<SiteIx, Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
-    let high = whole.high().min(recorded);
-    let low = low_of(subjects, &sites).min(high);
-    let bounds_only = Saving { length: recorded, low, high, ..Saving::default() };
+    let sites: TiVec<SiteIx, Price> =
+        subjects.iter().zip(&most).map(|(s, most)| unsimulated(s, *most)).collect();
+    let counted = subjects.iter().zip(&most).filter(|(subject, _)| subject.counted);
+    let high = counted.map(|(_, most)| *most).fold(0, i64::saturating_add).min(recorded);
+    let bounds_only = Saving { length: recorded, high, ..Saving::default() };
     let mut prices = Prices {
         error,
         usual_error,
@@ -84,7 +83,7 @@ pub fn price(
         prices.step_known = terms.step.map(|_| step_known);
         prices.scatter = margin.scatter;
         let range = plan::ends(left_out, program.backtraces, step_known);
-        let plan = Plan::new(program, subjects, &all, (left_out, range));
+        let plan = Plan::new(program, subjects, &most, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let (beside, work) = beside_of(capture, subjects, terms.threads);
         let between = iterations.and_then(|i| Some((i.spans.first()?.0, i.spans.last()?.0)));
@@ -121,57 +120,42 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
     if (lap(low) - step).abs() <= step / 10 { (low, true) } else { usual }
 }
 
-/// What is certain of all false sites together: as much as of the best one.
-fn low_of(subjects: &TiSlice<SiteIx, PricedSite>, prices: &TiSlice<SiteIx, Price>) -> i64 {
-    subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
-}
-
-/// Each subject's bounds, and those of all counted ones together, divided between the threads.
-fn bounds_of(
-    capture: &Bounded,
-    subjects: &TiSlice<SiteIx, PricedSite>,
-    threads: usize,
-) -> (TiVec<SiteIx, Bounds>, Bounds) {
-    let gone = |subject: &PricedSite| -> Vec<(WaitId, Change)> {
-        // What stays is worth at most what moving or merging it is, or a form that asks for no count.
-        let fix = |w: WaitId| match subject.fix {
-            Change::Keep if capture.program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
-            Change::Keep => Change::Coalesce,
-            fix => fix,
-        };
-        subject.waits.iter().map(|&w| (w, fix(w))).collect()
+/// What each subject saves at most, in ns.
+fn at_most(capture: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, threads: usize) -> TiVec<SiteIx, i64> {
+    // What stays is worth at most what moving or merging it is, or a form that asks for no count.
+    let fix = |subject: &PricedSite, w: WaitId| match subject.fix {
+        Change::Keep if capture.program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
+        Change::Keep => Change::Coalesce,
+        fix => fix,
     };
-    let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
-    let of = |i: usize| bounds::of_all(capture, &subjects.raw.get(i).map_or_else(together, gone));
-    // The whole costs as much as its parts: it comes first.
-    let last = subjects.len();
-    let mut bounds = divided(last + 1, threads, |i| of(last - i));
-    bounds.reverse();
-    let whole = bounds.pop().unwrap_or_default();
-    (bounds.into(), whole)
+    let of = |i: usize| {
+        let subject = &subjects.raw[i];
+        let waits = subject.waits.iter().map(|&w| capture.at_most(w, fix(subject, w)));
+        waits.fold(0, i64::saturating_add)
+    };
+    divided(subjects.len(), threads, of).into()
 }
 
 /// Of each subject, what it saves at most besides waiting, and what the host does beside its waits.
 fn beside_of(
-    capture: &Bounded,
+    capture: &Capture,
     subjects: &TiSlice<SiteIx, PricedSite>,
     threads: usize,
 ) -> (TiVec<SiteIx, i64>, TiVec<SiteIx, HostWork>) {
     let of = |i: usize| {
         let subject = &subjects.raw[i];
-        let gone = subject.waits.iter().map(|&w| (w, subject.fix));
-        (bounds::beside(capture, gone), HostWork::of(capture, subjects, i.into()))
+        let beside = subject.waits.iter().map(|&w| capture.beside(w, subject.fix));
+        (beside.fold(0, i64::saturating_add), HostWork::of(capture, subjects, i.into()))
     };
     divided(subjects.len(), threads, of).into_iter().unzip()
 }
 
-/// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give; one
-/// that is to stay as it is saves nothing.
-fn bounded(subject: &PricedSite, bounds: Bounds) -> Price {
-    let low = if subject.counted { bounds.low() } else { 0 };
-    let high = if subject.kept { 0 } else { bounds.high() };
+/// The price of a site that is not simulated: from nothing to what its waits give at most. A site that is to stay as it is
+/// saves nothing.
+fn unsimulated(subject: &PricedSite, most: i64) -> Price {
+    let high = if subject.kept { 0 } else { most };
     let PricedSite { fix, counted, open, .. } = *subject;
-    Price { alone: low, low, high, bounds, fix, counted, open, ..Price::default() }
+    Price { high, fix, counted, open, ..Price::default() }
 }
 
 /// What all variants come to, each run once; `known`: one of them that has been run.

@@ -1,7 +1,6 @@
 //! What is priced, and what comes of it.
 
 use super::overhead::Clock;
-use crate::model::Bounds;
 use crate::vocabulary::{BoundBy, Change, SiteIx};
 use crate::waits::WaitId;
 use typed_index_collections::TiVec;
@@ -46,19 +45,17 @@ pub struct Price {
     pub high: i64,
     /// What `alone` is of one iteration; `None` where no loop is known, or nothing was simulated.
     pub iteration: Option<i64>,
-    /// What removing the waits of the captured run saves at least and at most.
-    pub bounds: Bounds,
     /// What was taken to change.
     pub fix: Change,
     /// Part of the saving of the whole.
     pub counted: bool,
     /// Part of what may add to that.
     pub open: bool,
-    /// From a simulation; else the lower bound stands for the value.
+    /// From a simulation; else `high` is all that is known.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
     pub moves_to: Option<SiteIx>,
-    /// By how much the simulated saving lay outside its bounds: it was cut.
+    /// By how much the simulated saving lay above what its waits can give: it was cut.
     pub cut: i64,
 }
 
@@ -75,7 +72,7 @@ pub struct Prices {
     pub simulated: i64,
     /// One price a subject.
     pub sites: TiVec<SiteIx, Price>,
-    /// The run without the profiler, all false sites fixed; of the captured run, and bounds, where nothing was simulated.
+    /// The run without the profiler, all false sites fixed; of the captured run, and an upper bound, where nothing was simulated.
     pub run: Saving,
     /// The same of an iteration; `None` where no loop is known, or nothing was simulated.
     pub iteration: Option<Saving>,
@@ -85,7 +82,7 @@ pub struct Prices {
     pub captured_iteration: Option<Saving>,
     /// What limits the run once all false sites are fixed; `None` until priced.
     pub bound_by: Option<BoundBy>,
-    /// Sites with bounds only: simulating each would take too long, or no simulated iteration comes by.
+    /// Sites with upper bounds only: simulating each would take too long, or no simulated iteration comes by.
     pub unsimulated: usize,
     /// Whether the GPU's power limit takes part of the savings.
     pub clock: Clock,
@@ -103,7 +100,7 @@ pub struct Prices {
     pub scatter: i64,
     /// Sites that save something only together.
     pub together: Vec<Together>,
-    /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
+    /// The most by which a simulated value lay above what its waits can give or above the whole, in ns: it was cut.
     pub cut: i64,
 }
 

@@ -40,7 +40,6 @@ pub(super) struct Settling<'a> {
 impl Settling<'_> {
     pub fn settle(&self, plan: &Plan, prices: &mut Prices) {
         let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
-        let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
         let bound = bound_by(joint, self.busy);
         prices.bound_by = Some(bound);
         for &(i, single, without) in &plan.singles {
@@ -48,13 +47,7 @@ impl Settling<'_> {
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
             let margin = self.margin.of(base.end, 0, self.work[i], bound);
-            price.settle(
-                base.end - only.end,
-                share,
-                bounded(self.most(i), price.bounds.high()),
-                self.clock,
-                margin,
-            );
+            price.settle(base.end - only.end, share, self.most(i), self.clock, margin);
             price.iteration =
                 self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
             price.moves_to = self.moved(i, only);
@@ -71,8 +64,8 @@ impl Settling<'_> {
             let those = self.subjects.keys().filter(|&i| is(&self.subjects[i]));
             those.map(|i| self.most(i)).fold(0i64, i64::saturating_add)
         };
-        let most = bounded(most_of(|s| s.counted), prices.run.high);
-        let reach = bounded(self.reach(), prices.run.high);
+        let most = most_of(|s| s.counted);
+        let reach = self.reach();
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         let margin = self.margin.of(base.end, along, work, bound);
@@ -112,7 +105,7 @@ impl Settling<'_> {
         prices.unsimulated = plan.unsimulated;
     }
 
-    /// Under backtraces waits look empty: what stays may block for longer without them than all that its bounds are of.
+    /// Under backtraces waits look empty: what stays may block for longer without them than it did.
     fn settle_needed(&self, prices: &mut Prices) {
         let stays = |i: SiteIx| self.subjects[i].fix == Change::Keep && !self.subjects[i].kept;
         for (i, price) in prices.sites.iter_mut_enumerated().filter(|(i, _)| stays(*i)) {

@@ -10,7 +10,7 @@
 //! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest rank).
 //!
 //! Totals, the gate's amounts and the two sides of a comparison are summed from the report's [`sites`]: a report that was kept as
-//! JSON has no waits. No sum holds what each wait may save (`recoverable_each_high_ns`): neighbours may both give up the same time.
+//! JSON has no waits.
 //!
 //! Cost: a pass over the rows of each site, and a selection for each quantile.
 
@@ -48,8 +48,6 @@ struct Row {
     /// The size of its copy, where that is known.
     bytes: Option<i64>,
     found_nothing: bool,
-    /// The most that it saves by itself.
-    alone_at_most: i64,
 }
 
 /// Sums over the waits that came by a path.
@@ -157,7 +155,6 @@ impl WaitTable {
                 drain: found.drains[id].min(longest),
                 bytes: w.copy.map(|c| i64::try_from(c.bytes).unwrap_or(i64::MAX)),
                 found_nothing: w.found.is_nothing(),
-                alone_at_most: found.alone_at_most[id],
             }
         };
         let mut rows: TiVec<WaitId, Row> = waits.iter_enumerated().map(row).collect();
@@ -233,7 +230,6 @@ impl WaitTable {
             "end_ns" => whole(&|row| row.end),
             "blocked_ns" => whole(&|row| row.blocked),
             "drain_ns" => whole(&|row| row.drain),
-            "recoverable_each_high_ns" => whole(&|row| row.alone_at_most),
             "bytes" => maybe(&|row| row.bytes),
             "found_nothing" => rows.iter().map(|(row, _)| row.found_nothing).collect::<Vec<_>>(),
         ]

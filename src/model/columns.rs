@@ -1,6 +1,6 @@
 //! The sites as columns, for CSV and Parquet.
 
-use super::{Bounds, Report, Site};
+use super::{Report, Site};
 use crate::vocabulary::PatternId;
 use Values::{Flag, Float, Text, Whole};
 
@@ -62,10 +62,6 @@ pub const COLUMNS: &[(&str, Values)] = &[
     ("blocks_capture", Flag(|_, s| s.blocks_capture)),
     ("fix_title", Text(|_, s| s.fix.as_ref().map(|fix| fix.title.as_str()))),
     ("start_up", Flag(|_, s| s.start_up.is_some())),
-    ("bound_each_high_ns", Whole(|_, s| bounds(s).map(|b| b.each_high_ns))),
-    ("bound_each_low_ns", Whole(|_, s| bounds(s).map(|b| b.each_low_ns))),
-    ("bound_together_high_ns", Whole(|_, s| bounds(s).map(|b| b.together_high_ns))),
-    ("bound_beside_ns", Whole(|_, s| bounds(s).map(|b| b.beside_ns))),
     ("replayed_saving_ns", Whole(|_, s| s.replayed.as_ref().map(|r| r.saving_ns))),
     ("replayed_saving_low_ns", Whole(|_, s| s.replayed.as_ref().map(|r| r.saving_low_ns))),
     ("replayed_saving_high_ns", Whole(|_, s| s.replayed.as_ref().map(|r| r.saving_high_ns))),
@@ -84,8 +80,4 @@ pub const COLUMNS: &[(&str, Values)] = &[
 
 fn whole(number: impl TryInto<i64>) -> Option<i64> {
     Some(number.try_into().unwrap_or(i64::MAX))
-}
-
-fn bounds(site: &Site) -> Option<Bounds> {
-    site.recoverable.as_ref().map(|r| r.bounds)
 }

@@ -39,8 +39,8 @@ use gpu_time::GpuTime;
 pub use graph_breaks::{Breaks, GraphBreak};
 pub use native::{binding, own_function};
 pub use site::{
-    Backward, Bounds, CallPath, Example, Fix, Frame, Once, Recoverable, Replayed, Rewrite, Site, Snippet,
-    Spread, StartUp, Thread,
+    Backward, CallPath, Example, Fix, Frame, Once, Recoverable, Replayed, Rewrite, Site, Snippet, Spread,
+    StartUp, Thread,
 };
 pub use totals::{ByClass, CapturedRun, ClassTotals, Headline, IterationSaving, Totals, WithoutProfiler};
 pub use warning::{Code, Warning};

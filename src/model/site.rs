@@ -383,9 +383,9 @@ pub struct Recoverable {
     pub alone_ns: i64,
     /// The share that is this site's with all false sites fixed.
     pub joint_ns: i64,
-    /// Lower end of the range of `alone_ns`.
+    /// Lower end of the simulated range of `alone_ns`; 0 where nothing was simulated.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end. Where nothing was simulated: what the waits block, and what goes with their calls and copies.
     pub high_ns: i64,
     /// `alone_ns` of one iteration, where iterations are known.
     pub per_iteration_ns: Option<i64>,
@@ -397,32 +397,13 @@ pub struct Recoverable {
     pub percent: f64,
     /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay", "coalesce", "keep".
     pub change: Change,
-    /// From a simulation; else `alone_ns` is the lower bound.
+    /// From a simulation; else `alone_ns` is 0 and `high_ns` an upper bound.
     pub simulated: bool,
     /// Only `--fix` makes it count as avoidable; its verdict does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
-    /// What the saving can be at all, without a simulation.
-    #[serde(default)]
-    pub bounds: Bounds,
-}
-
-/// Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be longer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Bounds {
-    /// Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and the time
-    /// that the device idles from its start to that next wait.
-    pub each_high_ns: i64,
-    /// Each wait by itself, for certain: what the call takes where it finds nothing to wait for.
-    pub each_low_ns: i64,
-    /// The waiting, at most, with all of the waits gone: where they follow each other on a thread, their blocked time
-    /// together, the host's work between them, or the device's idle time. It can be more than `each_high_ns`: a wait
-    /// that is gone too cannot take over what another gives up.
-    pub together_high_ns: i64,
-    /// What can be saved on top: the host's own work for calls that go, staging, shorter copies.
-    pub beside_ns: i64,
 }
 
 /// What a replay of one stretch of the capture saved.

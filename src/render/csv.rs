@@ -17,7 +17,7 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Text is quoted and made harmless, numbers are printed as they are; a number that is none stays empty.
+/// Text is quoted and made harmless; a number that is not finite stays empty.
 fn cell(values: &Values, report: &Report, site: &Site) -> String {
     match values {
         Values::Text(of) => of(report, site).map_or_else(String::new, text),
@@ -29,8 +29,8 @@ fn cell(values: &Values, report: &Report, site: &Site) -> String {
     }
 }
 
-/// Quoted and harmless. Spreadsheets run a cell that begins like a formula; an apostrophe in front makes it text. The test
-/// is on the raw text, because tab and carriage return count and are escaped afterwards.
+/// Spreadsheets run a cell that begins like a formula; an apostrophe in front makes it text. The test is on
+/// the raw text: tab and carriage return count, and are escaped afterwards.
 fn text(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     let text = format!("{}{}", if formula { "'" } else { "" }, escape_terminal(text));

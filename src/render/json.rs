@@ -3,7 +3,6 @@
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Prints a tree as indented JSON and a newline.
 pub fn write<T: Serialize + ?Sized>(tree: &T, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, tree)?;
     writeln!(out)
@@ -15,8 +14,8 @@ mod tests {
     use crate::model::{Report, sample};
     use serde_json::Value;
 
-    /// The contract, as far as captures need not have it (`tests/it/cli/reports.rs` has the rest): where, and which keys must be
-    /// there. `/0` is the first of a list.
+    /// Keys that reports must have but captures may lack (`tests/it/cli/reports.rs` has the rest), by place.
+    /// `/0` is the first of a list.
     const CONTRACT: &[(&str, &str)] = &[
         ("", "together"),
         ("/totals", "range_scatter_ns collectives without_profiler"),
@@ -25,8 +24,7 @@ mod tests {
         ("/sites/0/frames/0", "function file line user"),
         ("/sites/0/user_frame", "function file line user"),
         ("/sites/0/copy", "direction bytes host_memory"),
-        ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns bounds"),
-        ("/sites/0/recoverable/bounds", "each_high_ns each_low_ns together_high_ns beside_ns"),
+        ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns"),
         ("/together/0", "sites per_iteration saved_ns low_ns high_ns alone_ns"),
         ("/sites/0/fix", "title why before after caveat"),
         (

@@ -32,7 +32,6 @@ pub fn of_sites(found: &Priced, sites: Vec<Site>) -> Vec<Site> {
             simulated: price.simulated,
             chosen: price.counted && site.class != Class::False,
             moves_to: None,
-            bounds: price.bounds,
         };
         Site { recoverable: Some(recoverable), ..site }
     };

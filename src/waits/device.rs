@@ -1,4 +1,4 @@
-//! GPUs: which ops ran on which, when each was busy, and the gaps between.
+//! GPUs: the ops of each, when each was busy, and the gaps between.
 
 use super::Wait;
 use crate::profile::Profile;
@@ -16,14 +16,11 @@ index! {
     DeviceIx
 }
 
-/// One physical GPU of one export.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// GPU id of the export, or the CUDA ordinal where the export does not map one to the other.
     pub id: u32,
-    /// Name of the GPU, e.g. "NVIDIA H200".
     pub name: Option<Arc<str>>,
-    /// When it was busy.
     pub timeline: Timeline,
 }
 
@@ -32,30 +29,22 @@ pub struct Device {
 pub struct Timeline {
     /// Disjoint, ascending.
     busy: Times<usize>,
-    /// The busy time before each [`STRIDE`]-th of them, so that any window's is known at once. Those between are added up
-    /// one by one: to know it before each would take as much memory again.
+    /// Busy time before each [`STRIDE`]-th interval, so that any window's sum is found fast. One entry per
+    /// interval would double the memory.
     before: Vec<i64>,
-    /// Busy time of the whole capture, in ns.
     pub busy_ns: i64,
 }
 
-/// All devices of an export, and which of them each stream belongs to.
 #[derive(Default)]
 pub struct Devices {
     /// By id.
     pub list: TiVec<DeviceIx, Device>,
-    /// Device of each stream.
     pub of_stream: TiVec<StreamIx, DeviceIx>,
-    /// Ops of each stream, in start order.
+    /// In start order.
     pub stream_ops: TiVec<StreamIx, Vec<OpId>>,
     /// From the start of each process' first kernel to the end of its last, in ns.
     pub work: FxHashMap<GlobalPid, (i64, i64)>,
-    /// Devices that each process has streams on.
     pub of_process: FxHashMap<GlobalPid, BTreeSet<DeviceIx>>,
-    /// Streams of each device, the one that worked last first.
-    pub latest_streams: TiVec<DeviceIx, Vec<StreamIx>>,
-    /// When each stream worked; empty for one that has its device to itself.
-    of_its_own: TiVec<StreamIx, Timeline>,
 }
 
 impl Devices {
@@ -72,7 +61,6 @@ impl Devices {
         let mut devices = Self {
             list: ids.iter().copied().map(device).collect(),
             stream_ops: ops.streams.iter().map(|_| Vec::new()).collect(),
-            of_its_own: ops.streams.iter().map(|_| Timeline::default()).collect(),
             ..Self::default()
         };
         devices.of_stream =
@@ -82,56 +70,36 @@ impl Devices {
             let work = devices.work.entry(ops.streams[ops.stream(op)].pid).or_insert((start, end));
             *work = (work.0.min(start), work.1.max(end));
         }
-        let mut streams_on: TiVec<DeviceIx, usize> = ids.iter().map(|_| 0).collect();
-        devices.of_stream.iter().for_each(|&device| streams_on[device] += 1);
+        for (stream, key) in ops.streams.iter_enumerated() {
+            devices.of_process.entry(key.pid).or_default().insert(devices.of_stream[stream]);
+        }
         for op in ops.ids() {
             let stream = ops.stream(op);
-            let device = devices.of_stream[stream];
             devices.stream_ops[stream].push(op);
-            devices.list[device].timeline.add(ops.start(op), ops.end(op));
-            if streams_on[device] > 1 {
-                devices.of_its_own[stream].add(ops.start(op), ops.end(op));
-            }
+            devices.list[devices.of_stream[stream]].timeline.add(ops.start(op), ops.end(op));
         }
         devices.list.iter_mut().for_each(|device| device.timeline.busy.shrink());
         devices.stream_ops.iter_mut().for_each(Vec::shrink_to_fit);
-        devices.sort_streams(ops);
         devices
     }
 
-    fn sort_streams(&mut self, ops: &Ops) {
-        let mut latest: TiVec<DeviceIx, Vec<StreamIx>> = self.list.iter().map(|_| Vec::new()).collect();
-        for (stream, &device) in self.of_stream.iter_enumerated() {
-            latest[device].push(stream);
-            self.of_process.entry(ops.streams[stream].pid).or_default().insert(device);
-        }
-        let ended =
-            |&stream: &StreamIx| std::cmp::Reverse(self.timeline_of(stream).span().map(|span| span.1));
-        latest.iter_mut().for_each(|streams| streams.sort_by_key(ended));
-        self.latest_streams = latest;
-    }
-
-    /// The GPU of that id.
     pub fn with_id(&self, id: u32) -> Option<DeviceIx> {
         self.list.raw.binary_search_by_key(&id, |device| device.id).ok().map(DeviceIx::from)
     }
 
-    /// The device that a wait is recorded to be for, else that of the work it awaited.
     pub fn of_wait(&self, ops: &Ops, wait: &Wait) -> Option<DeviceIx> {
         wait.device.or_else(|| wait.awaited.map(|op| self.of_op(ops, op)))
     }
 
-    /// The device that an op ran on.
     pub fn of_op(&self, ops: &Ops, op: OpId) -> DeviceIx {
         self.of_stream[ops.stream(op)]
     }
 
-    /// How many ops of a stream were issued before `time`.
     pub fn issued_before(&self, profile: &Profile, stream: StreamIx, time: i64) -> usize {
         self.stream_ops[stream].partition_point(|&op| profile.issued(op) < time)
     }
 
-    /// Devices of its process that worked as a wait returned, where it found nothing to wait for: it was for another one.
+    /// Devices of the process busy as a wait returned that found nothing: the wait was for another device.
     pub fn working_beside(&self, wait: &Wait) -> Vec<DeviceIx> {
         let mine = self.of_process.get(&wait.pid).filter(|_| wait.found.is_nothing());
         let worked = |&device: &DeviceIx| {
@@ -143,22 +111,16 @@ impl Devices {
             None => wait.not_for.filter(|_| wait.found.is_nothing()).into_iter().collect(),
         }
     }
-
-    /// When a stream worked.
-    pub fn timeline_of(&self, stream: StreamIx) -> &Timeline {
-        let own = &self.of_its_own[stream];
-        if own.busy.is_empty() { &self.list[self.of_stream[stream]].timeline } else { own }
-    }
 }
 
-/// GPU of a process's CUDA ordinal. With `CUDA_VISIBLE_DEVICES` two ranks both call theirs 0: the export's map tells.
+/// GPU id of a CUDA ordinal. With `CUDA_VISIBLE_DEVICES` two ranks may both say 0: the export's map decides.
 pub fn gpu_id(profile: &Profile, process: GlobalPid, ordinal: ExportId) -> u32 {
     let (pid, ordinal) = (process.pid(), ordinal.number());
     profile.target.gpu_of.get(&(pid, ordinal)).copied().unwrap_or(ordinal)
 }
 
 impl Timeline {
-    /// Adds an op that starts no earlier than those before it.
+    /// Adds an op; ops come in order of start.
     fn add(&mut self, start: i64, end: i64) {
         let next = self.busy.len();
         match next.checked_sub(1).map(|last| self.busy.get(last)) {
@@ -178,13 +140,12 @@ impl Timeline {
         }
     }
 
-    /// First start and last end.
     pub fn span(&self) -> Option<(i64, i64)> {
         let last = self.busy.len().checked_sub(1)?;
         Some((self.busy.start(0), self.busy.end(last)))
     }
 
-    /// How many intervals have begun before `time`; `marked`: where the search for its mark begins, and ends.
+    /// Number of intervals begun before `time`; `marked`: where the search for the mark begins, and ended.
     fn begun(&self, time: i64, marked: &mut usize) -> usize {
         let marks = self.busy.marks();
         let marked = seek(marks.len(), marked, |i| marks[i] < time);
@@ -200,8 +161,8 @@ impl Timeline {
         (ends && next < self.busy.len()).then(|| self.busy.start(next))
     }
 
-    /// Idle stretches within `from..to`, before the first op and after the last too. They cost a short search, and a step for each
-    /// op inside.
+    /// Idle stretches within `from..to`, also before the first op and after the last. Cost: a search and a
+    /// step per op.
     pub fn idle_within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, i64)> {
         let ended = |i: usize| i.checked_sub(1).map_or(i64::MIN, |before| self.busy.end(before));
         let starts = |i: usize| if i < self.busy.len() { self.busy.start(i) } else { i64::MAX };
@@ -210,15 +171,11 @@ impl Timeline {
         inside.filter(|gap| gap.0 < gap.1)
     }
 
-    /// Busy time within `from..to`, in ns. Costs two short searches, of which the second begins where the first ended.
+    /// Busy time within `from..to`, in ns. Costs two short searches; the second begins where the first ended.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        self.busy_near(from, to, &mut self.busy.marks().partition_point(|mark| *mark < from))
-    }
-
-    /// The same; `near`: where the search before ended, of a window that began not long before this one.
-    pub fn busy_near(&self, from: i64, to: i64, near: &mut usize) -> i64 {
-        let before = self.busy_until(from, near);
-        (self.busy_until(to, &mut near.clone()) - before).max(0)
+        let mut near = self.busy.marks().partition_point(|mark| *mark < from);
+        let before = self.busy_until(from, &mut near);
+        (self.busy_until(to, &mut near) - before).max(0)
     }
 
     fn busy_until(&self, time: i64, marked: &mut usize) -> i64 {
@@ -267,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Ops of a nanosecond to a minute, after pauses as long: the same as without packing.
+        /// Packed and unpacked times agree, for ops and pauses of up to 2^37 ns.
         #[test]
         fn busy_time_is_that_of_all_ops(
             ops in vec((0u32..37, any::<i64>(), 0u32..37, any::<i64>()), 1..120),
@@ -286,12 +243,10 @@ mod tests {
             }
             prop_assert_eq!(t.busy.iter().collect::<Vec<_>>(), busy.clone());
             prop_assert_eq!(t.busy_ns, busy.iter().map(|b| b.1 - b.0).sum::<i64>());
-            let mut near = 0;
             for (a, before, b, after) in windows {
                 let (from, to) = (busy[a % busy.len()].1 + before, busy[b % busy.len()].0 + after);
                 let within = busy.iter().map(|b| (b.1.min(to) - b.0.max(from)).max(0)).sum::<i64>();
                 prop_assert_eq!(t.busy_within(from, to), within);
-                prop_assert_eq!(t.busy_near(from, to, &mut near), within);
                 let gap = busy.iter().position(|b| b.1 == from).and_then(|i| Some(busy.get(i + 1)?.0));
                 prop_assert_eq!(t.gap_from(from), gap);
             }

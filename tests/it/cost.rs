@@ -10,7 +10,6 @@ use sync_report::report;
 use sync_report::vocabulary::Class;
 
 mod beside;
-mod bounds;
 mod collectives;
 mod drain;
 mod gpu_time;
@@ -38,16 +37,12 @@ fn drains(e: &Export) -> Vec<i64> {
     look::analysed(e).drains.raw.clone()
 }
 
-/// What must hold of all savings: values inside their bounds, the whole worth its best part.
+/// All savings lie inside their ranges; the whole saves at least its best part.
 fn assert_priced(report: &Report) {
     let totals = &report.totals;
     let mut best = 0;
-    for (site, saving) in report.sites.iter().filter_map(|s| Some((s, s.recoverable.as_ref()?))) {
-        let bounds = saving.bounds;
-        assert!(0 <= bounds.each_low_ns && bounds.each_low_ns <= bounds.each_high_ns, "{bounds:?}");
-        assert!(bounds.each_high_ns <= site.blocked_ns, "{bounds:?} {}", site.blocked_ns);
-        assert!(0 <= bounds.together_high_ns && 0 <= bounds.beside_ns, "{bounds:?}");
-        assert!(saving.high_ns <= bounds.together_high_ns.saturating_add(bounds.beside_ns), "{saving:?}");
+    for saving in report.sites.iter().filter_map(|s| s.recoverable.as_ref()) {
+        assert!(saving.simulated || saving.alone_ns == 0, "{saving:?}");
         assert!((0.0..=100.0).contains(&saving.percent), "{saving:?}");
         assert!(0 <= saving.low_ns && saving.low_ns <= saving.alone_ns, "{saving:?}");
         assert!(saving.alone_ns <= saving.high_ns && saving.joint_ns <= saving.high_ns, "{saving:?}");
@@ -68,7 +63,7 @@ fn assert_priced(report: &Report) {
     }
 }
 
-/// What must hold of every report, whatever the program.
+/// Invariants of every report.
 pub fn assert_sound(report: &Report) {
     assert_priced(report);
     let mut drain = 0;

@@ -11,7 +11,7 @@ use sync_report::model::Report;
 use sync_report::report;
 use sync_report::vocabulary::Change;
 
-/// What a fixed wait blocked, the next one that grew as much has taken over; a wait further on that grew too is another's.
+/// The next wait that grew as much has taken over a fixed wait's time; a wait further on may not.
 ///
 /// ```text
 ///  before   [upload 18 ====][read 22 =][upload 40 ====][read 60 =][upload 70 ====][upload 80 ==== every time]
@@ -66,10 +66,10 @@ fn predictions_are_held_against_what_came_of_them() {
         prediction.held
     };
     let expected = [Some(true), None, Some(false), Some(false)];
-    assert_eq!([102_000, 97_000, 20_000, 200_000].map(held), expected);
+    assert_eq!([102_000, 80_000, 20_000, 200_000].map(held), expected);
 }
 
-/// A wait that `--fix` was asked to take away is one that a fix is to make go, also in a report that was kept as JSON.
+/// A wait that `--fix` removes has a fate like an avoidable one, also in a report read back from JSON.
 #[test]
 fn what_was_chosen_has_a_fate() {
     let before = [upload("step", 18), read("step", 22)];
@@ -91,7 +91,7 @@ fn what_was_chosen_has_a_fate() {
     );
 }
 
-/// What a capture fixed by hand has to show: exactly these lines gone, and a gate that passes where it failed.
+/// A capture fixed by hand shows exactly these lines gone; only its gate passes.
 fn fixed_by_hand(before: &str, after: &str, gone: &[u64]) {
     let ran = program(&["diff", before, after, "--format", "json"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));

@@ -1,4 +1,4 @@
-//! What goes with a fix besides the wait, or comes to it.
+//! Host work that a fix removes beside the wait, or adds.
 
 use super::*;
 use crate::export::{Copy, Memory};
@@ -6,8 +6,8 @@ use sync_report::cost::simulate::run;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::vocabulary::Change;
 
-/// What the host makes for an upload goes with it where the advice is to make it elsewhere: so much for each byte, and no more
-/// than lies before the copy. What is pinned first comes to it, no more than the copy's call took.
+/// A fix that makes the data elsewhere also removes the host's making of it: a time per byte, at most the gap
+/// before the copy. Pinning first adds host time, at most as long as the copy's call.
 ///
 /// ```text
 ///  host      [launch]···3 ms: torch.cat~~~~~~~~~[copy=====][sync]        4 MiB at 0.25 ns: 1.05 ms
@@ -40,7 +40,6 @@ fn what_is_made_for_an_upload_goes_with_it() {
         assert_eq!(made(fix), 1 << 20);
     }
     assert_eq!(made(Change::NonBlocking), 0);
-    // Less what of it the profiler takes.
     assert_eq!(drawn(200_000, Some(0.25))(Change::OnGpu), 160_500);
     let pinned = drawn(3_000_000, None);
     assert_eq!(pinned(Change::Pinned), -(25_000 + 150_994));
@@ -51,8 +50,8 @@ fn what_is_made_for_an_upload_goes_with_it() {
 ///  x[mask]  host  [is]··20··[count][count][copy][sync]··[init][select][indices]··20··[index]      a step of 124 µs
 ///  where    host  [is]··20··                                                         [index]      what is left of it
 /// ```
-/// Dropped, a read that makes room for what a mask selects takes its count and selection along; among other kernels it
-/// takes only its copy and itself. As much is said to be saved at most where nothing is asked for.
+/// A dropped read of a mask's size takes the count and the selection along; among other kernels it takes only
+/// its copy. The unasked report gives that as the most that may be saved.
 #[test]
 fn a_mask_that_keeps_the_shape_is_not_counted() {
     let saved = |select: [&str; 2]| {
@@ -85,7 +84,7 @@ fn a_mask_that_keeps_the_shape_is_not_counted() {
     let gone = 10_000 + 10_000 + 12_000 + 20_000;
     let (masked, most) = saved(["cub::DeviceCompactInitKernel", "cub::DeviceSelectSweepKernel"]);
     let (other, _) = saved(["gemm", "gemm"]);
-    // With the read go its copy call, its wait and what stands around them.
+    // The read takes its copy call, its wait and the time around them along.
     assert!(
         (gone + 11_000..gone + 20_000).contains(&masked) && (11_000..20_000).contains(&other),
         "{masked} {other}"
@@ -97,8 +96,8 @@ fn a_mask_that_keeps_the_shape_is_not_counted() {
 ///  checked  host  [is]··20··[compare]··10··[all]··2··[copy][sync]··20··[gemm]      a step of 92 µs
 ///  not      host  [is]··20··                                     ··20··[gemm]
 /// ```
-/// A check that a factorisation succeeded takes its comparison along where nobody makes it any more; what came before, and
-/// the time before the comparison, stay.
+/// A removed check of a factorisation takes its comparison along; earlier work, and the time before the
+/// comparison, stay.
 #[test]
 fn a_check_that_is_switched_off_compares_nothing() {
     let saved = |test: &str| {

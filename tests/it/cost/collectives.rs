@@ -30,7 +30,6 @@ fn rank(e: &mut Export, pid: i64, gpu: Gpu, length: i64) {
 
 const OTHER: Gpu = Gpu { device: 1, stream: 7 };
 
-/// End and busy times by rank, with the given waits gone.
 fn outcome(e: &Export, gone: impl Fn(u32, &str) -> bool) -> (i64, Vec<i64>) {
     let found = look::analysed(e);
     let mut draft = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
@@ -46,7 +45,6 @@ fn outcome(e: &Export, gone: impl Fn(u32, &str) -> bool) -> (i64, Vec<i64>) {
     (outcome.end, outcome.busy)
 }
 
-/// One rank gets faster, in the same export as the other: neither collective takes longer or shorter than recorded.
 #[test]
 fn collectives_keep_their_recorded_length() {
     let mut e = Export::new(Schema::V2026_2);
@@ -80,7 +78,7 @@ fn together(e: &mut Export, pid: i64, gpu: Gpu, work: i64) {
     }
 }
 
-/// A rank that gets faster by itself only waits longer for the other: that saves nothing. The late one does.
+/// A faster early rank only waits longer: nothing is saved. A faster late rank saves time.
 #[test]
 fn a_faster_rank_waits_for_the_late_one() {
     let mut e = Export::new(Schema::V2026_2);
@@ -110,7 +108,6 @@ fn ranks() -> (Vec<TempDir>, Vec<PathBuf>) {
         .unzip()
 }
 
-/// Of two ranks in an export each, both are counted, and readers of text and of JSON are told.
 #[test]
 fn the_report_marks_them() {
     let (_folders, paths) = ranks();

@@ -26,7 +26,6 @@ fn a_wait_drains_until_the_next_op_starts() {
     let site = &report.sites[0];
     assert_eq!((site.drain_ns, site.blocked_ns), (12_000, 48_010));
     assert!((site.drain_percent - 100.0 * 12_000.0 / 88_980.0).abs() < 1e-9);
-    // The thread's span: first call to last.
     assert!((site.blocked_percent - 100.0 * 48_010.0 / 59_010.0).abs() < 1e-9);
     assert_sound(&report);
 }
@@ -85,7 +84,6 @@ fn a_gap_belongs_to_one_wait() {
     assert_sound(&look::report(&e));
 }
 
-/// Nothing follows the last op: no drain, though the thread waits.
 #[test]
 fn after_the_last_op_there_is_no_drain() {
     let (mut e, t) = simple();
@@ -176,7 +174,6 @@ fn a_hidden_wait_keeps_its_gap() {
     assert_eq!((report.totals.waits, report.totals.drain_ns), (1, 0));
 }
 
-/// Three waits of 1, 3 and 40 µs: quantiles are values that occurred.
 #[test]
 fn quantiles_and_histogram_are_of_the_waits() {
     let (mut e, t) = empty();
@@ -207,7 +204,7 @@ fn a_wait_through_another_stream_is_no_idle_wait() {
     e.sync(t, "cudaStreamSynchronize", 2000..900_010, GPU0);
     let found = look::analysed(&e);
     assert_eq!(found.sites.raw[0].verdict.kind, sync_report::vocabulary::Kind::Explicit);
-    // With nothing that ended when it returned, what it waited for is not in the export.
+    // Nothing ended when it returned: the awaited work is not in the export.
     let (mut e, t) = empty();
     e.launch(t, 10..20, GPU0, 30..40, "warm");
     e.sync(t, "cudaStreamSynchronize", 2000..900_010, GPU0);

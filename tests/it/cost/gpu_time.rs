@@ -52,7 +52,7 @@ fn two_kernels() -> (Export, Thread) {
     (e, t)
 }
 
-/// The idle time that waits do not leave, the part in which the CPU was blocked, and what blocked it.
+/// Idle time not after waits, its part with a blocked CPU, and the blocking calls.
 fn blocked(e: &Export) -> (i64, Option<i64>, Vec<BlockedTime>) {
     let report = look::report(e);
     assert_sound(&report);
@@ -101,7 +101,7 @@ fn a_loader_that_is_late_is_named_with_its_place() {
     assert!(page.contains("data loader, files, locks"), "{page}");
 }
 
-/// The thread of the backward pass waits for the one that holds it up.
+/// The backward pass's thread waits for the main thread.
 ///
 /// ```text
 ///  main      [a]   [pthread_mutex_lock 40-100]    [b]
@@ -136,7 +136,7 @@ fn what_cuda_waits_for_is_its_own() {
     assert_eq!(blocked(&e), (160_000, Some(10_000), vec![call("read", 10_000)]));
 }
 
-/// A wait leaves the gap behind it, whatever the CPU does next.
+/// A gap belongs to the wait before it, whatever the CPU does next.
 ///
 /// ```text
 ///  host  [a] [sync 10-20]  [read 30-150]   [b]
@@ -164,7 +164,7 @@ fn without_system_calls_the_scheduler_tells() {
     assert_eq!(blocked(&e), (160_000, Some(10_000), vec![call("read", 10_000)]));
 }
 
-/// A loop that runs ahead of its GPU: its work begins where that from before it ends, and lasts longer than its launches.
+/// A loop that runs ahead of its GPU: its work begins after earlier work, and outlasts its launches.
 ///
 /// ```text
 ///  host  [load]  [step 0][step 1] … [step 9]          [sync===========================]

@@ -3,7 +3,6 @@
 use super::*;
 use sync_report::model::HostCalls;
 
-/// The report, and codes of what it says of such calls.
 fn told(e: &Export) -> (Vec<HostCalls>, Vec<String>) {
     let report = look::report(e);
     let own = ["host-allocation", "device-allocation", "module-loading"];
@@ -11,7 +10,7 @@ fn told(e: &Export) -> (Vec<HostCalls>, Vec<String>) {
     (report.profiles[0].host_calls.clone(), said.map(|w| w.message.clone()).collect())
 }
 
-/// A call inside another is part of it, a wait is told as a wait, and of two threads the longer one counts.
+/// A nested call is part of the outer one, a wait counts as a wait, and the longer of two threads counts.
 ///
 /// ```text
 ///  main    [l] [cudaMalloc 100-300                      ]  [cudaHostAlloc 400-900, waits for k]
@@ -36,7 +35,7 @@ fn no_time_is_counted_twice() {
     assert_eq!(said.len(), 1, "{said:?}");
 }
 
-/// Twenty steps of 100 µs, in each of which pinned memory is allocated for so long; a module is loaded before.
+/// Twenty steps of 100 µs; each allocates pinned memory for `allocating` ns. A module loads before them.
 fn steps(allocating: i64, loading: i64) -> Export {
     let (mut e, t) = empty();
     e.call(t, "cudaGetDeviceCount", -loading - 2_000..-loading - 1_000);
@@ -51,7 +50,6 @@ fn steps(allocating: i64, loading: i64) -> Export {
     e
 }
 
-/// From a tenth of the run on it is told, and whether all of it is start-up.
 #[test]
 fn a_tenth_of_the_run_is_told() {
     let (calls, said) = told(&steps(30_000, 50_000));
@@ -77,7 +75,7 @@ fn a_tenth_of_the_run_is_told() {
     );
 }
 
-/// The first call of a process creates the context: what it takes beside that nobody knows.
+/// The first call of a process creates the context: its own time is unknown.
 #[test]
 fn the_first_call_creates_the_context() {
     let (mut e, t) = empty();

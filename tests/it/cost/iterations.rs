@@ -44,7 +44,6 @@ fn ranges_that_count_up_are_iterations() {
     }
 }
 
-/// Without a number the name must say what it is, and stand there three times.
 #[test]
 fn ranges_of_one_name_are_iterations_if_the_name_says_so() {
     for (name, found) in [
@@ -85,7 +84,7 @@ fn layers_are_no_iterations() {
     assert_eq!(look::report(&e).iterations.map(|i| i.source), None);
 }
 
-/// Nor do numbers that start again in each pass or that other layers have a share in; steps start again in each epoch.
+/// Numbers that restart in each pass, or that other layers share, count no iterations; steps restart in each epoch.
 ///
 /// ```text
 ///  NVTX      [Identity_0][Identity_1] … [Identity_4]  [Identity_0][Identity_1] … [Identity_4]
@@ -185,7 +184,6 @@ fn operators_of_pytorch_are_no_iterations() {
     }
 }
 
-/// Iterations of one rank say nothing about waits of another.
 #[test]
 fn iterations_belong_to_their_process() {
     let (mut e, _) = steps(|i| format!("step {i}"));
@@ -197,7 +195,6 @@ fn iterations_belong_to_their_process() {
     }
 }
 
-/// A range that was still open at the capture's end is no iteration; those before it are.
 #[test]
 fn an_open_range_is_not_counted() {
     let (mut e, t) = steps(|i| format!("step {i}"));
@@ -206,7 +203,6 @@ fn an_open_range_is_not_counted() {
     assert_eq!(report.iterations.map(|i| i.count), Some(4));
 }
 
-/// Only a part of the capture is asked for: iterations are still those of the whole loop.
 #[test]
 fn filters_by_range_keep_the_waits_inside() {
     let (e, _) = steps(|i| format!("step {i}"));
@@ -244,7 +240,7 @@ fn enormous_waits_do_not_overflow() {
     assert_sound(&report);
 }
 
-/// Host time before the loop is none of its iterations'.
+/// Host time before the loop belongs to no iteration.
 ///
 /// ```text
 ///  NVTX                                       [step 0--------][step 1--------] … [step 9--------]

@@ -1,5 +1,5 @@
-//! Random programs on a machine that keeps to the rules: three threads of two processes, two devices with two streams
-//! each, kernels, graphs, copies, events. What holds of the prices of all of them, before anything is cut.
+//! Random programs on a machine that keeps to the rules: three threads of two processes, two devices with two
+//! streams each, kernels, graphs, copies, events. Properties of their prices, before any cut.
 
 use super::*;
 use crate::export::{Copy, Memory};
@@ -11,7 +11,6 @@ use sync_report::vocabulary::Change;
 #[derive(Clone, Debug)]
 struct Act {
     thread: usize,
-    /// Host time before it.
     host: i64,
     gpu: usize,
     what: What,
@@ -59,7 +58,7 @@ fn act() -> impl Strategy<Value = Act> {
     })
 }
 
-/// What a call takes, what an op takes to start, what a wait takes to return.
+/// Length of a call, latency of an op, time of a wait's return, in ns.
 const CALL: i64 = 5_000;
 const LATENCY: i64 = 2_000;
 const BACK: i64 = 4_000;
@@ -71,7 +70,7 @@ fn draw(e: &mut Export, list: &[Act]) -> i64 {
     let (mut now, mut free, mut end, mut event) = ([0i64; 3], [[i64::MIN / 2; 4]; 2], 0, 0);
     let mut left: [Vec<Act>; 3] =
         std::array::from_fn(|t| list.iter().rev().filter(|a| a.thread == t).cloned().collect());
-    // Calls come in turn, when they begin.
+    // Calls are in the order of their starts.
     let next = |left: &[Vec<Act>; 3], now: &[i64; 3]| {
         let at = |t: usize| left[t].last().map(|act| (now[t] + act.host, t));
         (0..3).filter_map(at).min()
@@ -150,8 +149,8 @@ fn draw(e: &mut Export, list: &[Act]) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing fixed, nothing changes; a wait fixed, whichever and however, lengthens nothing; all together are worth the
-    /// best one; a saving lies inside its bounds; idle and busy are the span.
+    /// No fix changes nothing; any fix of any wait lengthens nothing; all fixes save at least the best one;
+    /// savings lie inside their bounds; idle and busy time add up to the span.
     #[test]
     fn prices_keep_to_what_can_be(
         list in prop::collection::vec(act(), 3..60),

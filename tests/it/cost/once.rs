@@ -3,7 +3,7 @@
 use super::*;
 use crate::export::{Copy, Memory};
 
-/// An upload, in which a CPU sample shows a function where `sampled`.
+/// An H2D copy; a CPU sample inside shows the function `sampled`.
 fn upload(e: &mut Export, t: Thread, from: i64, bytes: i64, sampled: Option<&str>) {
     let copy = Copy::h2d(bytes, Memory::Pageable);
     e.memcpy_blocking(t, from..from + 90_000, copy, GPU0, from + 10_000..from + 80_000);
@@ -24,7 +24,7 @@ fn both(drawn: impl Fn(&mut Export, Thread, bool)) -> [(Option<i64>, u64); 2] {
     })
 }
 
-/// One pass: its uploads are its work, those before the first kernel too.
+/// One pass: all its H2D copies are its work, also before the first kernel.
 ///
 /// ```text
 ///  host      [upload][launch][upload][launch][upload][launch]
@@ -45,7 +45,7 @@ fn one_pass_pays_nothing_once() {
     assert!(without.0 > Some(0) && without.1 == 0, "{without:?}");
 }
 
-/// The first steps upload more than those after them: the loop uploads all the same.
+/// The first steps copy more than later ones; all copies are of the loop.
 ///
 /// ```text
 ///  host      [upload 1 MiB][k] [upload 1 MiB][k] [upload 128 kiB][k] … [upload 128 kiB][k]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::export::{Copy, Memory};
-use sync_report::cost::bounds::{self, Bounded, Launched};
+use sync_report::cost::most::Capture;
 use sync_report::cost::simulate::beside::Part;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::sample::Loop;
@@ -39,7 +39,6 @@ fn long_loop() -> Export {
     e
 }
 
-/// Reads are the first site, the others the second.
 fn program(found: &look::Kept, steps: usize) -> Program {
     let draft = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let iterations = found.iterations.as_ref().expect("a loop");
@@ -73,14 +72,14 @@ fn some_iterations_stand_for_all() {
     near(kept.busy_in_laps, all.busy_in_laps);
 }
 
-/// What no simulated iteration comes by has no figure, rather than nothing.
+/// A site that no simulated iteration reaches has no figure, instead of 0.
 #[test]
 fn a_site_that_is_not_reached_is_known() {
     let found = look::analysed(&long_loop());
     assert_eq!(program(&found, 150).reached().raw, [true, false]);
 }
 
-/// What goes with waits besides them is of all of them, of those too that runs pass over.
+/// The bound of work that goes with waits covers all waits, also those that runs skip.
 ///
 /// ```text
 ///  host      [count][.item()======]··[select]··[upload====]       600 times, ·: 8 µs and up to 7 more
@@ -107,14 +106,11 @@ fn bounds_do_not_depend_on_what_is_simulated() {
     }
     let found = look::analysed(&e);
     let (profile, devices, waits) = (&found.profile, &found.devices, &found.waits);
-    let (next, alone_at_most) = (&found.next, &found.alone_at_most);
-    let launched = &Launched::new(profile, devices);
     let calls = |direction: Direction| -> Vec<_> {
         let of = |w: &&sync_report::waits::Wait| w.copy.is_some_and(|copy| copy.direction == direction);
         found.waits.iter().filter(of).map(|w| (w.call, w.copy_call)).collect()
     };
     let (reads, uploads) = (calls(Direction::DeviceToHost), calls(Direction::HostToDevice));
-    let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Drop)).collect();
     let of = |steps: usize, goes: bool| {
         let mut program = program(&found, steps);
         if goes {
@@ -122,12 +118,12 @@ fn bounds_do_not_depend_on_what_is_simulated() {
             program.mark_made(profile, &uploads, 0.1);
         }
         let program = &program;
-        let capture = Bounded { profile, devices, waits, next, alone_at_most, launched, program };
-        (program.size(), bounds::beside(&capture, gone.iter().copied()))
+        let capture = Capture { profile, devices, waits, program };
+        (program.size(), found.waits.keys().map(|w| capture.beside(w, Change::Drop)).sum::<i64>())
     };
     let ((all, whole), (some, sampled), (_, alone)) = (of(1_000_000, true), of(150, true), of(150, false));
     assert!(some * 4 < all, "{some} of {all}");
     assert_eq!(whole, sampled);
-    // Of each iteration: the select's launch and the gap before it, both kernels, and the upload's making.
+    // Per iteration: the select's launch and the gap before it, both kernels, and the copied data's making.
     assert!(whole - alone > STEPS * (8_000 + 4_000 + 5_000 + 30_000 + 6_500), "{whole} {alone}");
 }

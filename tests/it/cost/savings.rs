@@ -1,4 +1,4 @@
-//! Savings in the report: of real captures with known truth, with sites assumed fixed, from two captures.
+//! Savings in the report: of real captures with known truth, and with sites assumed fixed.
 
 use super::*;
 use crate::export::{Copy, Memory};
@@ -30,7 +30,6 @@ fn the_upload_saves_what_was_measured() {
     assert!(report.warnings.iter().any(|w| w.code == "bandwidth-assumed"));
 }
 
-/// Every sample that has kernels can be simulated.
 #[test]
 fn samples_are_reproduced() {
     for name in ["patterns.sqlite", "train_mlp_shapes.sqlite", "train_mlp_python_sampling.sqlite"] {
@@ -41,7 +40,6 @@ fn samples_are_reproduced() {
     }
 }
 
-/// Bounds and simulation are two ways to the same value: nothing has to be cut from the one to fit the other.
 #[test]
 fn the_simulation_keeps_to_the_bounds() {
     for name in [
@@ -60,7 +58,8 @@ fn the_simulation_keeps_to_the_bounds() {
 ///  host      [launch][sync==]  60 times, then 10 times  [launch][sync=====================]
 ///  stream 7         [k~~]                                                           [k~~]     300 µs late: why is not known
 /// ```
-/// The simulation starts the late ones at once and misses the run by more than a tenth: bounds only, and that is said.
+/// The simulation starts the late ones at once and misses the run by more than a tenth: bounds only, with a
+/// warning.
 #[test]
 fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     let drawn = |late: i64| {
@@ -87,7 +86,6 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     assert!(said.contains("\n1 avoidable line costs between") && said.contains("no closer figure"), "{said}");
 }
 
-/// The number of threads changes nothing.
 #[test]
 fn prices_do_not_depend_on_threads() {
     let one = look::everything(&on("train_mlp_shapes.sqlite", &options()));
@@ -96,7 +94,6 @@ fn prices_do_not_depend_on_threads() {
     }
 }
 
-/// Sites assumed fixed are gone, the others keep their ids, and what is left to save is less.
 #[test]
 fn assumed_sites_are_gone() {
     let all = on("train_mlp_shapes.sqlite", &options());
@@ -116,7 +113,7 @@ fn assumed_sites_are_gone() {
 ///  host      [launch][copy 4 B][sync==============][host work][launch][copy 4 KiB][sync===========][host work]
 ///  stream 7          [k~~~~~~~~~~~~~~~~~~~~][c]                       [k~~~~~~~~~~~~~~~~~~~~~][c]
 /// ```
-/// Without frames both reads are of one place, and yet two sites: what is asked of one says nothing of the other.
+/// Both reads have one place without frames, yet are two sites: a change asked of one leaves the other.
 #[test]
 fn sites_of_one_place_are_asked_for_apart() {
     let (mut e, t) = empty();
@@ -138,7 +135,7 @@ fn sites_of_one_place_are_asked_for_apart() {
     assert!(joint(&one) > joint(&plain), "{:?}", one.totals);
     let kept = asked(&[("S1", Change::Drop), ("S2", Change::Keep)]);
     assert_eq!(joint(&kept), joint(&one));
-    // Of two reads that nobody knows to be needed, only what is asked to stay saves nothing.
+    // Only the read that is asked to stay saves nothing; both are undecided.
     let range =
         |report: &Report| report.sites[1].recoverable.as_ref().map(|r| [r.alone_ns, r.low_ns, r.high_ns]);
     assert_eq!(range(&kept), Some([0; 3]));
@@ -151,8 +148,8 @@ fn sites_of_one_place_are_asked_for_apart() {
 /// ```text
 ///  host   [launch][copy][sync~~~]···a metric, 5 ms···[launch][copy][sync~~~]···
 /// ```
-/// Whether the CPU needs what is read is not known. Who says that it does not may save what is computed with it as well, unless it
-/// is a number.
+/// It is undecided whether the CPU needs the value. A dropped read may also save the computation on its
+/// value, unless that is a number.
 #[test]
 fn what_is_computed_with_a_read_may_go_with_it() {
     let read = |bytes: i64| {
@@ -176,7 +173,6 @@ fn what_is_computed_with_a_read_may_go_with_it() {
     assert!((18 * 3_900_000..20 * 4_200_000).contains(&dropped), "{dropped}");
 }
 
-/// A change that was asked for is what is simulated.
 #[test]
 fn a_change_can_be_asked_for() {
     let report = on("pairs_h2d_pageable.sqlite", &look::asking(&[("S1", Change::NonBlocking)]));
@@ -193,7 +189,7 @@ fn a_site_that_is_not_there_is_an_error() {
     assert!(error.to_string().contains("S99"), "{error}");
 }
 
-/// A true site has a range and no promise.
+/// A needed site has a range and no saving.
 #[test]
 fn needed_waits_promise_nothing() {
     let report = on("patterns.sqlite", &Options { top: 0, ..options() });
@@ -220,8 +216,8 @@ fn where_the_time_moves_is_named() {
     assert_eq!(moved.as_ref(), Some(&of("cudaDeviceSynchronize").id));
 }
 
-/// Of waits in a row the last one takes over what the others give up: they save nothing one by one, and what idles behind
-/// them together. The report says so with the sites' ids.
+/// The last of several waits in a row takes over the others' time: one by one they save nothing, together the
+/// idle time after them. The report names their ids.
 ///
 /// ```text
 ///  host      [launch a]  [stream sync==] [device sync] [device sync]···[launch b]
@@ -278,8 +274,8 @@ fn what_saves_by_itself_is_no_set() {
 ///                       13 µs   150 µs                   180 µs            20 µs
 ///  stream 7     [a~~~~~~~~]                   [b~~~~~~~~~~~~~~~~~~~~~~~~~~]
 /// ```
-/// Wait by wait no more than 13 + 20 µs could be saved: the second would take over what the first gives up. Both go, so
-/// what counts is that the GPU idles for 50 µs each time.
+/// Wait by wait at most 13 + 20 µs are saved: the second takes over the first's time. Together they save the
+/// 50 µs that the GPU idles each time.
 #[test]
 fn waits_that_go_together_are_bounded_together() {
     let (mut e, t) = empty();
@@ -295,7 +291,7 @@ fn waits_that_go_together_are_bounded_together() {
     assert!((170_000..=290_000).contains(&joint), "{joint}");
 }
 
-/// Without the profiler a program bound by its host runs shorter, and the estimate has a range.
+/// A host-bound program runs shorter without the profiler, and the estimate has a range.
 #[test]
 fn the_run_without_the_profiler_is_estimated() {
     let options = Options { as_captured: false, ..options() };
@@ -313,7 +309,7 @@ fn the_run_without_the_profiler_is_estimated() {
     assert!((alone - joint).abs() * 20 < joint, "{alone} {joint}");
 }
 
-/// Ranges hold the figure, and widen with what iterations differ by; the report says what they rest on.
+/// Ranges hold the figure, and widen with the scatter of iterations; the report names their basis.
 ///
 /// ```text
 ///  step #     [0    100 µs][1    100 µs][2       120 µs  ][3    100 µs] …          every third is longer
@@ -338,7 +334,7 @@ fn ranges_widen_as_iterations_scatter() {
     let joint = even.recoverable_false_joint_ns.expect("simulated");
     let share = |share: f64| Some((joint as f64 * share) as i64);
     assert!(joint > 500_000, "{joint}");
-    // Each of its waits is saved whole: there is no more to save but what no capture shows, 1.5 % of the run.
+    // Each wait is saved whole; the margin for what no capture shows is 1.5 % of the run.
     let beyond = |totals: &sync_report::model::Totals| {
         (totals.without_profiler.expect("simulated").run_ns as f64 * 0.015) as i64
     };
@@ -361,8 +357,8 @@ fn ranges_widen_as_iterations_scatter() {
     assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
 }
 
-/// Host work before an upload widens a range upwards by two fifths of what is above a millisecond; elsewhere it does not, nor
-/// where a loop gives what is uploaded.
+/// Host work before an H2D copy widens a range upwards by two fifths of its time above a millisecond. Other
+/// host work does not, nor a loop that yields the data.
 ///
 /// ```text
 ///  made    step # [launch a]···3 ms···[copy][sync]·········[launch b]

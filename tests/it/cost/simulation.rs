@@ -75,7 +75,7 @@ fn an_upload_from_pinned_memory_takes_the_bus_only() {
     let bus = look::program(&found).learned.pinned(1 << 20, Direction::HostToDevice);
     let expected = 5_000 + 2_000 + bus + 73_000;
     assert!((pinned - expected).abs() < 5_000, "{pinned} {expected}");
-    // Asynchronous or not: staging keeps the host.
+    // Staging keeps the host, asynchronous or not.
     let (_, _, pageable) = ends(&e, &[(0, Change::NonBlocking)]);
     assert!(recorded - pageable < 14_000, "{pageable}");
 }
@@ -93,9 +93,8 @@ fn a_dropped_read_takes_its_copy_along() {
     let (_, kept, dropped) = ends(&e, &[(0, Change::Drop)]);
     let (_, _, delayed) = ends(&e, &[(0, Change::Delay)]);
     assert_eq!((kept, dropped), (90_000, 50_000 + 1_500 + 20_000));
-    // Delayed, the copy still runs.
     assert!(dropped < delayed && delayed < kept, "{dropped} {delayed} {kept}");
-    // What stays on the GPU is an op there.
+    // A value kept on the GPU costs an op there.
     let (_, _, stays) = ends(&e, &[(0, Change::OnGpu)]);
     assert!(dropped < stays && stays <= delayed, "{dropped} {stays} {delayed}");
 }
@@ -284,11 +283,11 @@ fn a_full_queue_takes_over_from_a_wait() {
     assert_eq!(look::program(&found).learned.depth, 300);
     let (recorded, kept, without) = ends(&e, &[(0, Change::Delete)]);
     assert!((recorded - kept).abs() <= 1_000, "{recorded} {kept}");
-    // w and the queue behind it keep the host: what is won is that k1 follows w at once.
+    // w and the queue behind it keep the host: only k1's start right after w is saved.
     assert!((0..20_000).contains(&(kept - without)), "{kept} {without}");
 }
 
-/// A queue that took more than is usual, without holding anything up, takes as much again.
+/// A queue that held more than usual without blocking holds as much again.
 #[test]
 fn a_queue_that_was_deeper_is_deeper() {
     let (mut e, t) = empty();
@@ -328,7 +327,6 @@ fn copies_wait_for_a_place_in_the_queue_too() {
     assert!((end - expected).abs() < expected / 20, "{end} {expected}");
 }
 
-/// What a random program does.
 #[derive(Clone, Debug)]
 enum Do {
     Host(i64),
@@ -346,7 +344,7 @@ fn doing() -> impl Strategy<Value = Do> {
     ]
 }
 
-/// Runs a program on a GPU that keeps to the rules; waits in `without` are not there. Draws it, and returns its end.
+/// Runs a program on a GPU that keeps to the rules, without the waits in `without`. Draws it, and returns its end.
 fn execute(list: &[Do], without: &[usize], mut draw: Option<(&mut Export, Thread)>) -> i64 {
     let (mut now, mut last_call, mut stream, mut wait) = (0, 0, [i64::MIN / 2; 2], 0);
     for what in list {
@@ -391,7 +389,7 @@ fn execute(list: &[Do], without: &[usize], mut draw: Option<(&mut Export, Thread
     last_call.max(stream[0]).max(stream[1])
 }
 
-/// Per wait and per op, what a learned median may be off.
+/// How far learned medians may be off in all, per wait and per op.
 fn tolerance(list: &[Do]) -> i64 {
     2_500 * list.len() as i64
 }
@@ -399,7 +397,7 @@ fn tolerance(list: &[Do]) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Nothing removed, nothing changed; and a program without some of its waits takes what the simulation of the
+    /// Removing nothing changes nothing. A program without some waits takes as long as the simulation of the
     /// recorded one says.
     #[test]
     fn the_simulation_knows_what_the_program_would_do(
@@ -435,7 +433,7 @@ proptest! {
     }
 }
 
-/// A process that ends long after its last work: unloading is no part of what is simulated.
+/// A process that ends long after its last work: unloading is not simulated.
 ///
 /// ```text
 ///  host  [launch][sync====] … 20 times                     [unload]
@@ -462,7 +460,6 @@ fn what_a_process_takes_down_is_no_error_of_the_simulation() {
     assert!(drawn(true).1.is_some(), "{:?}", drawn(true));
 }
 
-/// Calls alone: what the GPU did is not recorded, so nothing can be said of what fixes save.
 #[test]
 fn without_rows_of_the_gpu_there_is_no_saving() {
     let (mut e, t) = empty();

@@ -1,4 +1,4 @@
-//! What the simulation knows of several streams: the legacy default stream, and order that the GPU keeps itself.
+//! Several streams in the simulation: the legacy default stream, and order that the GPU keeps itself.
 
 use super::*;
 use crate::export::{Copy, Memory};
@@ -15,7 +15,6 @@ fn with_flags(e: &mut Export) {
     e.sql("UPDATE TARGET_INFO_CUDA_STREAM SET flag = 1 WHERE streamId = 13");
 }
 
-/// End of the run with the given fixes, each wait a site of its own.
 fn end_of(found: &Priced, fixes: &[(usize, Change)], usual: bool) -> i64 {
     let program = look::program(found);
     let mut all = vec![Change::Keep; program.sites];
@@ -49,7 +48,6 @@ fn the_default_stream_waits_for_blocking_streams() {
     }
 }
 
-/// The other way round: what was launched to the default stream holds the blocking stream's next op.
 #[test]
 fn blocking_streams_wait_for_the_default_stream() {
     let (mut e, t) = empty();
@@ -82,7 +80,6 @@ fn what_uses_an_upload_stays_behind_it() {
     assert!((170_000 + 13_000..=187_000).contains(&end), "{end}");
 }
 
-/// Deleted, an explicit wait orders nothing any more; as `wait_stream` it still does.
 #[test]
 fn the_gpu_can_wait_instead() {
     let (mut e, t) = empty();
@@ -97,7 +94,7 @@ fn the_gpu_can_wait_instead() {
     assert!((583_000..=586_000).contains(&ordered), "{ordered}");
 }
 
-/// What a random program does: host work, a kernel on one of three streams, a wait for one.
+/// A random program's steps: host work, a kernel on one of three streams, a wait for one.
 #[derive(Clone, Debug)]
 enum Do {
     Host(i64),
@@ -153,7 +150,6 @@ fn execute(list: &[Do], without: &[usize], mut draw: Option<(&mut Export, Thread
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Recorded with the rule at work, a program without some of its waits keeps to it.
     #[test]
     fn the_default_streams_rule_outlives_the_waits(
         mut list in prop::collection::vec(doing(), 4..50),

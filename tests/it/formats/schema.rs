@@ -1,11 +1,10 @@
 //! SARIF's own JSON schema, as published by OASIS, applied by a validator of the keywords that it uses.
 //!
-//! A library for this would triple what the tests have to build. A keyword that is not known here is an error, so that
-//! nothing of the schema is passed over.
+//! A library for this would triple what the tests have to build. An unknown keyword is an error, so that no
+//! part of the schema is skipped.
 
 use serde_json::Value;
 
-/// What of `log` the schema does not allow, as `path: why`.
 pub fn errors(log: &Value) -> Vec<String> {
     let schema: Value =
         serde_json::from_str(include_str!("../data/sarif-schema-2.1.0.json")).expect("the schema");
@@ -71,7 +70,6 @@ fn members(root: &Value, schema: &Value, value: &Value, at: &str, out: &mut Vec<
     }
 }
 
-/// How many of several schemas hold.
 fn passing(root: &Value, schemas: &Value, value: &Value) -> usize {
     let holds = |schema: &&Value| {
         let mut errors = Vec::new();
@@ -103,7 +101,6 @@ fn formatted(format: &Value, text: &str) -> bool {
     match format.as_str() {
         Some("uri") => plain(text) && text.contains("://"),
         Some("uri-reference") => {
-            // A colon in the first part would make it a scheme.
             let first = text.split('/').next().unwrap_or("");
             plain(text) && (!first.contains(':') || text.starts_with("file:///"))
         }
@@ -112,7 +109,6 @@ fn formatted(format: &Value, text: &str) -> bool {
     }
 }
 
-/// The patterns of members that the log has.
 fn patterned(pattern: &Value, text: &str) -> bool {
     match pattern.as_str() {
         Some("^[a-zA-Z]{2}(-[a-zA-Z]{2})?$") => text.len() == 2 || text.len() == 5,
