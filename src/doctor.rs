@@ -1,4 +1,4 @@
-//! Is this capture good enough? What it lacks, what that costs the report, and the command that mends it.
+//! Checks a capture: what it lacks, the loss to the report, and the command that mends it.
 
 use crate::analysis::Judged;
 use crate::model::doctor::{Check, Examined};
@@ -22,17 +22,16 @@ const FIRST_WITH_PAYLOADS: (u32, u32) = (2024, 4);
 /// A capture with fewer GPU ops than this shows start-up, not steady state.
 const TINY_OPS: usize = 50;
 
-/// Share of launches that block until their kernel ends before CUDA_LAUNCH_BLOCKING is suspected.
+/// Share of launches that block until their kernel ends above which CUDA_LAUNCH_BLOCKING is suspected.
 const BLOCKING_SHARE: f64 = 0.9;
 
-/// Something that limits the report.
 struct Limit {
     warning: Warning,
     /// Whether its command captures the program anew, with all backtraces.
     captures: bool,
 }
 
-/// Everything that limits what a report on this export can say, most important first.
+/// All limits of a report on this export, most important first.
 pub fn warnings(found: &Judged) -> Vec<Warning> {
     limits(found).into_iter().map(|limit| limit.warning).collect()
 }
@@ -61,8 +60,7 @@ fn is_trace(found: &Judged) -> bool {
     found.profile.target.recorder == Recorder::TorchProfiler
 }
 
-/// What another capture would mend, made with these flags besides the usual; where the nsys that made this file cannot
-/// export frames, with a word on that.
+/// A limit that a new capture with the flags `more` mends; the command names the nsys it needs.
 fn recapture(found: &Judged, more: &str, code: Code, message: impl Into<String>) -> Limit {
     let target = &found.profile.target;
     let mut command = recapture::capture(target, more);
@@ -72,13 +70,13 @@ fn recapture(found: &Judged, more: &str, code: Code, message: impl Into<String>)
     Limit { warning: Warning::new(code, message, command), captures: true }
 }
 
-/// What another export of the same report would mend.
+/// A limit that a new export of the same report mends.
 fn reexport(found: &Judged, code: Code, message: String) -> Limit {
     let warning = Warning::new(code, message, commands::export(found.profile.path()));
     Limit { warning, captures: false }
 }
 
-/// What no other capture would mend.
+/// A limit that no other capture mends.
 fn stays(code: Code, message: String) -> Limit {
     Limit { warning: Warning::new(code, message, ""), captures: false }
 }
@@ -111,7 +109,6 @@ fn lacks(found: &Judged) -> Vec<Limit> {
     lacks.map(|l| reexport(found, code(l.column), format!("{}: {}", l.what, l.loss))).collect()
 }
 
-/// Calls that returned an error: the program did not run as it does where all goes well.
 fn failures(found: &Judged) -> Option<Limit> {
     let (profile, failed) = (&found.profile, found.profile.calls.failed);
     let (start, name, error) = failed.first?;
@@ -123,7 +120,7 @@ fn failures(found: &Judged) -> Option<Limit> {
     Some(stays(Code::CallsFailed, message))
 }
 
-/// NVTX ranges that are no places: left open, or nested as deep as a loop turns.
+/// NVTX ranges that say no place: left open, or nested deeper with each iteration.
 fn nesting(found: &Judged) -> Vec<Limit> {
     let nvtx = &found.profile.nvtx;
     let (ended, left_out) = (nvtx.unclosed.ended, nvtx.unclosed.left_out + nvtx.ranges.too_deep);
@@ -150,7 +147,6 @@ fn gpu_work(found: &Judged) -> Option<Limit> {
     })
 }
 
-/// Processes that are not PyTorch's, said once.
 fn not_python(found: &Judged) -> Option<Limit> {
     let foreign = found.context.programs.foreign();
     let target = &found.profile.target;
@@ -171,7 +167,6 @@ fn not_python(found: &Judged) -> Option<Limit> {
     (!made.is_empty()).then(|| stays(Code::NotPython, message))
 }
 
-/// Why waits have no Python line.
 fn lines(found: &Judged) -> Option<Limit> {
     const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
     const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps one or none";
@@ -206,7 +201,6 @@ fn lines(found: &Judged) -> Option<Limit> {
     Some(recapture(found, "", code, message))
 }
 
-/// Why waits of a trace of torch.profiler have no Python line.
 fn lines_of_trace(found: &Judged) -> Option<Limit> {
     const NONE: &str = "the trace holds no Python functions (with_stack was off): waits are placed by operators, not by line";
     if found.waits.is_empty() {
@@ -224,9 +218,9 @@ fn lines_of_trace(found: &Judged) -> Option<Limit> {
     (functions > 0).then(|| recapture(found, "", Code::FunctionsOnly, message))
 }
 
-/// How many sites a capture without lines leaves undecided.
+/// Number of undecided sites, as a clause; empty for none.
 fn undecided(found: &Judged) -> String {
-    // As the head counts them: those of several ranks that share a key are one.
+    // As in the report's head: sites of several ranks with one key are one.
     let keys = |which: &dyn Fn(&Site) -> bool| {
         let keys: BTreeSet<&str> = found.sites.iter().filter(|s| which(s)).map(|s| &*s.key).collect();
         keys.len() as u64
@@ -257,7 +251,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
     parts.next().flatten().zip(parts.next().flatten())
 }
 
-/// `said` of Python lines makes a word on chains needless.
+/// Needless if `said` has a limit about lines.
 fn chains(found: &Judged, said: &[Limit]) -> Option<Limit> {
     const ADDRESSES: &str =
         "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
@@ -289,13 +283,12 @@ fn threshold(found: &Judged) -> Option<Limit> {
     (short > 0).then(|| recapture(found, "", Code::BacktraceThreshold, message))
 }
 
-/// The profiler's own warnings and errors about what it missed.
 fn lost_events(found: &Judged) -> Option<Limit> {
-    // What it says of OpenGL or the operating system does not touch this report.
+    // Messages on OpenGL or the operating system do not concern this report.
     const ABOUT: &[&str] = &["CUDA", "CUPTI", "NVTX"];
     const LOST: &[&str] = &["Not all", "lost", "dropped", "overflow"];
     let mut said = found.profile.target.profiler_messages(ABOUT);
-    // Of a range it says so each time, whatever was recorded: the program ran on after it.
+    // After a capture range nsys always says "Not all": the program ran on.
     let ranged = found.profile.target.capture.ranged;
     said.retain(|m| LOST.iter().any(|l| m.contains(l)) && !(ranged && m.starts_with("Not all")));
     let quoted: Vec<String> = said.iter().take(4).map(|m| format!("\"{m}\"")).collect();
@@ -344,7 +337,6 @@ fn blocking_mode(found: &Judged) -> Option<Limit> {
     most(synced).then(|| recapture(found, "", Code::WaitAfterEveryLaunch, message))
 }
 
-/// Device synchronisations without a record of the device, in a process that uses several.
 fn unknown_devices(found: &Judged) -> Option<Limit> {
     let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
     let waits = found.waits.iter().filter(unknown).count();
@@ -362,7 +354,6 @@ fn unknown_devices(found: &Judged) -> Option<Limit> {
     (waits > 0).then(|| stays(Code::SyncDeviceUnknown, message))
 }
 
-/// Sources that were there but could not be used.
 fn sources(found: &Judged) -> Vec<Limit> {
     let stale: Vec<_> = found.sites.iter().filter(|s| s.stale).collect();
     let of_site = stale.first().map(|site| {
@@ -396,7 +387,7 @@ fn size(found: &Judged) -> Vec<Limit> {
     tiny.into_iter().chain(open).collect()
 }
 
-/// Whether a capture is good enough; `profile`: its path as it was typed.
+/// `profile`: the path as typed.
 pub fn examine(found: &Judged, profile: String) -> Examined {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     let (limits, target) = (limits(found), &found.profile.target);
@@ -413,7 +404,7 @@ pub fn examine(found: &Judged, profile: String) -> Examined {
     }
 }
 
-/// A backtrace of each launch slows the program. The report says so with the time that it takes.
+/// A backtrace of each launch slows the program. The report itself says so, with the time lost.
 fn slowed(found: &Judged) -> Option<Limit> {
     if is_trace(found) {
         return None;
@@ -425,7 +416,7 @@ fn slowed(found: &Judged) -> Option<Limit> {
     slow.then(|| recapture(found, "", Code::ProfilerOverhead, EVERY))
 }
 
-/// A capture without CUDA calls, of which `why` no report is made.
+/// A capture without CUDA calls; `why` no report is made.
 pub fn refuse(why: String, profile: String) -> Examined {
     let none = Check { good: false, question: "CUDA API calls".to_owned(), answer: "none".to_owned() };
     Examined { profile, checks: vec![none], refused: Some(why), ..Examined::default() }
@@ -450,7 +441,6 @@ fn without_line(found: &Judged) -> String {
     (autograd > 0).then_some(threads).into_iter().chain(others).collect()
 }
 
-/// What a capture should have, and whether this one has it.
 fn checks(found: &Judged) -> Vec<Check> {
     let profile = &found.profile;
     let waits = found.waits.len();

@@ -1,5 +1,4 @@
 #![deny(unsafe_code)]
-#![warn(missing_docs)]
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
@@ -20,6 +19,7 @@ pub mod frame;
 pub mod iterations;
 pub mod knowledge;
 pub mod lint;
+#[warn(missing_docs)] // they are the descriptions in the JSON Schemas
 pub mod model;
 pub mod patch;
 pub mod perfetto;

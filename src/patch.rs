@@ -1,4 +1,4 @@
-//! The edits of a report's sites as patches of files.
+//! Makes the edits of a report's sites, as patches of files.
 
 use crate::model::edit::{Edit, Outcome, Refusal, Replacement, Safety};
 pub use crate::model::patch::{Answer, Patch, PatchedFile};
@@ -9,14 +9,13 @@ use crate::vocabulary::Class;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Which edits are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct EditChoice {
     /// Ids of sites; empty: all.
     pub sites: Vec<String>,
-    /// Edits too that may change what the program computes or shows.
+    /// Also edits that may change what the program computes or shows.
     pub with_unsafe: bool,
-    /// Folders whose files may be edited: what a capture names may be any file of this machine.
+    /// Folders whose files may be edited: a capture may name any file of this machine.
     pub roots: Vec<PathBuf>,
 }
 
@@ -77,11 +76,10 @@ pub fn plan(report: &Report, sources: &SourceTree, wanted: &EditChoice) -> Patch
     patch
 }
 
-/// A file, and what is to be done to it.
 struct Edited<'a> {
     recorded: String,
     before: String,
-    /// The sites that ask for the edits, as indices of the answers.
+    /// Indices of the answers of sites with these edits.
     sites: Vec<usize>,
     edits: Vec<&'a Edit>,
 }

@@ -1,20 +1,18 @@
-//! Where recorded files are in the repository: what annotations and SARIF call them.
+//! Maps recorded files to paths in the repository, for annotations and SARIF.
 //!
-//! A capture names files as the machine that ran had them (`/workspace/src/train.py`); a forge wants them relative to the
-//! checkout (`src/train.py`). A file counts as found where it exists below the checkout, tried in this order: as
-//! `--source-root` maps it, as recorded, then each tail of the recorded path, longest first.
+//! A capture names files by paths of the machine that ran (`/workspace/src/train.py`); a forge wants them
+//! relative to the checkout (`src/train.py`). Paths tried below the checkout, in order: as `--source-root`
+//! maps the file, as recorded, then each tail, longest first.
 
 use crate::verdict::source::{Recorded, SourceRoot, SourceTree};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// The root of the checkout that a place lies in.
 pub fn checkout_of(place: &Path) -> Option<&Path> {
     place.ancestors().find(|folder| folder.join(".git").exists())
 }
 
-/// A checkout, and what is known of where its files were when the program ran.
 pub struct Repository {
     /// Canonical; `None` where there is no such directory.
     root: Option<PathBuf>,
@@ -23,7 +21,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// A checkout at `root`. `roots` say where recorded paths are on this machine; `root` is tried after them.
+    /// `roots` map recorded paths to this machine; `root` is tried after them.
     pub fn new(root: PathBuf, mut roots: Vec<SourceRoot>) -> Self {
         let canonical = root.canonicalize().ok();
         roots.push(SourceRoot { old: None, new: root });
@@ -31,7 +29,7 @@ impl Repository {
         Self { root: canonical, tree, known: RefCell::default() }
     }
 
-    /// The path below the checkout, parted by `/`; `None` where no file there is the recorded one.
+    /// The path below the checkout, with `/`; `None` where the recorded file is not there.
     pub fn path(&self, recorded: &str) -> Option<String> {
         if let Some(known) = self.known.borrow().get(recorded) {
             return known.clone();

@@ -1,4 +1,4 @@
-//! Files that are written whole, or stay as they were.
+//! Files that are written whole or not at all.
 //!
 //! ```text
 //!  NAME             old ─────────────────────────│ new
@@ -15,21 +15,20 @@ use tempfile::NamedTempFile;
 /// A file that is being written. Dropped without [`Whole::finish`], it leaves no trace.
 pub struct Whole {
     out: Out,
-    /// Where it goes, behind links.
+    /// Final path, links resolved.
     target: PathBuf,
-    /// As it was given.
     name: String,
     old: Option<fs::Metadata>,
 }
 
 enum Out {
     Beside(NamedTempFile),
-    /// A device or a pipe, which nothing can replace.
+    /// A device or pipe, which cannot be replaced.
     Direct(File),
 }
 
 impl Whole {
-    /// Begins to write the file that `path` leads to: a link stays a link.
+    /// Begins to write the file behind `path`: a link stays a link.
     ///
     /// # Errors
     /// One sentence where the file or its folder cannot be written.
@@ -39,7 +38,7 @@ impl Whole {
         let target = leads_to(path);
         let old = fs::metadata(&target).ok();
         if let Some(old) = &old {
-            // A rename would replace what may not be written.
+            // A rename would replace even a read-only file.
             let file = OpenOptions::new().write(true).open(&target).with_context(cannot)?;
             if !old.is_file() {
                 return Ok(Self { out: Out::Direct(file), target, name, old: None });
@@ -52,7 +51,7 @@ impl Whole {
         Ok(Self { out: Out::Beside(file), target, name, old })
     }
 
-    /// Puts the file in its place. It keeps the mode of the old one, and the owner where that is allowed.
+    /// Replaces the old file, keeping its mode, and its owner where allowed.
     ///
     /// # Errors
     /// One sentence; the old file is as it was.
@@ -67,10 +66,10 @@ impl Whole {
         Ok(())
     }
 
-    /// The same where nothing may be there yet.
+    /// As [`Self::finish`], but fails if the file exists.
     ///
     /// # Errors
-    /// One sentence; what is there stays.
+    /// One sentence; an existing file stays.
     pub fn finish_new(self) -> Result<()> {
         let Out::Beside(file) = self.out else { bail!("{}: is there already", self.name) };
         file.as_file().sync_all().with_context(|| format!("{}: cannot be written", self.name))?;
@@ -83,7 +82,7 @@ impl Whole {
         }
     }
 
-    /// Whether the old file has other names, which go on naming the old content.
+    /// Whether the old file has other names (hard links), which keep the old content.
     pub fn has_other_names(&self) -> bool {
         #[cfg(unix)]
         {
@@ -111,17 +110,13 @@ impl Write for Whole {
     }
 }
 
-/// Writes a file whole, or leaves it as it was.
-///
-/// # Errors
-/// One sentence.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = Whole::begin(path)?;
     file.write_all(bytes).with_context(|| format!("{}: cannot be written", path.display()))?;
     file.finish()
 }
 
-/// The file behind links, also where the last link leads to nothing yet.
+/// The file behind links, even if the last link is dangling.
 fn leads_to(path: &Path) -> PathBuf {
     let dangling = || {
         let target = fs::read_link(path).ok()?;
@@ -130,7 +125,7 @@ fn leads_to(path: &Path) -> PathBuf {
     fs::canonicalize(path).ok().or_else(dangling).unwrap_or_else(|| path.to_owned())
 }
 
-/// As any new file is made: the user's mask takes its part.
+/// Mode of any new file, before the user's umask.
 #[cfg(unix)]
 fn of_new_file() -> Permissions {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! The budget file: limits, for the whole program or a part of it, and what is allowed nevertheless.
+//! The budget file: limits for the whole program or a part of it, and allowances.
 //!
 //! ```toml
 //! per = "iteration"            # or "run"
@@ -31,33 +31,26 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-/// Why a budget file cannot be used, as one sentence.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct BudgetError(String);
 
-/// What a budget file holds.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// What limits refer to: each iteration, or the whole run.
     #[serde(default)]
     pub per: Per,
-    /// Of the whole program.
     #[serde(default)]
     pub limits: Limits,
-    /// Limits of parts of the program.
     #[serde(default)]
     pub limit: Vec<Limits>,
-    /// Limits of where GPU time goes.
     #[serde(default, rename = "gpu-time")]
     pub gpu_time: Shares,
-    /// Sites that count nowhere, until a day.
     #[serde(default)]
     pub allow: Vec<Allow>,
 }
 
-/// At most so much, of each iteration or the run, on the rank that has most; of the sites that match all conditions given.
+/// Upper limits per iteration or run, on the rank with most, for sites that match all given conditions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
@@ -65,12 +58,10 @@ pub struct Limits {
     pub path: Option<Pattern>,
     /// Name of the function around the site's line, as a glob.
     pub function: Option<Pattern>,
-    /// NVTX range in which the waits must lie.
     pub nvtx: Option<String>,
-    /// Number of waits.
     #[serde(default, deserialize_with = "count")]
     pub waits: Option<f64>,
-    /// Number of waits of class false.
+    /// Number of avoidable waits.
     #[serde(default, alias = "avoidable-waits", deserialize_with = "count")]
     pub false_waits: Option<f64>,
     /// Host time inside waits, in ns.
@@ -81,22 +72,18 @@ pub struct Limits {
     pub drain: Option<f64>,
 }
 
-/// Sites that may wait: those that match all conditions given.
+/// Sites that may wait, if they match all given conditions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allow {
-    /// File of the site's line, as a glob.
     pub path: Option<Pattern>,
-    /// Name of the function around the site's line, as a glob.
     pub function: Option<Pattern>,
     /// A catalogue entry (`C03`).
     #[serde(default, deserialize_with = "pattern")]
     pub pattern: Option<PatternId>,
-    /// A site's key, as the report's JSON has it.
     pub key: Option<String>,
-    /// Why it may, for whoever reads the report.
     pub reason: String,
-    /// The last day on which it counts.
+    /// Last valid day.
     #[serde(deserialize_with = "date")]
     pub expires: NaiveDate,
 }
@@ -104,7 +91,6 @@ pub struct Allow {
 /// A glob: `*` stays inside a folder or name, `**` does not.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// The glob as the budget has it.
     pub text: String,
     whole: GlobMatcher,
     tail: Option<GlobMatcher>,
@@ -120,7 +106,7 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), whole: build(text)?, tail })
     }
 
-    /// Whether a recorded path is meant: whole, or from one of its folders on, since captures have absolute paths.
+    /// Matches the whole path, or from one of its folders on: captures have absolute paths.
     fn matches_path(&self, path: &str) -> bool {
         let path = path.replace('\\', "/");
         self.whole.is_match(&path) || self.tail.as_ref().is_some_and(|t| t.is_match(&path))
@@ -134,7 +120,7 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-/// A limit that is no number would be kept by anything.
+/// Refuses NaN, which anything would keep.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if number.is_finite() && number >= 0.0 {
@@ -149,14 +135,14 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Er
     duration(&text).map(|ns| Some(ns as f64)).map_err(serde::de::Error::custom)
 }
 
-/// A pattern; the parser's own error would list them all.
+/// The parser's own error would list all patterns.
 fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PatternId>, D::Error> {
     let id = String::deserialize(deserializer)?;
     let unknown = || format!("there is no pattern `{id}`; `sync-report explain` lists all");
     PatternId::parse(&id).map(Some).ok_or_else(unknown).map_err(serde::de::Error::custom)
 }
 
-/// A date, as TOML has it or as text.
+/// A TOML date, or text.
 fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NaiveDate, D::Error> {
     let bad = || serde::de::Error::custom("a date is written as 2026-12-31");
     let text = match toml::Value::deserialize(deserializer)? {
@@ -168,8 +154,6 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NaiveDate, D::Erro
 }
 
 impl Budget {
-    /// Reads a budget file.
-    ///
     /// # Errors
     /// [`BudgetError`] with line and column; for an unknown key with the nearest right one.
     pub fn parse(text: &str) -> Result<Self, BudgetError> {
@@ -187,7 +171,7 @@ impl Budget {
     }
 }
 
-/// Of parts there are several, of the whole program there is one: what the parser says of the wrong brackets helps nobody.
+/// Names the right brackets (one table for the program, arrays for parts); the parser's error does not help.
 fn brackets(text: &str) -> Option<String> {
     (1..).zip(text.lines()).find_map(|(n, line)| {
         let wrong: String = line.split('#').next()?.split_whitespace().collect();
@@ -201,7 +185,6 @@ fn brackets(text: &str) -> Option<String> {
     })
 }
 
-/// The error with its place, and with the key that was probably meant.
 fn said(text: &str, error: &toml::de::Error) -> String {
     let place = error.span().map(|span| {
         let before = text.get(..span.start).unwrap_or(text);
@@ -214,7 +197,7 @@ fn said(text: &str, error: &toml::de::Error) -> String {
     format!("{}{message}{nearest}", place.unwrap_or_default())
 }
 
-/// serde says "unknown field `drian`, expected one of `waits`, `drain`": all names stand in backticks.
+/// serde says "unknown field `drian`, expected one of `waits`, `drain`": all names are in backticks.
 fn nearest_key(message: &str) -> Option<&str> {
     let message = message.strip_prefix("unknown field ").or(message.strip_prefix("unknown variant "))?;
     let mut names = message.split('`').skip(1).step_by(2);
@@ -222,7 +205,6 @@ fn nearest_key(message: &str) -> Option<&str> {
 }
 
 impl Limits {
-    /// The limit of one measure.
     pub fn of(&self, measure: Measure) -> Option<f64> {
         match measure {
             Measure::Waits => self.waits,
@@ -232,12 +214,10 @@ impl Limits {
         }
     }
 
-    /// Whether there is no limit at all.
     pub fn is_empty(&self) -> bool {
         Measure::ALL.iter().all(|&measure| self.of(measure).is_none())
     }
 
-    /// What makes those of a part useless.
     fn wrong(&self) -> Option<&'static str> {
         if self.place().is_none() {
             return Some("names no path, function or nvtx; for the whole program write [limits]");
@@ -245,7 +225,7 @@ impl Limits {
         self.is_empty().then_some("limits nothing; give it waits, avoidable-waits, blocked or idle-after")
     }
 
-    /// Whether a site is of this part; the NVTX range is looked at elsewhere.
+    /// Whether a site is of this part; the NVTX range is checked elsewhere.
     pub fn holds(&self, site: &Site) -> bool {
         matches(self.path.as_ref(), self.function.as_ref(), site)
     }
@@ -259,7 +239,6 @@ impl Limits {
 }
 
 impl Allow {
-    /// What makes it useless.
     fn wrong(&self) -> Option<&'static str> {
         if self.reason.trim().is_empty() {
             return Some("has an empty reason; say why it may wait");
@@ -269,7 +248,6 @@ impl Allow {
         all.then_some("would allow everything; give it path, function, pattern or key")
     }
 
-    /// Whether a site matches all conditions.
     pub fn holds(&self, site: &Site) -> bool {
         matches(self.path.as_ref(), self.function.as_ref(), site)
             && (self.pattern.is_none() || self.pattern == site.pattern)
@@ -285,7 +263,6 @@ impl Allow {
     }
 }
 
-/// File and function, in words.
 fn place(path: Option<&Pattern>, function: Option<&Pattern>) -> Vec<String> {
     let function = function.map(|function| format!("function {}", function.text));
     path.map(|path| path.text.clone()).into_iter().chain(function).collect()

@@ -3,16 +3,14 @@
 use crate::vocabulary::Measure;
 use std::str::FromStr;
 
-/// A condition that breaks the gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FailOn {
-    /// A site that could go and was not in the baseline, or that waits more often than there.
+    /// An avoidable wait that the baseline lacks, or that waits more often than there.
     NewFalse,
-    /// A site that could go.
     AnyFalse,
-    /// More than so many waits, or ns, an iteration.
+    /// More than this many waits, or ns, per iteration.
     Over(Measure, f64),
-    /// More than so many percent of the GPUs' span (drain) or of the thread's (blocked).
+    /// More than this percentage of the GPUs' time (drain) or the thread's (blocked).
     Share(Measure, f64),
 }
 

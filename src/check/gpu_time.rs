@@ -5,44 +5,36 @@ use crate::model::gpu_time::GpuTime;
 use crate::vocabulary::{Measure, Per};
 use serde::{Deserialize, Deserializer};
 
-/// Percent of the GPUs' time in an iteration, else in the run.
+/// Percent of the GPUs' time in an iteration, else in the run: `min_kernels` at least, the others at most.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Shares {
-    /// At least so much in kernels.
     #[serde(default, deserialize_with = "percent")]
     pub min_kernels: Option<f64>,
-    /// At most so much in copies.
     #[serde(default, deserialize_with = "percent")]
     pub copies: Option<f64>,
-    /// At most so much idle after waits.
+    /// Idle after waits.
     #[serde(default, alias = "idle-after", deserialize_with = "percent")]
     pub drain: Option<f64>,
-    /// At most so much idle in all.
     #[serde(default, deserialize_with = "percent")]
     pub idle: Option<f64>,
-    /// At most so much idle while the CPU is blocked outside CUDA.
+    /// Idle while the CPU is blocked outside CUDA.
     #[serde(default, deserialize_with = "percent")]
     pub idle_blocked: Option<f64>,
 }
 
-/// A part of GPU time that can be limited.
 pub struct Part {
-    /// Its key in a budget.
     pub key: &'static str,
-    /// Its words after "GPU time".
+    /// Words after "GPU time".
     pub what: &'static str,
-    /// Whether it is to be no less than its limit.
+    /// Whether the limit is a minimum.
     pub least: bool,
-    /// The measure of waits that makes it.
     pub made_by: Option<Measure>,
-    /// Its limit.
     pub limit: fn(&Shares) -> Option<f64>,
-    /// Its time in ns; `None` where the capture does not tell.
+    /// `None` where the capture lacks it.
     ns: fn(&GpuTime) -> Option<i64>,
 }
 
-/// All parts that can be limited.
 pub const PARTS: [Part; 5] = [
     Part {
         key: "min-kernels",
@@ -87,18 +79,16 @@ pub const PARTS: [Part; 5] = [
 ];
 
 impl Part {
-    /// Whether every capture with GPU operations tells it.
     pub fn is_always_told(&self) -> bool {
         (self.ns)(&GpuTime::default()).is_some()
     }
 
-    /// Its share in percent; `None` where the capture does not tell.
     pub fn percent(&self, time: &GpuTime) -> Option<f64> {
         (self.ns)(time).filter(|_| time.whole_ns() > 0).map(|ns| 100.0 * time.share(ns))
     }
 }
 
-/// The time that limits are of, and its words: an iteration's where there are iterations, unless the run's is asked for.
+/// The limited time, and its words: per iteration if there are iterations, unless the run is asked for.
 pub fn limited(report: &Report, per: Per) -> (GpuTime, &'static str) {
     match per {
         Per::Iteration if report.iterations.is_some() => (report.gpu_time(), " per iteration"),

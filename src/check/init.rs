@@ -1,4 +1,4 @@
-//! A budget file from what a profile shows today.
+//! Makes a budget file from a profile.
 
 use super::gpu_time::{self, Part};
 use crate::frame::sites;
@@ -6,12 +6,11 @@ use crate::model::{Report, Site};
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per};
 
-/// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
+/// Room above today's times: more than two captures of one program differ by ([`crate::diff::noise`]).
 const ROOM: f64 = 1.25;
-/// Sites written out as examples of what may be allowed.
 const EXAMPLES: usize = 5;
 
-/// The budget that this report just keeps, as TOML.
+/// A budget that this report keeps, as TOML.
 pub fn write(report: &Report) -> String {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
     let all: Vec<&Site> = report.sites.iter().collect();
@@ -54,18 +53,17 @@ pub fn write(report: &Report) -> String {
     out
 }
 
-/// The limits of where GPU time goes; none without GPU time.
 fn shares(report: &Report, per: Per) -> String {
     let (time, per) = gpu_time::limited(report, per);
     let limit = |part: &Part| {
         let percent = part.percent(&time)?;
         let limit = if part.least { (percent / ROOM).floor() } else { (percent * ROOM).ceil().max(1.0) };
-        // Nothing breaks the others.
+        // Nothing breaks other limits.
         if limit <= 0.0 || limit >= 100.0 {
             return None;
         }
         let limit = format!("{} = \"{limit}%\"", part.key);
-        // The gate refuses a capture that does not tell it.
+        // The gate refuses a capture that lacks it.
         Some(if part.is_always_told() { limit + "\n" } else { format!("# {limit}   # needs -t osrt\n") })
     };
     let limits: String = gpu_time::PARTS.iter().filter_map(limit).collect();
@@ -77,7 +75,7 @@ fn microseconds(ns: i64) -> String {
     format!("{}us", ns.max(0).div_euclid(1_000) + i64::from(ns.rem_euclid(1_000) > 0))
 }
 
-/// Whole numbers as such; others with two digits, upwards.
+/// Rounds up to two digits; whole numbers stay.
 fn round_up(number: f64) -> f64 {
     (number * 100.0 - 1e-6).ceil().abs() / 100.0
 }

@@ -30,35 +30,26 @@ pub enum CheckError {
     #[error(
         "the budget is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write per = \"run\" into the budget"
     )]
-    /// The budget counts per iteration, and no iterations were found.
     NoIterations,
     #[error(
         "`{0}` is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write a limit in percent (idle-after>5%)"
     )]
-    /// A condition of `--fail-on` counts per iteration, and no iterations were found.
     NoIterationsFor(String),
     #[error(
         "nothing to check: the budget limits nothing; write [limits] into it, or begin with --init-budget"
     )]
-    /// Neither a limit nor a condition nor a baseline was given.
     NoRules,
-    /// The budget limits a part of GPU time that the capture does not tell.
     #[error("the budget limits `{0}`, and this capture does not tell it; {1}")]
     NoShare(&'static str, &'static str),
-    /// `--fail-on new-false` without a report to compare with.
     #[error("--fail-on new-avoidable needs --baseline: what is new shows only beside an earlier report")]
     NoBaseline,
 }
 
-/// All that a report is held against.
 pub struct Rules<'a> {
-    /// Limits and allowances from a file; `None` where no file was given.
+    /// `None` where no file was given.
     pub budget: Option<&'a Budget>,
-    /// Conditions from the command line; any one breaks the gate.
     pub fail_on: &'a [FailOn],
-    /// An earlier report, to tell which sites are new; `None` where none was given.
     pub baseline: Option<&'a Snapshot>,
-    /// The day on which allowances are looked at.
     pub today: NaiveDate,
 }
 
@@ -69,7 +60,7 @@ pub fn duration(text: &str) -> Result<i64, String> {
     ns.ok_or_else(|| format!("`{text}` is no time; write a number with a unit (200us, 1.5ms)"))
 }
 
-/// Holds a report against the rules. `ranges` has a report of each NVTX range that the budget names.
+/// `ranges`: a report of each NVTX range that the budget names.
 ///
 /// # Errors
 /// [`CheckError`] where a rule cannot be applied to this capture.
@@ -101,21 +92,19 @@ pub fn check(
     Ok(CheckReport { passed: out.breaches.is_empty(), ..out })
 }
 
-/// The allowance of a comment in the source.
 fn by_comment(site: &Site) -> Option<Allowed> {
     let (reason, sites) = (site.allowed.clone()?, vec![site.id.clone()]);
     Some(Allowed { name: site.place(), reason, expires: String::new(), sites })
 }
 
 impl Rules<'_> {
-    /// Whether the budget lets a site wait, today, or a comment in the source does.
+    /// Whether the budget of today, or a comment in the source, allows a site.
     fn excuse(&self, site: &Site) -> bool {
         site.allowed.is_some()
             || self.budget.iter().flat_map(|b| &b.allow).any(|a| a.expires >= self.today && a.holds(site))
     }
 }
 
-/// A report, and the rules applied to it so far.
 struct Gate<'a> {
     report: &'a Report,
     rules: &'a Rules<'a>,
@@ -167,7 +156,6 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// The limits of the whole program or of a part of it.
     fn limits(&mut self, report: &Report, per: Per, limits: &Limits) {
         let rules = self.rules;
         let counts = |s: &&Site| limits.holds(s) && !rules.excuse(s);
@@ -180,7 +168,6 @@ impl Gate<'_> {
         }
     }
 
-    /// The limits of where GPU time goes.
     fn shares(&mut self, budget: &Budget) -> Result<(), CheckError> {
         let (time, per) = gpu_time::limited(self.report, budget.per);
         for part in gpu_time::PARTS {
@@ -205,7 +192,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Holds what the process waits that waits most against a limit.
+    /// Holds the process that waits most against a limit.
     fn over(&mut self, rule: Rule, own: &[&Site], (measure, per): (Measure, Per), place: &str, limit: f64) {
         let (what, unit) = words(measure);
         let worst = sites::worst(own, measure, per);
@@ -262,7 +249,7 @@ impl Gate<'_> {
         self.out.warnings.extend(difference.warnings);
     }
 
-    /// Holds what sites wait against a limit; `most`: the site that adds most.
+    /// `most`: the site that adds most.
     fn hold(
         &mut self,
         rule: Rule,
@@ -278,7 +265,6 @@ impl Gate<'_> {
         }
     }
 
-    /// Holds a share against the least that it may be.
     fn hold_least(&mut self, what: String, limit: f64, actual: f64) {
         let (unit, said) = (Unit::Percent, Unit::Percent.print(limit));
         let rule = format!("{what} ≥ {said}");
@@ -299,7 +285,7 @@ impl Gate<'_> {
         }
     }
 
-    /// The rule that was looked at last is broken.
+    /// Adds a breach of the last rule.
     fn exceeded(
         &mut self,
         rule: Rule,
@@ -325,14 +311,14 @@ impl Gate<'_> {
         });
     }
 
-    /// The rank that a process is, where there are several.
+    /// `None` without several ranks.
     fn rank(&self, (profile, pid): (ProfileIx, u32)) -> Option<u32> {
         let path = &self.report.profiles.get(profile.index())?.path;
         let list = &self.report.ranks.as_ref()?.list;
         list.iter().find(|rank| rank.pid == pid && rank.profile == *path).map(|rank| rank.rank)
     }
 
-    /// Adds a breach. The same site may break several conditions in the same words.
+    /// Equal breaches count once: a site may break several conditions in the same words.
     fn breach(&mut self, breach: Breach) {
         if !self.out.breaches.contains(&breach) {
             self.out.breaches.push(breach);
@@ -340,7 +326,6 @@ impl Gate<'_> {
     }
 }
 
-/// What is measured, in words, and its unit.
 fn words(measure: Measure) -> (&'static str, Unit) {
     match measure {
         Measure::Waits => ("waits", Unit::Count),
@@ -364,7 +349,7 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
     more.then(|| (format!("more avoidable waits ({})", after.kind.in_words()), before.waits))
 }
 
-/// GPU idle time after the sites that count, in percent of the time of all GPUs without the profiler, as in the report's head.
+/// GPU idle time after counted sites, in percent of all GPUs' time without the profiler.
 fn drain_percent(report: &Report, own: &[&Site]) -> f64 {
     let own = sites::sum(own.iter().copied(), Measure::Drain, Per::Run);
     let all = sites::sum(&report.sites, Measure::Drain, Per::Run);

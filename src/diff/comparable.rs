@@ -1,4 +1,4 @@
-//! What two captures cannot be compared in, and why.
+//! Checks which aspects of two captures are comparable.
 
 use super::matching::Roots;
 use super::snapshot::Snapshot;
@@ -8,22 +8,22 @@ use crate::text;
 use crate::vocabulary::Backtraces;
 use std::collections::BTreeSet;
 
-/// What may be compared; what may not is shown without being judged.
+/// Aspects that may be compared; the others are shown without being judged.
 pub struct Comparable {
     /// Times: they need the same GPU and a capture that slows the host alike.
     pub costs: bool,
     /// Numbers of waits: they need the same iterations, or whole runs of one length.
     pub counts: bool,
-    /// Lines and files of pairs, and verdicts: what a capture recorded decides what can be said.
+    /// Lines and files of pairs, and verdicts: both captures must record lines.
     pub lines: bool,
     pub warnings: Vec<Warning>,
 }
 
-/// Longer by more than this, a run did more turns.
+/// Largest relative difference of equal runs.
 const SAME_LENGTH: f64 = 0.2;
 
-/// Launching a kernel took programs captured twice in a row up to 1.06 times as long; the same ones captured on another
-/// machine with the same GPU, or on a busy one, 1.2 to 1.95 times, and their iterations as much longer.
+/// Largest ratio of launch times on one host: captured twice in a row it was up to 1.06; on another machine
+/// with the same GPU, or a busy one, 1.2 to 1.95, and iterations slowed alike.
 const SAME_HOST: f64 = 1.15;
 
 const CAPTURE_ALIKE: &str =
@@ -62,13 +62,13 @@ pub fn check(before: &Snapshot, after: &Snapshot, grain: Granularity, roots: &Ro
     };
     warnings.extend(coarse.map(|(code, message)| Warning::new(code, message, CAPTURE_ALIKE)));
     let counts = iterations(before, after, &mut warnings);
-    // Per what, nobody knows.
+    // Costs need a common base.
     costs &= counts;
     others(before, after, roots, &mut warnings);
     Comparable { costs, counts, lines: grain == Granularity::Line, warnings }
 }
 
-/// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.
+/// Backtraces slow the host several times: comparing a capture with and one without compares the profiler.
 fn other_flags(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let kinds = |side: &Snapshot| side.profiles.iter().map(|p| p.backtraces).collect::<BTreeSet<_>>();
     let words = |kinds: BTreeSet<Backtraces>| {
@@ -89,7 +89,7 @@ fn other_flags(before: &Snapshot, after: &Snapshot) -> Option<String> {
     })
 }
 
-/// Of a slower host everything takes longer: what two captures differ by is then the machine's, not the change's.
+/// On a slower host everything takes longer: the captures then differ by machine, not by the change.
 fn other_host(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let launch =
         |side: &Snapshot| side.profiles.iter().filter_map(|p| p.launch_ns).max().filter(|&ns| ns > 0);
@@ -103,14 +103,14 @@ fn other_host(before: &Snapshot, after: &Snapshot) -> Option<String> {
     })
 }
 
-/// Says what amounts refer to; whether that is the same on both sides.
+/// Warns about the base of amounts; whether both sides share it.
 fn iterations(before: &Snapshot, after: &Snapshot, warnings: &mut Vec<Warning>) -> bool {
     let span = |side: &Snapshot| side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0) as f64;
     let (b, a) = (span(before), span(after));
     let alike = (b - a).abs() <= SAME_LENGTH * b.max(a);
     match (&before.iterations, &after.iterations) {
         (Some(old), Some(new)) => {
-            // Where both had to be found, they are what repeats; what else repeats beside them changes with every fix.
+            // Found iterations need no common source: it names other loops, which change with every fix.
             let found = old.confidence.is_some() && new.confidence.is_some();
             let alike = found || old.source == new.source;
             if !alike {
@@ -119,7 +119,7 @@ fn iterations(before: &Snapshot, after: &Snapshot, warnings: &mut Vec<Warning>) 
                     format!("other iterations: {b} before, {a} after; amounts are shown but not judged");
                 warnings.push(Warning::new(Code::OtherIterations, message, SAME_RANGES));
             }
-            // What lies outside iterations happens once a run, however many there are.
+            // Work outside iterations happens once per run in any case.
             alike
         }
         (None, None) => {
@@ -145,7 +145,6 @@ fn iterations(before: &Snapshot, after: &Snapshot, warnings: &mut Vec<Warning>) 
     }
 }
 
-/// What is worth knowing, but stops no comparison.
 fn others(before: &Snapshot, after: &Snapshot, roots: &Roots, warnings: &mut Vec<Warning>) {
     let (b, a) = (before.ranks(), after.ranks());
     if b != a && b > 0 && a > 0 {

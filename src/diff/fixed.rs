@@ -1,12 +1,12 @@
-//! Whether fixes worked: what became of the avoidable waits of BEFORE, and of the saving that was predicted.
+//! Judges fixes: the outcome of BEFORE's avoidable waits, and of the predicted saving.
 //!
 //! ```text
 //!  before  [···[wait A 85 µs]······[wait B  3 µs]····]
 //!  after   [·······················[wait B 80 µs]····]      A is gone, and its waiting has moved to B
 //! ```
-//! A wait has moved where another of the same thread grew by at least [`MOST`] of what it blocked, and by more than jitter:
-//! of several the first that comes after it, in the iteration or the next one. Costs a sort of the pairs of waits that are
-//! gone and such that grew.
+//! A wait has moved if another wait of the same thread grew by at least [`MOST`] of the time the first one
+//! blocked, and by more than jitter. Of several, the nearest one after it counts, in the iteration or the
+//! next. Cost: a sort of the pairs of gone and grown waits.
 
 use super::comparable::Comparable;
 use super::matching::Pair;
@@ -19,14 +19,12 @@ use crate::vocabulary::Per;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiSlice;
 
-/// Share of what a wait blocked that another has to take over.
 const MOST: f64 = 0.5;
 
-/// What the fates of waits rest on.
 pub(super) struct Fixed<'a> {
     pub before: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     pub after: (&'a Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
-    /// Of each unit, the one of the other side.
+    /// The paired unit of the other side.
     after_of: FxHashMap<UnitIx, &'a SiteGroup<'a>>,
     before_of: FxHashMap<UnitIx, &'a SiteGroup<'a>>,
     pub comparable: &'a Comparable,
@@ -44,7 +42,6 @@ impl<'a> Fixed<'a> {
         Self { before, after, after_of, before_of, comparable }
     }
 
-    /// What became of each avoidable wait of BEFORE, by its unit.
     pub fn fates(&self) -> FxHashMap<UnitIx, Fate> {
         let avoidable = |(_, unit): &(UnitIx, &SiteGroup)| is_avoidable(unit.site);
         let units = || self.before.1.iter_enumerated().filter(avoidable);
@@ -60,7 +57,7 @@ impl<'a> Fixed<'a> {
     fn became(&self, i: UnitIx, unit: &SiteGroup) -> Became {
         match self.after_of.get(&i) {
             None => Became::Gone,
-            // Out of the loop, behind it.
+            // Left or entered the loop.
             Some(after) if after.per != unit.per => {
                 let turns = self.before.0.turns() as f64;
                 let fewer = unit.per == Per::Iteration && after.waits < unit.waits * turns;
@@ -71,7 +68,7 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Which wait took over what each of some gave up. What a wait has grown by is given out once, to the nearest first.
+    /// The wait that took over each unit's lost time. A wait's growth is given out once, nearest first.
     fn moved(&self, some: impl Fn(UnitIx) -> bool) -> FxHashMap<UnitIx, MovedTo> {
         let given_up = |i: UnitIx| {
             let unit = &self.before.1[i];
@@ -98,7 +95,7 @@ impl<'a> Fixed<'a> {
         moved
     }
 
-    /// By how much a wait of AFTER has grown, where that is more than jitter.
+    /// Growth of a wait of AFTER, in ns, if above jitter.
     fn growth(&self, to: UnitIx) -> Option<f64> {
         let after = &self.after.1[to];
         let was = self.before_of.get(&to).filter(|was| was.per == after.per);
@@ -108,7 +105,8 @@ impl<'a> Fixed<'a> {
         Some(after.blocked.ns - was.ns).filter(|growth| *growth > floor)
     }
 
-    /// How far behind a wait of BEFORE one of AFTER is, in iterations below 1; `None` where they are of different threads.
+    /// Distance from a wait of BEFORE to one of AFTER, in iterations (1 if unknown); `None` for other
+    /// threads.
     fn behind(&self, from: UnitIx, to: UnitIx) -> Option<f64> {
         let (before, after) = (&self.before.1[from], &self.after.1[to]);
         let thread = |unit: &SiteGroup| (unit.site.thread.role, unit.site.thread.main, unit.per);
@@ -130,7 +128,7 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// How many became what, and whether what was predicted for those that are gone came true.
+    /// Counts of outcomes, and whether the prediction for the gone waits came true.
     pub fn all(&self, fates: &[(&SiteState, Fate)], run: &RunChange) -> Option<Fates> {
         let count = |became| fates.iter().filter(|(_, fate)| fate.became == became).count();
         let ids = fates.iter().filter(|(_, fate)| matches!(fate.became, Became::Gone | Became::Moved));
@@ -160,8 +158,8 @@ impl<'a> Fixed<'a> {
     }
 }
 
-/// By how much an iteration is shorter, the profiler's estimated time left out; else the captured span. A backtrace goes with its
-/// wait, and is no part of what was predicted.
+/// Ns by which an iteration is shorter, without the profiler's estimated time; else the captured span. A
+/// backtrace disappears with its wait, but was not predicted.
 fn shorter(before: &Snapshot, after: &Snapshot, run: &RunChange) -> i64 {
     let iterations = before.totals.iteration.zip(after.totals.iteration);
     match iterations.filter(|_| run.per == Per::Iteration) {
@@ -170,19 +168,20 @@ fn shorter(before: &Snapshot, after: &Snapshot, run: &RunChange) -> i64 {
     }
 }
 
-/// Whether a site is one that a fix is to make go: what every iteration pays.
+/// Whether a fix should remove the site: avoidable, and not paid once.
 fn is_avoidable(site: &Site) -> bool {
     site.is_avoidable() && !site.once
 }
 
-/// Where in an iteration a unit waits, as a share of it.
+/// Position of a unit's wait in an iteration, as a share.
 fn place(unit: &SiteGroup, side: &Snapshot) -> Option<f64> {
     let length = side.iterations.as_ref()?.median_ns;
     (length > 0).then_some(unit.site.offset_ns? as f64 / length as f64)
 }
 
-/// What fixing sites was to save, of an iteration or of the run: of all avoidable ones and of sets that go together what
-/// was simulated; else at least what the best saves, and at most what all do. No figure where only a range is known.
+/// Predicted saving of fixing sites, per iteration or run: simulated for all avoidable sites and for sets
+/// that go together, else from the best site's least saving to the sum of all. The figure is `None` if only a
+/// range is known.
 fn predicted(side: &Snapshot, sites: &[&Site], per: Per) -> Option<(Option<i64>, i64, i64)> {
     let totals = &side.totals;
     let all = side.sites.iter().filter(|s| is_avoidable(s));

@@ -1,9 +1,9 @@
-//! Which unit of one side is which of the other, though lines moved, functions were renamed or files were moved.
+//! Pairs the units of two sides, though lines moved, functions were renamed or files were moved.
 //!
-//! Stages go from the surest sign to the weakest; what one stage pairs, the next does not see. Within a stage, units that
-//! share what the stage looks at are paired first by the names that the texts of both lines read, the likest first, where both
-//! texts are known and the lines near. The rest is paired by line, in order: of all distances between a line before and one
-//! after, the one that most of them share wins, and pairs that far apart belong together.
+//! Stages go from the surest sign to the weakest; units paired in one stage are gone in the next. Within a
+//! stage, units with equal signs are paired first by the names that both lines read, likest first, where both
+//! texts are known and the lines near. The rest is paired by line, in order: of all distances between a line
+//! before and a line after, the commonest wins, and units that far apart are pairs.
 //!
 //! ```text
 //!  before   54 losses.append(loss.item())     56 print(f"{loss.item()} {norm.item()}")
@@ -12,8 +12,8 @@
 //!  before   10 .item()      17 .item()      30 .item()
 //!  after    14 .item()      21 .item()      34 .item()      distance 4 three times, 11 and -3 once each
 //! ```
-//! Lines of all frames vote, not only those of waits, so that a lone wait below an edit is found too. Costs the square
-//! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
+//! Lines of all frames vote, so that a lone wait below an edit is found too. Cost: the square of the units of
+//! one function and API, per distance; above [`MANY`] units only equal lines pair.
 
 use super::Snapshot;
 use super::units::{KindGroup, SiteGroup, UnitIx, identity};
@@ -27,29 +27,28 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Units of one function and API up to which all distances are looked at.
+/// Most units of one function and API for which all distances are tried.
 const MANY: usize = 200;
 /// Lines that a wait may move without its text or a neighbour moving along.
 const TOLERANCE: i64 = 25;
 
-/// A pair of units.
 pub struct Pair {
     pub before: UnitIx,
     pub after: UnitIx,
     pub how: MatchedBy,
 }
 
-/// Paths of BEFORE as AFTER has them: another machine keeps the same tree under another root.
+/// Maps paths of BEFORE to AFTER's: another machine may keep the tree under another root.
 #[derive(Default)]
 pub struct Roots {
     pub old: String,
     pub new: String,
-    /// Files of AFTER: what is there under its own name has not moved.
+    /// Files of AFTER: a file there under its own name has not moved.
     known: FxHashSet<String>,
 }
 
 impl Roots {
-    /// The one replacement of a leading part that maps most files of `before` that `after` lacks onto such that it has.
+    /// The one prefix replacement that maps most files only in `before` to files only in `after`.
     pub fn find(before: &Snapshot, after: &Snapshot) -> Self {
         let files = |side: &Snapshot| -> FxHashSet<String> {
             let frames = side.sites.iter().flat_map(Site::all_frames);
@@ -93,32 +92,27 @@ fn components(path: &str) -> Vec<&str> {
     path.split(['/', '\\']).collect()
 }
 
-/// All that the stages look at.
 pub struct Matcher<'a> {
-    /// Units of BEFORE and AFTER; so in all pairs here.
+    /// BEFORE and AFTER, as in all arrays of two here.
     units: [&'a TiSlice<UnitIx, SiteGroup<'a>>; 2],
     /// File of each unit, as AFTER names it.
     files: [TiVec<UnitIx, Cow<'a, str>>; 2],
-    /// Whether the texts of lines may be compared.
     texts: bool,
-    /// By file: how many lines of frames lie each distance apart.
+    /// By file: number of frame lines at each distance.
     votes: FxHashMap<String, FxHashMap<i64, usize>>,
-    /// Functions by file, on each side.
     functions: [FxHashSet<(String, String)>; 2],
     free: [TiVec<UnitIx, bool>; 2],
     pairs: Vec<Pair>,
-    /// By file and function: lines before and after of those that are paired by line.
+    /// By file and function: lines before and after of pairs made by line.
     known: FxHashMap<(String, String), Vec<(u32, u32)>>,
 }
 
-/// One unit and the side it is of.
 #[derive(Clone, Copy)]
 struct At<'a> {
     unit: &'a SiteGroup<'a>,
     file: &'a str,
 }
 
-/// What of a unit a stage looks at.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Sign<'a> {
     File(&'a str),
@@ -130,14 +124,12 @@ enum Sign<'a> {
     Range(KindGroup, Option<&'a String>),
 }
 
-/// A sign of a unit, where it has it.
 type SignOf = for<'a> fn(&At<'a>) -> Option<Sign<'a>>;
 
 fn file<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     at.unit.location().map(|_| Sign::File(at.file))
 }
 
-/// The name of its file, in whichever folder.
 fn file_name<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     at.unit.location().map(|_| Sign::File(path_end(at.file, 1)))
 }
@@ -146,7 +138,7 @@ fn function<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     at.unit.location().map(|f| Sign::Function(&f.function))
 }
 
-/// The text of its line without what formatters change.
+/// The line's text without whitespace.
 fn text<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     let plain: String = code(at)?.chars().filter(|c| !c.is_whitespace()).collect();
     (!plain.is_empty()).then_some(Sign::Text(plain))
@@ -164,12 +156,10 @@ fn detail<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     Some(Sign::Detail { kind, operation, library, once: site.once })
 }
 
-/// The innermost name of a unit without frames.
 fn name<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     at.unit.location().is_none().then(|| Sign::Name(at.unit.site.name()))
 }
 
-/// The range around it, with what kind of wait it is.
 fn range<'a>(at: &At<'a>) -> Option<Sign<'a>> {
     let site = at.unit.site;
     Some(Sign::Range(KindGroup::of(site), site.nvtx.last()))
@@ -180,7 +170,7 @@ fn code<'a>(at: &At<'a>) -> Option<&'a str> {
     at.unit.site.source.as_deref()?.split('#').next()
 }
 
-/// The names that a line reads, other than those of what it calls.
+/// Names that a line reads, except of functions it calls.
 fn names<'a>(at: &At<'a>) -> BTreeSet<&'a str> {
     const SAID_EVERYWHERE: [&str; 14] =
         ["and", "as", "else", "f", "for", "if", "in", "is", "not", "or", "return", "self", "torch", "with"];
@@ -191,7 +181,7 @@ fn names<'a>(at: &At<'a>) -> BTreeSet<&'a str> {
     names.filter(|name| !name.is_empty() && !SAID_EVERYWHERE.contains(name)).collect()
 }
 
-/// How alike the names of two lines are: those of both, in thousandths of all.
+/// Names common to two lines, in thousandths of all their names.
 fn alike(one: &BTreeSet<&str>, other: &BTreeSet<&str>) -> usize {
     1000 * one.intersection(other).count() / one.union(other).count().max(1)
 }
@@ -201,7 +191,7 @@ fn place(at: &At) -> (String, String) {
     (at.file.to_owned(), function.to_owned())
 }
 
-/// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.
+/// Signs that units of a stage share. `By::Text` pairs at any distance, `By::Line` only at plausible lines.
 const STAGES: &[(MatchedBy, By, &[SignOf])] = &[
     (MatchedBy::Text, By::Text, &[file, function, text, call, detail]),
     (MatchedBy::Text, By::Text, &[file, function, text, call]),
@@ -216,22 +206,20 @@ const STAGES: &[(MatchedBy, By, &[SignOf])] = &[
     (MatchedBy::Name, By::Name, &[call, name]),
 ];
 
-/// What makes a pair of units that share a stage's key believable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Text,
     /// Not too far, or as far as its neighbours, or the only one.
     Line,
-    /// Exactly as far as its neighbours: what waits there now may be another operation.
+    /// Exactly as far as its neighbours: another operation may wait there now.
     SameLine,
-    /// Exactly as far as its neighbours; and the old name is gone, the new one was not there.
+    /// Exactly as far as its neighbours, the old name gone, the new one not there before.
     OtherFunction,
     /// The old path is gone, the new one was not there.
     OtherFile,
     Name,
 }
 
-/// Pairs the units of two sides.
 pub fn pairs<'a>(
     before: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
     after: (&Snapshot, &'a TiSlice<UnitIx, SiteGroup<'a>>),
@@ -260,7 +248,7 @@ pub fn pairs<'a>(
     matcher.pairs
 }
 
-/// Pairs units of a coarse grain: by what each was made from.
+/// Pairs units of a coarse grain by [`identity`].
 pub fn pairs_by_call(before: &TiSlice<UnitIx, SiteGroup>, after: &TiSlice<UnitIx, SiteGroup>) -> Vec<Pair> {
     let calls = [before, after]
         .map(|units| units.iter_enumerated().map(|(i, unit)| (identity(unit.site, Granularity::Call), i)));
@@ -270,7 +258,7 @@ pub fn pairs_by_call(before: &TiSlice<UnitIx, SiteGroup>, after: &TiSlice<UnitIx
     joined(calls).map(pair).collect()
 }
 
-/// Of each key that both sides have, ascending, the units of either side, ascending too.
+/// Units of both sides by common key; keys and units ascending.
 fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> impl Iterator<Item = [Vec<UnitIx>; 2]> {
     let mut by_key: BTreeMap<K, [Vec<UnitIx>; 2]> = BTreeMap::new();
     for (side, units) in sides.into_iter().enumerate() {
@@ -279,7 +267,6 @@ fn joined<K: Ord>(sides: [impl Iterator<Item = (K, UnitIx)>; 2]) -> impl Iterato
     by_key.into_values().filter(|sides| sides.iter().all(|side| !side.is_empty()))
 }
 
-/// Lines of the user's frames, by file and function.
 type Lines = FxHashMap<(String, String), BTreeSet<u32>>;
 
 fn lines(side: &Snapshot, roots: &Roots) -> Lines {
@@ -315,7 +302,6 @@ impl Matcher<'_> {
         }
     }
 
-    /// The units of one side that are free and have all of some signs, by these.
     fn keys(&self, side: usize, signs: &[SignOf]) -> impl Iterator<Item = (Vec<Sign<'_>>, UnitIx)> {
         let free = self.units[side].keys().filter(move |&i| self.free[side][i]);
         let key = move |i| signs.iter().map(|sign| sign(&self.at(side, i))).collect::<Option<_>>();
@@ -330,7 +316,6 @@ impl Matcher<'_> {
         self.units[side][i].location().map_or(0, |f| f.line)
     }
 
-    /// How many lines of a file's frames lie so far apart.
     fn voted(&self, file: &str, distance: i64) -> usize {
         self.votes.get(file).and_then(|v| v.get(&distance)).copied().unwrap_or(0)
     }
@@ -346,7 +331,7 @@ impl Matcher<'_> {
             for &a in &after {
                 at_line.entry(i64::from(self.line(1, a))).or_default().push_back(a);
             }
-            // Pairs that are not believed are out too: no other distance makes them better.
+            // Pairs not believed are out too: another distance makes them no better.
             let mut out = [FxHashSet::default(), FxHashSet::default()];
             for &b in &before {
                 let line = i64::from(self.line(0, b)) + distance;
@@ -371,14 +356,14 @@ impl Matcher<'_> {
         }
     }
 
-    /// Whether a pair would change places with one that is known by its line in the same function.
+    /// Whether a pair would cross one of the same function that was paired by line.
     fn crosses(&self, b: UnitIx, a: UnitIx) -> bool {
         let (old, new) = (self.line(0, b), self.line(1, a));
         let mut known = self.known.get(&place(&self.at(0, b))).into_iter().flatten();
         known.any(|&(before, after)| old != before && old.cmp(&before) == after.cmp(&new))
     }
 
-    /// Pairs units whose lines are near each other and name the same, the likest first.
+    /// Pairs units with near lines and common names, the likest first.
     fn align_names(&mut self, how: MatchedBy, before: &mut Vec<UnitIx>, after: &mut Vec<UnitIx>) {
         let [b, a] = [(0, &*before), (1, &*after)]
             .map(|(side, units)| units.iter().map(|&i| (i, names(&self.at(side, i)))).collect::<Vec<_>>());
@@ -402,7 +387,7 @@ impl Matcher<'_> {
         after.retain(|&a| self.free[1][a]);
     }
 
-    /// The distance that most units of a group are apart; ties go to what the file's frames say, then to the smallest.
+    /// The commonest distance within a group; ties go to the file's frame votes, then to the smallest.
     fn commonest(&self, before: &[UnitIx], after: &[UnitIx]) -> Option<i64> {
         if before.is_empty() || after.is_empty() {
             return None;

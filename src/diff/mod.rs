@@ -1,8 +1,7 @@
-//! What changed between two captures, site by site.
+//! Compares two captures, site by site.
 //!
-//! `side` reads both, `units` decides what is compared with what, `matching` pairs it over edits, `noise` tells a
-//! change from jitter, `fixed` says what became of avoidable waits, and `comparable` what the two captures cannot be
-//! compared in.
+//! `snapshot` reads a side, `units` groups its sites, `matching` pairs groups across edits, `noise` finds
+//! jitter, `fixed` follows avoidable waits, `comparable` finds aspects that cannot be compared.
 
 mod comparable;
 mod fixed;
@@ -25,7 +24,7 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 use units::{Cost, KindGroup, SiteGroup, UnitIx, is_indirect};
 
-/// Compares two reports. Pure: the same two give the same result.
+/// Pure: the same two reports give the same result.
 pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     let grain = Granularity::of(before, after);
     let roots = Roots::find(before, after);
@@ -66,7 +65,7 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     }
 }
 
-/// New and gone sites first; within a status by how much they cost.
+/// By status, new and gone first; then by change in cost.
 fn order(change: &SiteChange) -> (Status, i64, String) {
     let cost = |s: &SiteState| s.blocked_ns.saturating_add(s.drain_ns);
     let [b, a] = [&change.before, &change.after].map(|s| s.as_ref().map_or(0, cost));
@@ -74,7 +73,7 @@ fn order(change: &SiteChange) -> (Status, i64, String) {
     (change.status, -(a.saturating_sub(b)).saturating_abs(), key)
 }
 
-/// Leaves the caller to sites of one side that have nothing else to tell them apart.
+/// Keeps the caller only for sites of one side that share their location.
 fn name_callers(sites: &mut [SiteChange], side: impl Fn(&mut SiteChange) -> Option<&mut SiteState>) {
     let mut seen: FxHashMap<Location, usize> = FxHashMap::default();
     for location in sites.iter_mut().filter_map(|s| side(s)?.location.clone()) {
@@ -115,7 +114,7 @@ fn changes(pairs: &[Pair], fixed: &Fixed, roots: &Roots) -> Vec<SiteChange> {
 fn compared(pair: &Pair, fixed: &Fixed, roots: &Roots) -> SiteChange {
     let (before, after) = (&fixed.before.1[pair.before], &fixed.after.1[pair.after]);
     let Comparable { costs, counts, lines, .. } = *fixed.comparable;
-    // What lies in iterations on one side only has nothing but its run in common with the other.
+    // A unit in iterations on one side only is compared per run.
     let same_unit = before.per == after.per;
     let per = if same_unit { before.per } else { Per::Run };
     let samples = before.samples.min(after.samples);
@@ -146,8 +145,8 @@ fn compared(pair: &Pair, fixed: &Fixed, roots: &Roots) -> SiteChange {
     SiteChange { status, matched, per, changed, before, after, noise, fate: None }
 }
 
-/// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes
-/// another verdict of the same wait, and so may what happened to run around it.
+/// Verdicts are compared only on the same kind of evidence: a source available for one side only, or work
+/// that happened to run nearby, may change the verdict of the same wait.
 fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
     let read = |u: &SiteGroup| u.site.source.is_some();
     let verdict = |u: &SiteGroup| (u.site.class, KindGroup::of(u.site));
@@ -156,10 +155,10 @@ fn verdict_differs(before: &SiteGroup, after: &SiteGroup) -> bool {
 }
 
 fn state(unit: &SiteGroup, per: Per, side: &Snapshot, lines: bool) -> SiteState {
-    // Amounts of the run, where the other side has no iterations.
+    // Amounts per run, if the other side has no iterations.
     let scale = if per == unit.per { 1.0 } else { side.turns() as f64 };
     let ns = |ns: f64| (ns * scale).round() as i64;
-    // Where lines are only probable, they are not said.
+    // Probable lines are not shown.
     let place = |f: &Frame| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) };
     let site = unit.site;
     SiteState {
@@ -192,7 +191,6 @@ fn capture(side: &Snapshot) -> CaptureInfo {
     }
 }
 
-/// The whole program, per iteration where both sides have them.
 fn run(before: &Snapshot, after: &Snapshot, costs: bool) -> RunChange {
     let per =
         if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };

@@ -1,34 +1,33 @@
-//! What is a change, and what only jitter.
+//! Separates change from jitter.
 //!
-//! Each capture says itself how far a cost strays from iteration to iteration (its quartiles; for what lies outside
-//! iterations, from wait to wait). A difference of medians counts where it exceeds all of
+//! Each capture shows how far a cost strays from iteration to iteration (quartiles; outside iterations, from
+//! wait to wait). A difference of medians counts if it exceeds all of
 //!
-//! - [`SIGMAS`] standard errors of the two medians together. Neighbouring iterations are not independent (clocks drift, a
-//!   neighbour is busy for a while), so only one sample in [`DEPENDENT`] is taken for a new one;
-//! - [`SHARE`] of the larger cost: runs differ as wholes too, which one capture cannot show;
-//! - [`EACH_NS`] a wait: what the profiler itself adds to each varies by as much;
+//! - [`SIGMAS`] standard errors of both medians together. Neighbouring iterations are dependent (clocks drift, a
+//!   neighbour is busy for a while), so only one sample in [`DEPENDENT`] counts as new;
+//! - [`SHARE`] of the larger cost: whole runs differ too, which one capture cannot show;
+//! - [`EACH_NS`] per wait: the profiler's own cost per wait varies as much;
 //!
-//! and where each side has [`LEAST_SAMPLES`] samples to tell. Nothing is drawn at random: the same captures give the
-//! same answer.
+//! and if each side has [`LEAST_SAMPLES`] samples. Nothing is random: the same captures give the same answer.
 
 use super::units::{Cost, SiteGroup};
 
-/// Of a normal distribution, 0.3 % lie further out.
+/// 0.3 % of a normal distribution lie further out.
 const SIGMAS: f64 = 3.0;
 /// The median of n normal samples strays by this many times σ / √n.
 const OF_MEDIAN: f64 = 1.2533;
-/// In twenty captures 1 to 31 iterations in a row were as good as one (sum of their ranks' autocorrelations): they drift.
+/// In twenty captures, 1 to 31 consecutive iterations were worth one (sum of rank autocorrelations): they
+/// drift.
 const DEPENDENT: f64 = 10.0;
-/// Four programs of scripts/pairs captured twice on an H200 differed by up to 10 % in what a typical iteration blocks or
-/// drains; this is half as much again.
+/// Four programs of scripts/pairs captured twice on an H200 differed by up to 10 % in a typical iteration's
+/// blocked and idle time; this is half as much again.
 const SHARE: f64 = 0.15;
-/// Seven programs captured on two machines of one kind differed by up to 1.8 µs in what one wait of a few µs blocks.
+/// Seven programs captured on two machines of one kind differed by up to 1.8 µs per wait of a few µs.
 const EACH_NS: f64 = 2_000.0;
 /// Quartiles of fewer samples say nothing.
 const LEAST_SAMPLES: u64 = 5;
 
-/// The difference that jitter makes in the cost of so many `waits`, in ns, if both sides have `samples` at least; `None`
-/// where it cannot be told.
+/// Jitter of the cost of `waits` waits, in ns, given each side's least `samples`; `None` for too few.
 pub fn floor(before: Cost, after: Cost, samples: u64, waits: f64) -> Option<f64> {
     if samples < LEAST_SAMPLES {
         return None;
@@ -38,7 +37,7 @@ pub fn floor(before: Cost, after: Cost, samples: u64, waits: f64) -> Option<f64>
     Some(strays.max(SHARE * before.ns.max(after.ns)).max(EACH_NS * waits.max(1.0)))
 }
 
-/// Whether the number of waits differs by more than where a capture begins and ends explains.
+/// Whether the number of waits differs by more than the capture's edges explain.
 pub fn waits_differ(before: &SiteGroup, after: &SiteGroup) -> bool {
     // Rates are quotients: equal ones may differ in the last bit.
     const ROUNDING: f64 = 1e-9;

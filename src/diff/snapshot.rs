@@ -1,6 +1,4 @@
-//! One side of a comparison: what of a report is compared.
-//!
-//! A report of a capture analysed just now, or one that was kept as JSON (`--format json`) by an earlier run.
+//! One side of a comparison: the report of a capture just analysed, or one kept as JSON.
 
 use crate::model::{Report, SCHEMA_VERSION, Site};
 use serde::Deserialize;
@@ -8,7 +6,6 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use thiserror::Error;
 
-/// Why a file is no report to compare with.
 #[derive(Debug, Error)]
 pub enum SideError {
     #[error(
@@ -25,13 +22,11 @@ pub enum SideError {
     Cut(usize),
 }
 
-/// A report to compare.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// What is compared.
     pub report: Report,
-    /// Whether `source` is the line as it was when the capture ran. Sources are read from today's files: those of an
-    /// earlier capture may have been edited since.
+    /// Whether `source` holds lines as they were during the capture. Sources are read from today's files,
+    /// which may have been edited since an earlier capture.
     pub sources_are_its_own: bool,
 }
 
@@ -44,10 +39,8 @@ impl Deref for Snapshot {
 }
 
 impl Snapshot {
-    /// Reads a report in JSON.
-    ///
     /// # Errors
-    /// `SideError` where it is none, of another version, or not whole.
+    /// `SideError` for no report, another version, or a cut report.
     pub fn from_json(bytes: &[u8]) -> Result<Self, SideError> {
         #[derive(Deserialize)]
         struct Version {
@@ -64,28 +57,24 @@ impl Snapshot {
         Ok(Self { report, sources_are_its_own: true })
     }
 
-    /// A report just made. `sources_are_its_own`: see the field.
     pub fn of(report: Report, sources_are_its_own: bool) -> Self {
         Self { report, sources_are_its_own }
     }
 
-    /// Processes whose waits the sites are: ranks, where each has its own.
     pub fn ranks(&self) -> usize {
         ranks(&self.sites)
     }
 
-    /// Turns of its loop; 1 without one.
+    /// Iterations of the loop; 1 without one.
     pub fn turns(&self) -> u64 {
         self.iterations.as_ref().map_or(1, |i| i.count).max(1)
     }
 
-    /// Names of its GPUs, each once.
     pub fn gpus(&self) -> BTreeSet<&String> {
         self.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.as_ref()).collect()
     }
 }
 
-/// Processes that wait at some sites.
 pub fn ranks<'a>(sites: impl IntoIterator<Item = &'a Site>) -> usize {
     sites.into_iter().map(|s| s.process.rank()).collect::<BTreeSet<_>>().len()
 }

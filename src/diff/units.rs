@@ -1,8 +1,8 @@
-//! What is compared with what: the sites of one side, those alike taken together.
+//! Units of comparison: the sites of one side, alike ones joined.
 //!
-//! A report keeps sites apart that a comparison has to join: the same line in several ranks, and waits of one line that
-//! differ only by what they happened to find on the GPU (a `synchronize()` that found it idle in some iterations).
-//! How fine a unit is depends on what both captures can tell.
+//! A report keeps sites apart that a comparison has to join: the same line in several ranks, and waits of one
+//! line that differ only by the work they found on the GPU (a `synchronize()` that found it idle in some
+//! iterations). The grain of units depends on what both captures recorded.
 
 use super::snapshot::{Snapshot, ranks};
 use crate::catalogue;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
 impl Granularity {
-    /// As fine as both sides can tell.
+    /// As fine as both sides allow.
     pub(super) fn of(before: &Snapshot, after: &Snapshot) -> Self {
         use Attribution::{PythonBacktrace, PythonFound, PythonFunction, PythonSample};
         let has = |side: &Snapshot, of: &[Attribution]| {
@@ -25,7 +25,7 @@ impl Granularity {
         };
         let [b, a] = [before, after]
             .map(|side| has(side, &[PythonBacktrace, PythonFound, PythonFunction, PythonSample]));
-        // A side without waits has nothing to be told apart.
+        // A side without waits allows any grain.
         if b != a && !before.sites.is_empty() && !after.sites.is_empty() {
             return Self::Call;
         }
@@ -34,25 +34,24 @@ impl Granularity {
     }
 }
 
-/// A time and how far it strays within the capture, in ns.
+/// A time and its spread within the capture, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Of a typical iteration: the median over those with a wait, times their share. Of the run: all there is.
+    /// Per iteration: the median over iterations with a wait, times their share. Per run: the sum.
     pub ns: f64,
     /// Standard deviation from one sample to the next, robustly estimated.
     pub sigma: f64,
 }
 
-/// Sites of one side that are compared as one.
 #[derive(Clone, Debug)]
 pub struct SiteGroup<'a> {
-    /// The site with most waits speaks for all.
+    /// The site with most waits represents all.
     pub site: &'a Site,
     pub ids: Vec<&'a str>,
     pub per: Per,
     /// Per iteration or run, and rank.
     pub waits: f64,
-    /// By how much `waits` may differ because a capture begins and ends somewhere.
+    /// Difference in `waits` that the capture's edges may explain.
     pub waits_slack: f64,
     pub blocked: Cost,
     pub drain: Cost,
@@ -62,17 +61,17 @@ pub struct SiteGroup<'a> {
     pub samples: u64,
 }
 
-/// What kind of wait it is, as far as that does not stray from run to run.
+/// Kind of wait, as far as it is stable from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KindGroup {
-    /// What it is of these depends on what it found on the GPU.
+    /// The exact kind depends on the work found on the GPU.
     Synchronisation,
-    /// What it is depends on what ran around it.
+    /// The kind depends on nearby work.
     Indirect,
     Other(Kind),
 }
 
-/// Whether the verdict rests, in part, on what the trace shows around the wait, which strays from run to run.
+/// Whether the verdict rests in part on nearby trace events, which stray from run to run.
 pub fn is_indirect(site: &Site) -> bool {
     site.evidence.iter().any(|e| rules::row(e.rule).is_some_and(|rule| rule.strays))
 }
@@ -93,7 +92,7 @@ impl SiteGroup<'_> {
     }
 }
 
-/// Around a loop, programs warm up until they have settled: by so much of their waits two runs may differ, on each side.
+/// Share of waits outside the loop by which two runs may differ, on each side, as programs warm up.
 const OUTSIDE: f64 = 0.075;
 
 index! {
@@ -101,7 +100,6 @@ index! {
     UnitIx
 }
 
-/// The library code that a site waits in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Library<'a> {
     /// An entry of the catalogue: its lines have one fix, and move with the version of the library.
@@ -117,10 +115,8 @@ impl<'a> Library<'a> {
     }
 }
 
-/// What the sites of a unit share: the call, whose thread waits, and where.
 pub type Identity<'a> = (&'a str, DriverApi, Option<ThreadRole>, UnitPlace<'a>);
 
-/// Where the sites of a unit wait, as far as the grain tells.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnitPlace<'a> {
     Anywhere(Option<Direction>),
@@ -144,7 +140,7 @@ pub enum UnitPlace<'a> {
     },
 }
 
-/// The units of a side, those with most waits first; of equals, by what they are.
+/// The units of a side, most waits first; equals in order of identity.
 pub fn units(side: &Snapshot, grain: Granularity) -> TiVec<UnitIx, SiteGroup<'_>> {
     let mut groups: BTreeMap<Identity, Vec<&Site>> = BTreeMap::new();
     for site in &side.sites {
@@ -156,19 +152,18 @@ pub fn units(side: &Snapshot, grain: Granularity) -> TiVec<UnitIx, SiteGroup<'_>
     units.into()
 }
 
-/// What a site shares with those of its unit.
 pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
     let copy = site.copy.map(|c| c.direction);
     let kind = KindGroup::of(site);
     let place = match (grain, site.location()) {
         (Granularity::Call, _) => UnitPlace::Anywhere(copy),
         (Granularity::Line, Some(at)) => {
-            // What is paid once is compared by the run.
+            // Waits paid once are compared per run.
             let library = Library::of(site);
             let operation = site.native_method().filter(|_| !matches!(library, Some(Library::Known(_))));
             UnitPlace::Line { kind, operation, once: site.once, at, library }
         }
-        // Which verdict a sampled site has depends on its line.
+        // A sampled site's verdict depends on its line.
         (Granularity::Function, Some(Frame { file, function, .. })) => {
             UnitPlace::Function { file, function, copy }
         }
@@ -178,8 +173,8 @@ pub fn identity(site: &Site, grain: Granularity) -> Identity<'_> {
     (&site.api, site.driver_api, role, place)
 }
 
-/// Without frames, the first waits of a loop may look like another site than the rest: nothing ran before them that
-/// would tell what they are. They join the sites that only their verdict parts them from.
+/// Without frames, the first waits of a loop may look like another site: no earlier work shows their kind.
+/// Such waits join the sites that differ only in verdict.
 fn absorb_start_up<'a>(groups: &mut BTreeMap<Identity<'a>, Vec<&'a Site>>, grain: Granularity) {
     let early = |sites: &[&Site]| sites.iter().all(|s| s.start_up.is_some() && s.location().is_none());
     // Not by the copy, which nsys may have lost.
@@ -209,7 +204,7 @@ fn unit<'a>(side: &Snapshot, mut sites: Vec<&'a Site>) -> SiteGroup<'a> {
     sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
     let ranks = ranks(sites.iter().copied()).max(1) as f64;
     let iterations = side.turns() as f64;
-    // What waits at start-up only happens once a run, however many iterations it has.
+    // Start-up waits happen once per run, however many iterations it has.
     let looped = |s: &&Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
     let per = if side.iterations.is_some() && sites.iter().any(looped) { Per::Iteration } else { Per::Run };
     let mut unit = SiteGroup {
@@ -259,7 +254,7 @@ fn unit<'a>(side: &Snapshot, mut sites: Vec<&'a Site>) -> SiteGroup<'a> {
     unit
 }
 
-/// What a share of samples with these quartiles costs.
+/// Cost of a share of samples with these quartiles.
 pub fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
     Cost { ns: median as f64 * share, sigma: (high.saturating_sub(low)) as f64 / QUARTILES_APART * share }
 }
@@ -283,7 +278,6 @@ mod tests {
         assert_eq!(units.iter().map(|unit| unit.ids.len()).collect::<Vec<_>>(), [2, 1]);
     }
 
-    /// A clock may be seen in one capture and not in the other.
     #[test]
     fn timing_by_a_clock_beside_the_wait_strays() {
         let mut site = sample::single().sites[0].clone();

@@ -1,76 +1,66 @@
-//! Loops in a sequence of symbols that nobody marked.
+//! Finds unmarked loops in a sequence of symbols.
 //!
 //! ```text
 //!  sequence   w w u  a b c b c d s  a b c b c d s  a b c b c d s l  a b c b c d s  v v v  a b c b c d s
 //!  anchor d              |              |              |                |                   |
 //!  turns             [0------------][1------------][2--------------][3------------]      [4------------]
 //! ```
-//! A *turn* is what lies between two occurrences of an *anchor*: a symbol, or two or four in a row, that comes once a
-//! turn. What a turn typically holds is, of each symbol, the median number over the turns. A turn counts where it is
-//! alike: common symbols over all of both at least [`ALIKE`]. One that goes on with something else (a validation, a
-//! checkpoint, the end of the run) counts for as long as the typical turn is, if that part is alike.
+//! A *turn* (one iteration) lies between two occurrences of an *anchor*: a symbol, or two or four in a row,
+//! that occurs once per turn. The typical turn holds the median number of each symbol over the turns. A turn
+//! counts if its symbols in common with the typical turn, over all of both, reach [`ALIKE`]. A turn that goes
+//! on with something else (a validation, a checkpoint, the end of the run) counts up to the typical length,
+//! if that part is alike.
 //!
-//! Which anchor: symbols that come equally often speak for one number of turns; of each number the one that recurs most
-//! evenly is tried, the numbers that most symbols speak for first. A loop *explains* the symbols that its typical turn
-//! holds: each symbol weighs the logarithm of its number, however often the layers of a model repeat it. What is left
-//! between the turns may hold other loops: a validation, the second phase of a generation. Of all divisions that explain
-//! nearly as much as the best the finest is taken: layers do not explain what comes before and after them, steps do,
-//! and so do epochs, but steps are more. Loops that take turns every few turns are passes of a step. Where the program
-//! copies from or to the host or waits again and again, turns do too, or explain nearly all.
+//! Choice of anchor: equally frequent symbols suggest one number of turns. Per number the symbol that recurs
+//! most evenly is tried, best-supported numbers first. A loop *explains* the symbols of its typical turn:
+//! each symbol weighs the logarithm of its number, however often layers repeat it. The rest between turns may
+//! hold other loops: a validation, the second phase of a generation. Of all divisions that explain nearly as
+//! much as the best, the finest is taken. Layers do not explain the events before and after them; steps do,
+//! and so do epochs, but steps are more. Loops that alternate every few turns are passes of one step. Where
+//! host copies or waits recur in the program, turns must hold one, or explain nearly all.
 //!
-//! The anchor may lie anywhere in a turn: where turns begin is told in [`super::starts`].
+//! The anchor may lie anywhere in a turn: [`super::starts`] finds where turns begin.
 //!
-//! Found is what explains [`ENOUGH`] of the whole sequence with at least [`FEWEST`] turns. So far the order of a turn's
-//! symbols did not matter; the confidence says how much of the stretch from the first turn to the last comes after the
-//! same symbol as in the typical turn, and below what the caller asks for, [`SURE`] at least, there is no loop.
-//!
-//! Cost: a sort of the sequence for each length of anchor, and a pass for each of at most [`TRIED`] anchors, for the
-//! sequence and for what each of a few loops leaves of it; 8 bytes an event.
+//! A result must explain [`ENOUGH`] of the whole sequence with at least [`FEWEST`] turns. The order of a
+//! turn's symbols did not matter so far. The confidence is the share of events, from the first turn to the
+//! last, that follow the same symbol as in the typical turn. Below the caller's minimum (at least [`SURE`])
+//! there is no loop.
+//! Cost: a sort of the sequence per anchor length, and a pass for each of at most [`TRIED`] anchors, for the
+//! sequence and for the rest that each of a few loops leaves; 8 bytes per event.
 
 use rustc_hash::FxHashMap;
 
-/// Turns that make a loop.
 pub(super) const FEWEST: usize = 5;
-/// Anchors tried of each length.
 const TRIED: usize = 12;
-/// Lengths of anchors, in symbols.
+/// In symbols.
 const ANCHORS: [usize; 3] = [1, 2, 4];
-/// Common symbols of a turn and the typical one, over all of both.
 const ALIKE: f64 = 0.8;
 /// Part of the best division's explanation that a finer one must reach.
 const NEARLY: f64 = 0.85;
-/// Part that turns must explain that hold nothing of the host, where the program does.
+/// Part that turns without host events must explain, if the program has any.
 const WITHOUT_HOST: f64 = 0.95;
-/// Part of the whole sequence that loops must explain.
 const ENOUGH: f64 = 0.75;
-/// Least [`Loop::confidence`]. Of 56 captures layers that pass for turns reach 0.72, steps with a validation between them 0.80
-/// and more.
+/// Least [`Loop::confidence`]. In 56 captures, layers mistaken for turns reach 0.72, steps with validations
+/// 0.80.
 pub const SURE: f64 = 0.75;
-/// Loops that a division has.
+/// Most loops of a division.
 const LOOPS: usize = 3;
-/// Turns that a phase of a program lasts at least, in the mean: steps of several passes have up to 2.7 of each, phases dozens.
+/// Least mean turns of a program's phase: passes of a step have up to 2.7 turns in a row, phases dozens.
 const PHASE: usize = 3;
 /// Least part that a further loop explains.
 const WORTH: f64 = 0.05;
-/// Turns that are looked at for what is typical, or where turns begin.
+/// Most turns sampled for the typical turn, or for where turns begin.
 pub(super) const SAMPLE: usize = 255;
 
-/// What a symbol stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A kernel.
     Launch,
     /// A kernel of the optimizer.
     Step,
-    /// A graph of kernels.
     Graph,
-    /// A copy from the host.
     Upload,
-    /// A copy to the host.
     Download,
-    /// A call that waits.
     Wait,
-    /// Memsets, copies on the device.
     Other,
 }
 
@@ -84,51 +74,44 @@ impl Kind {
     }
 }
 
-/// A stretch of the sequence: its first event, and the one after its last.
+/// First event, and the event after the last.
 pub(super) type Stretch = (usize, usize);
 
-/// One loop.
 #[derive(Clone)]
 pub struct Loop {
-    /// In order.
     pub turns: Vec<Turn>,
-    /// Share of the events between the first turn and the last, but those of other loops, that come after the same event
-    /// as in the typical turn.
+    /// Share of the events from the first turn to the last, without other loops' events, that follow the same
+    /// event as in the typical turn.
     pub confidence: f64,
     pub(super) typical: Typical,
-    /// Weight of the events that it explains.
     explains: f64,
 }
 
-/// One turn of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its first event.
     pub from: usize,
-    /// The event after its last.
+    /// The event after the last.
     pub to: usize,
-    /// Whether it lasts until the event at `to`: the next turn follows.
+    /// Whether the turn lasts until `to`: the next turn follows.
     pub goes_on: bool,
 }
 
-/// What a turn holds: number of each symbol that most turns have.
+/// Median number of each symbol per turn.
 #[derive(Clone, Default)]
 pub(super) struct Typical {
     numbers: Vec<(u32, u32)>,
     pub(super) len: usize,
 }
 
-/// Loops of a sequence.
 #[derive(Default)]
 pub struct Loops {
-    /// None where nothing repeats.
     pub loops: Vec<Loop>,
-    /// Turns of the loop inside the first one.
+    /// Turn count of a loop inside the first.
     pub inner: Option<usize>,
 }
 
-/// Finds the loops of a sequence of symbols, which count up from 0: what repeats with this confidence, as the optimizer's
-/// steps have it; without one the loop around those.
+/// Finds the loops of a sequence of symbols, numbered from 0. With `sure`: loops of at least this confidence,
+/// aligned to the optimizer's steps. Without: only the loop around these steps.
 pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Loops {
     let mut finder = Finder::new(symbols, kinds);
     let mut loops = Vec::new();
@@ -146,7 +129,6 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: Option<f64>) -> Loops {
     Loops { loops: around, inner }
 }
 
-/// The part of the sequence that loops explain together.
 fn explained(loops: &[Loop]) -> f64 {
     loops.iter().map(|found| found.explains).sum()
 }
@@ -161,8 +143,7 @@ fn set_confidence(loops: &mut [Loop], symbols: &[u32]) {
     }
 }
 
-/// Whether loops follow one another every few turns, as the passes of one step do: two forwards, two backwards, two
-/// forwards, …
+/// Whether loops alternate every few turns, as passes of one step do: two forwards, two backwards, …
 fn take_turns(loops: &[Loop]) -> bool {
     let of = |(nth, found): (usize, &'_ Loop)| -> Vec<(usize, usize)> {
         found.turns.iter().map(|turn| (turn.from, nth)).collect()
@@ -173,7 +154,6 @@ fn take_turns(loops: &[Loop]) -> bool {
     turns.len() < PHASE * changes
 }
 
-/// Turns as stretches, in order.
 fn stretches<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = turns.map(|turn| (turn.from, turn.to)).collect();
     all.sort_unstable();
@@ -182,17 +162,16 @@ fn stretches<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<Stretch> {
 
 pub(super) struct Finder<'a> {
     pub(super) symbols: &'a [u32],
-    /// Of each symbol.
+    /// By symbol.
     pub(super) kinds: &'a [Kind],
-    /// Of each symbol, what one event of it weighs: all recurring symbols together 1.
+    /// Weight of one event, by symbol; all recurring symbols together weigh 1.
     weights: Vec<f64>,
-    /// Whether events of the host recur.
     has_host: bool,
-    /// Of each symbol, how many a typical turn holds; zeros between uses.
+    /// Number in a typical turn, by symbol; zeros between uses.
     need: Vec<u32>,
-    /// Of each symbol, how many were seen; zeros between uses.
+    /// Number seen, by symbol; zeros between uses.
     seen: Vec<u32>,
-    /// How alike turns are.
+    /// How alike turns must be.
     pub(super) alike: f64,
 }
 
@@ -217,7 +196,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The loops of the sequence by what repeats.
     fn repeating(&mut self) -> Vec<Loop> {
         let mut first = self.loops(&[(0, self.symbols.len())]);
         first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
@@ -236,7 +214,6 @@ impl<'a> Finder<'a> {
         divisions.into_iter().filter(near).reduce(finer).unwrap_or_default()
     }
 
-    /// A loop, and those in what it leaves.
     pub(super) fn with_others(&mut self, first: Loop) -> Vec<Loop> {
         let mut loops: Vec<Loop> = Vec::new();
         let mut next = Some(first);
@@ -253,7 +230,6 @@ impl<'a> Finder<'a> {
         loops
     }
 
-    /// Loops within stretches of the sequence, one for each anchor worth trying.
     fn loops(&mut self, free: &[Stretch]) -> Vec<Loop> {
         let mut loops = Vec::new();
         for len in ANCHORS {
@@ -269,7 +245,8 @@ impl<'a> Finder<'a> {
         loops
     }
 
-    /// Each place with the hash of the symbols up to it in the upper half, sorted: equal tokens stand together.
+    /// Places (lower half) with a hash of the last `len` symbols (upper half), sorted: equal tokens are
+    /// adjacent.
     fn tokens(&self, len: usize, free: &[Stretch]) -> Vec<u64> {
         let mut tokens: Vec<u64> = Vec::new();
         for &(from, to) in free {
@@ -285,7 +262,6 @@ impl<'a> Finder<'a> {
         tokens
     }
 
-    /// The turns that begin at an anchor's places.
     pub(super) fn turns(&mut self, anchor: &[usize], free: &[Stretch]) -> Loop {
         let mut stretches: Vec<Stretch> = Vec::with_capacity(anchor.len());
         let mut stretch = free.iter();
@@ -311,7 +287,7 @@ impl<'a> Finder<'a> {
         found
     }
 
-    /// What lies between two anchors as a turn, whole or for as long as the typical one is.
+    /// The turn between two anchors: whole, or cut to the typical length.
     fn turn(&mut self, len: usize, from: usize, to: usize, goes_on: bool) -> Option<(Turn, f64)> {
         if goes_on {
             let (alike, explains) = self.compare(from, to, len);
@@ -321,25 +297,25 @@ impl<'a> Finder<'a> {
         }
         let cut = to.min(from + len);
         let (alike, explains) = self.compare(from, cut, len);
-        // What comes once in a few turns (the update after several backward passes) belongs to the one before it.
+        // Events once in a few turns (the update after several backward passes) belong to the turn before.
         let goes_on = goes_on && to - from <= 2 * len;
         (alike >= self.alike)
             .then_some((Turn { from, to: if goes_on { to } else { cut }, goes_on }, explains))
     }
 
-    /// Sets what a typical turn needs.
     pub(super) fn needs(&mut self, typical: &Typical) {
         self.need.fill(0);
         typical.numbers.iter().for_each(|&(symbol, number)| self.need[symbol as usize] = number);
     }
 
-    /// How much a stretch and the typical turn have in common, of all of both; and the weight of that.
+    /// Share of symbols common to a stretch and the typical turn, of all of both, and the common ones'
+    /// weight.
     pub(super) fn compare(&mut self, from: usize, to: usize, len: usize) -> (f64, f64) {
         let (common, weight) = self.common(from, to);
         (common as f64 / (len + (to - from) - common).max(1) as f64, weight)
     }
 
-    /// How many symbols of a stretch the typical turn has too, and their weight.
+    /// Number of symbols that a stretch shares with the typical turn, and their weight.
     fn common(&mut self, from: usize, to: usize) -> (usize, f64) {
         let (mut common, mut weight) = (0, 0.0);
         for &symbol in &self.symbols[from..to] {
@@ -354,7 +330,6 @@ impl<'a> Finder<'a> {
         (common, weight)
     }
 
-    /// The median number of each symbol over stretches.
     fn typical(&mut self, stretches: &[Stretch]) -> Typical {
         let every = stretches.len().div_ceil(SAMPLE).max(1);
         let sample = || stretches.iter().step_by(every);
@@ -371,15 +346,15 @@ impl<'a> Finder<'a> {
         }
         pairs.sort_unstable();
         let all = sample().count();
-        // Stretches without the symbol come first: they hold none.
+        // Stretches without the symbol sort first, with 0.
         let median = |list: &[(u32, u32)]| (all / 2).checked_sub(all - list.len()).map(|at| list[at]);
         let numbers: Vec<(u32, u32)> = pairs.chunk_by(|a, b| a.0 == b.0).filter_map(median).collect();
         let len = numbers.iter().map(|&(_, number)| number as usize).sum();
         Typical { numbers, len }
     }
 
-    /// Whether turns are a loop: they launch something, and not one kernel alone, mostly follow one another, and have to do with
-    /// the host where the program does.
+    /// Whether turns are a loop: they launch more than a lone kernel, mostly follow one another, and hold
+    /// host events where the program does.
     fn is_loop(&self, found: &Loop) -> bool {
         let turns = &found.turns;
         let holds = |is: fn(Kind) -> bool| found.typical.numbers.iter().any(|n| is(self.kinds[n.0 as usize]));
@@ -390,7 +365,6 @@ impl<'a> Finder<'a> {
             && (!self.has_host || holds(Kind::is_of_host) || found.explains >= WITHOUT_HOST)
     }
 
-    /// See [`Loop::confidence`].
     fn confidence(&mut self, found: &Loop, others: &[Stretch]) -> f64 {
         let (Some(first), Some(last)) = (found.turns.first(), found.turns.last()) else { return 0.0 };
         let turns: Vec<Stretch> = found.turns.iter().map(|turn| (turn.from, turn.to)).collect();
@@ -404,7 +378,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Each symbol with the one before it, as a symbol: what is alike in these is so in order, too.
+/// Each symbol paired with its predecessor, as a symbol: turns alike in pairs are alike in order.
 fn pairs(symbols: &[u32]) -> (Vec<u32>, Vec<Kind>) {
     let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let before = std::iter::once(&u32::MAX).chain(symbols);
@@ -416,10 +390,9 @@ fn pairs(symbols: &[u32]) -> (Vec<u32>, Vec<Kind>) {
     (pairs, vec![Kind::Other; numbers.len()])
 }
 
-/// Places of the tokens that may be anchors: of those that come equally often the one that recurs most evenly; the
-/// numbers that most tokens speak for first.
+/// Places of possible anchors: per frequency the most even token, best-supported frequencies first.
 fn anchors(tokens: &[u64]) -> Vec<Vec<usize>> {
-    /// Tokens of one number: how many, how uneven the best is, and where it stands.
+    /// Tokens of one frequency: their count, and unevenness and position of the best.
     #[derive(Clone, Copy)]
     struct Group {
         tokens: usize,
@@ -455,7 +428,6 @@ fn anchors(tokens: &[u64]) -> Vec<Vec<usize>> {
     groups.into_iter().map(places).collect()
 }
 
-/// What lies between stretches of a sequence, which are in order.
 fn between(stretches: &[Stretch], len: usize) -> Vec<Stretch> {
     let mut free = Vec::new();
     let mut at = 0;

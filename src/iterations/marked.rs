@@ -6,7 +6,7 @@
 //!  host        forward..   callback    callback      validation                            callback
 //!  iterations  [0---------][1---------][2-------]                              [3---------][4-------]
 //! ```
-//! An iteration lasts from start to start: what callbacks do between two ranges belongs to it.
+//! An iteration lasts from start to start: callbacks between two ranges belong to it.
 
 use super::Iterations;
 use crate::error::InputError;
@@ -23,24 +23,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Outer levels of nesting that are looked at: iterations stand inside an epoch at most.
+/// Outer nesting levels that are searched: iterations are inside an epoch at most.
 const LEVELS: u16 = 3;
-/// Ranges read per level: an export of 50 GB had 339,000 turns of a loop of 4.5 ms.
+/// Most ranges read per level: an export of 50 GB had 339,000 iterations of 4.5 ms.
 const MAX_RANGES: usize = 500_000;
 /// Repetitions of a name without a number that make a loop.
 const MIN_UNNUMBERED: usize = 3;
 
-/// Words for what comes before the loop and may repeat too.
+/// Words for work before the loop, which may repeat too.
 const BEFORE_THE_LOOP: Names = Names("warmup warm init initialization initialisation");
-/// Words for what a turn begins with, and for what follows.
+/// Words for an iteration's start, and for what follows.
 const FORWARD: Names = Names("forward fwd");
 const AFTER_FORWARD: Names = Names("backward bwd optimizer optim");
 
-/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time. `waiting`: the
-/// calls that waited.
-///
-/// # Errors
-/// Texts of ranges cannot be read.
+/// Finds the loop: level by level from outside, the best kind's family of ranges that covers most time.
+/// `waiting`: calls that waited.
 pub fn detect(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<(Fit, Iterations)>, InputError> {
     let mut best: Option<(Fit, Iterations)> = None;
     for level in 0..LEVELS {
@@ -61,17 +58,14 @@ pub fn detect(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<(Fit, 
     Ok(best)
 }
 
-/// Kinds of ranges that repeat, best first: waits per epoch say less than waits per step, those of a warm-up say nothing
-/// about the run, and layers are no turns at all.
+/// Kinds of ranges that repeat, best first: waits per epoch say less than waits per step, a warm-up's waits
+/// say nothing about the run, and layers are no iterations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// Turns of the loop.
     Iterations,
-    /// Parts of a turn, in the same order each time.
+    /// Parts of an iteration, in the same order each time.
     Phases,
-    /// Turns of the loop around it.
     Epochs,
-    /// Warming up.
     BeforeTheLoop,
     /// Parts of one pass.
     Layers,
@@ -90,7 +84,6 @@ impl Fit {
 }
 
 struct Family {
-    /// Name of its ranges, `#` for the number.
     name: String,
     spans: Vec<(i64, i64)>,
     numbers: Vec<u64>,
@@ -110,7 +103,7 @@ fn best_family(
     for (&r, text) in ranges.iter().zip(texts) {
         let Some(text) = text.as_deref() else { continue };
         let (name, number) = match numbered(text) {
-            // What is left may hold a number itself: `epoch 1 [batch`.
+            // The rest may hold a number itself: `epoch 1 [batch`.
             Some((family, number)) => (stable_name(family), Some(number)),
             None if says_iteration(text) && !is_of_torch(text) => (stable_name(text), None),
             None => continue,
@@ -120,7 +113,7 @@ fn best_family(
         family.spans.push((table.start(r), table.end(r)));
         family.numbers.extend(number);
     }
-    // Few names leave it to them what their ranges are.
+    // Lazy: most names alone decide the fit.
     let contacts = LazyCell::new(|| contacts(profile, waiting));
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).fold(0, i64::saturating_add);
     let mut loops: Vec<(Fit, Key, Family)> = families
@@ -143,19 +136,17 @@ fn best_family(
     Some((fit, Iterations::of_job(found)?))
 }
 
-/// Spans of threads.
 type OfThread = (GlobalTid, Vec<(i64, i64)>);
 
-/// Keeps the first thread of each process.
 fn one_each(threads: impl Iterator<Item = OfThread>) -> impl Iterator<Item = OfThread> {
     let mut known = FxHashSet::default();
     threads.filter(move |(tid, _)| known.insert(tid.process()))
 }
 
-/// The loop whose ranges have a name, on the thread that opened most of them, at the outermost level that has some.
+/// The loop of ranges with the wanted name, at the outermost level with any, on the thread with most.
 ///
 /// # Errors
-/// [`InputError::NoRange`] where none has it.
+/// [`InputError::NoRange`] where no range matches.
 pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputError> {
     let levels = profile.nvtx.ranges.depth.iter().max().map_or(0, |deepest| deepest.saturating_add(1));
     for level in 0..levels {
@@ -167,7 +158,7 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
             here.iter().zip(&texts).filter(|(_, text)| text.as_deref().is_some_and(|t| is_named(t, wanted)))
         {
             let spans = threads.entry(table.tid(r)).or_default();
-            // Ranges that overlap are no turns of one loop: the first counts.
+            // Overlapping ranges are not iterations of one loop: the first counts.
             if spans.last().is_none_or(|last| last.1 <= table.start(r)) {
                 spans.push((table.start(r), table.end(r)));
             }
@@ -183,13 +174,12 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
     Err(no_range(profile, wanted)?)
 }
 
-/// Iterations from ranges.
 fn iterations(name: String, tid: GlobalTid, ranges: &[(i64, i64)]) -> Iterations {
     Iterations::marked(name, tid, with_rest(ranges))
 }
 
-/// Repetitions, each with what the loop does before the next one, unless that is something else of its own: longer than half of
-/// the repetition, and than twice what usually lies between two.
+/// Repetitions, each extended to the start of the next, unless the gap is long: over half of the repetition,
+/// and over twice the usual gap.
 ///
 /// ```text
 ///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
@@ -207,7 +197,7 @@ pub fn with_rest(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
     spans.iter().zip(next).map(whole).collect()
 }
 
-/// A thread's ranges `forward`, `backward` and `optimizer`: none is a turn, all from one `forward` to the next are.
+/// Ranges `forward`, `backward` and `optimizer` of a thread: an iteration lasts from `forward` to `forward`.
 ///
 /// ```text
 ///  ranges      [forward][backward][optimizer]  [forward][backward][optimizer]
@@ -215,7 +205,7 @@ pub fn with_rest(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
 /// ```
 fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> Option<(Key, Family)> {
     let table = &profile.nvtx.ranges;
-    /// Turns of a thread, and how many of them have gone on after the forward pass.
+    /// Iterations, and starts of any with a phase after the forward pass.
     type Turns = (Vec<(i64, i64)>, BTreeSet<i64>);
     let mut threads: BTreeMap<GlobalTid, Turns> = BTreeMap::new();
     for (&r, text) in ranges.iter().zip(texts) {
@@ -243,8 +233,8 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     Some((key, Family { name, spans, numbers: Vec::new() }))
 }
 
-/// Whether disjoint ranges hold at least half of the time in which their thread made calls. A loop does; a part of its
-/// body that is called a step, without a number, does not.
+/// Whether disjoint ranges cover at least half of the span of their thread's calls. A loop does; an
+/// unnumbered part of its body that is called a step does not.
 fn fills(profile: &Profile, tid: GlobalTid, spans: &[(i64, i64)]) -> bool {
     let calls = &profile.calls;
     let Ok(thread) = calls.threads.binary_search(&tid) else { return false };
@@ -254,7 +244,7 @@ fn fills(profile: &Profile, tid: GlobalTid, spans: &[(i64, i64)]) -> bool {
     inside >= (all.end - all.start) / 2
 }
 
-/// When calls wait for the GPU or copy from or to the host, in order.
+/// Start times of calls that wait or copy from or to the host, in order.
 fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
     let with_host = |op: &OpId| {
         let direction = profile.ops.copy(*op).map(|copy| copy.direction);
@@ -268,9 +258,9 @@ fn contacts(profile: &Profile, waiting: &[CallId]) -> Vec<i64> {
 }
 
 impl Family {
-    /// Several ranges one after another that count up, or repeat a name that says what it is. Where the name does not say so,
-    /// numbers that start again in each pass, or leave some out, are of its layers; so are ranges of which most neither wait nor
-    /// copy from or to the host:
+    /// Disjoint ranges that count up, or repeat a name, by kind. Numbers without a word for iterations must
+    /// count evenly, and most of the ranges must wait or copy from or to the host. Numbered ranges that
+    /// mostly do neither are layers, whose numbers may restart in each pass, or leave some out:
     ///
     /// ```text
     ///  [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] … [Conv_0][Relu_1][Conv_2][Conv_3][Relu_4] …
@@ -300,7 +290,6 @@ mod tests {
     fn a_repetition_goes_up_to_the_next_unless_that_is_far() {
         let spans = [(0, 100), (110, 210), (300, 400), (410, 510)];
         assert_eq!(with_rest(&spans), [(0, 110), (110, 210), (300, 410), (410, 510)]);
-        // What lies between takes longer than the range, each time but once.
         let spans = [(0, 100), (300, 400), (600, 700), (1_300, 1_400), (1_610, 1_700)];
         assert_eq!(with_rest(&spans), [(0, 300), (300, 600), (600, 700), (1_300, 1_610), (1_610, 1_700)]);
         assert_eq!(with_rest(&[(5, 9)]), [(5, 9)]);

@@ -1,5 +1,5 @@
-//! Iterations of the program's loop: by NVTX ranges that repeat, else by launches, copies and waits that do, around the
-//! optimizer's steps.
+//! Iterations of the loop: by NVTX ranges, else by repeated launches, copies and waits around optimizer
+//! steps.
 
 mod found;
 pub mod marked;
@@ -13,46 +13,44 @@ use crate::profile::ids::{CallId, GlobalPid, GlobalTid};
 use crate::profile::seek::seek;
 use marked::Fit;
 
-/// Of so many iterations one may be start-up: one of ten, two of twenty.
+/// One iteration per this many may be start-up: one of ten, two of twenty.
 pub(crate) const WARM_UP: usize = 10;
-/// As many are left at least.
+/// Iterations left at least.
 const LEFT: usize = 3;
-/// Iterations below which what waits in none but the first may as well come again.
+/// With fewer iterations, waits only in the first may still recur.
 const MIN_ITERATIONS: usize = 8;
-/// Above so many times the length of any later one, a first iteration is start-up: in captures that began with the process it
-/// took 5 to 400 times as long, after a warm-up at most 3.5 times (133 captures with a loop).
+/// A first iteration is start-up above this many times the length of any later one. In captures from the
+/// start of the process it took 5 to 400 times as long, after a warm-up at most 3.5 (133 captures with a
+/// loop).
 const START_UP: i64 = 4;
 
-/// The iterations of one process's loop.
 pub struct Iterations {
     /// Name that the ranges share, `#` for the number.
     pub name: String,
-    /// The thread that runs the loop.
     pub tid: GlobalTid,
     /// Start and end of each, disjoint, ascending, in ns.
     pub spans: Vec<(i64, i64)>,
-    /// Where no NVTX ranges mark them: of the launches, copies and waits between the first and the last, the share that every
-    /// iteration has.
+    /// `None` for NVTX ranges. Else the share of launches, copies and waits, from the first iteration to the
+    /// last, that every iteration has.
     pub confidence: Option<f64>,
-    /// Loops of other phases of the program; none beside ranges.
+    /// Loops of other phases of the program; empty for ranges.
     pub others: Vec<Other>,
-    /// Turns of a loop inside of them that repeats as surely; none inside ranges.
+    /// Iterations of an inner loop that repeats as surely; `None` for ranges.
     pub inner: Option<usize>,
-    /// How many before the first of them were left out as start-up.
+    /// Number of iterations left out at the front as start-up.
     pub start_up: usize,
-    /// The same loop in other processes, the ranks of one job: as many iterations of each, once start-up is left out.
+    /// The same loop in other ranks of the job, with as many iterations each once start-up is left out.
     ranks: Vec<Iterations>,
 }
 
 /// A loop of another phase: a validation, the second stage of a generation.
 pub struct Other {
-    /// Its iterations.
     pub count: usize,
     /// Start of the first, in ns.
     pub start: i64,
 }
 
-/// How many of these times are start-up: of the first `may`, those up to the last that is several times as long as any later one.
+/// Number of start-up times: of the first `may`, up to the last above `START_UP` times all later ones.
 pub(crate) fn start_up(times: &[i64], may: usize) -> usize {
     let (first, later) = times.split_at(may);
     let longest = later.iter().copied().max().unwrap_or(0);
@@ -60,7 +58,6 @@ pub(crate) fn start_up(times: &[i64], may: usize) -> usize {
 }
 
 impl Iterations {
-    /// By NVTX ranges.
     pub fn marked(name: String, tid: GlobalTid, spans: Vec<(i64, i64)>) -> Self {
         Self {
             name,
@@ -74,8 +71,8 @@ impl Iterations {
         }
     }
 
-    /// The first of these loops, with those that are the same loop in another process. A process that does something else, or more
-    /// or less by more than start-up, is no rank of the job.
+    /// The first of these loops, with the same loop of other processes as ranks. A process whose iteration
+    /// count differs by more than start-up is no rank of the job.
     fn of_job(found: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut found = found.into_iter();
         let mut main = found.next()?;
@@ -84,7 +81,6 @@ impl Iterations {
         Some(main)
     }
 
-    /// The iterations of a process: those of another one say nothing about its waits.
     pub fn of(&self, pid: GlobalPid) -> Option<&Self> {
         self.of_processes().find(|own| own.tid.process() == pid)
     }
@@ -94,8 +90,8 @@ impl Iterations {
         std::iter::once(self).chain(&self.ranks)
     }
 
-    /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
-    /// tuned and memory taken, and no iteration to come is like them. Ranks end together: as many are left of each.
+    /// Leaves out first iterations that take several times as long as any later one: these load libraries,
+    /// tune kernels and allocate memory. Ranks end together: each keeps as many iterations.
     ///
     /// ```text
     /// rank 0   |-------------- start-up --------------|---1---|---2---|---3---| ...
@@ -110,7 +106,6 @@ impl Iterations {
         self
     }
 
-    /// How many may be start-up.
     fn may_be_start_up(&self) -> usize {
         let all = self.spans.len();
         all.div_ceil(WARM_UP).min(all.saturating_sub(LEFT))
@@ -126,7 +121,7 @@ impl Iterations {
         start_up(&lengths, self.may_be_start_up())
     }
 
-    /// Keeps the iterations in a part of the capture; `None` where none lies there.
+    /// Keeps the iterations for which `lies` holds; `None` where none is left.
     pub fn within(mut self, lies: impl Fn((i64, i64)) -> bool) -> Option<Self> {
         self.change_each(|own| {
             let first = own.spans.first().copied();
@@ -138,18 +133,16 @@ impl Iterations {
         Some(self).filter(|found| !found.spans.is_empty())
     }
 
-    /// Index of the iteration that holds `time`.
     pub fn at(&self, time: i64) -> Option<usize> {
         self.near(time, &mut (self.spans.len() / 2))
     }
 
-    /// The same, searched from where the last search ended.
+    /// As [`Self::at`]; the search starts where the last one ended.
     pub fn near(&self, time: i64, last: &mut usize) -> Option<usize> {
         let next = seek(self.spans.len(), last, |i| self.spans[i].0 <= time);
         next.checked_sub(1).filter(|&i| time <= self.spans[i].1)
     }
 
-    /// How events at these times spread over the iterations.
     pub fn counts(&self, times: impl Iterator<Item = i64>) -> IterationCounts {
         let mut counts = vec![0; self.spans.len()];
         times.filter_map(|time| self.at(time)).for_each(|n| counts[n] += 1);
@@ -162,8 +155,8 @@ impl Iterations {
         }
     }
 
-    /// Whether what happens last at `time` is start-up: before the loop, or in its first iterations and never again. Of few
-    /// iterations one cannot tell, and what comes after the start of another loop is a phase of its own.
+    /// Whether events last seen at `time` are start-up: before the loop, or only in its first iterations.
+    /// `false` for few iterations, and after the start of an earlier loop (a phase of its own).
     pub fn only_at_start(&self, time: i64) -> bool {
         let all = self.spans.len();
         let later = self.spans.get(all.div_ceil(WARM_UP));
@@ -178,22 +171,20 @@ impl Iterations {
         self.others.is_empty().then_some((first.0, last.1))
     }
 
-    /// Median length of an iteration, in ns.
     pub fn median_ns(&self) -> i64 {
         let mut lengths: Vec<i64> = self.spans.iter().map(|s| s.1 - s.0).collect();
         lengths.sort_unstable();
         lengths.get(lengths.len() / 2).copied().unwrap_or(0)
     }
 
-    /// Mean time from the start of one to the start of the next, in ns; 0 of a single one. Above the median where some are
-    /// longer, as the first, or where something else comes between them.
+    /// Mean time from start to start, in ns; 0 for a single iteration. Above the median if some iterations
+    /// are longer, as the first, or other work lies between.
     pub fn start_to_start_ns(&self) -> i64 {
         let ends = self.spans.first().zip(self.spans.last());
         let between = ends.map_or(0, |(first, last)| last.0.saturating_sub(first.0));
         between / (self.spans.len() as i64 - 1).max(1)
     }
 
-    /// Where they come from, in words.
     pub fn source(&self) -> String {
         if self.confidence.is_none() {
             return format!("NVTX ranges `{}`", self.name);
@@ -209,19 +200,18 @@ impl Iterations {
     }
 }
 
-/// How events spread over iterations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IterationCounts {
-    /// Iterations that hold some, of all.
+    /// Iterations with at least one event.
     pub with: usize,
-    /// Iterations of the capture.
     pub all: usize,
-    /// How many each of those holds, where it is the same number in all.
+    /// Events per such iteration, if all have the same number.
     pub each: Option<usize>,
 }
 
-/// The loop: the ranges named `marker`, else those that say that they are its turns, else what repeats, unless that is no longer
-/// than a layer or two. Ranges of a warm-up say nothing about the run: they count where nothing else does. `waiting`: the calls that waited.
+/// The loop: ranges named `marker`, else ranges with names of iterations, else a repeating sequence that is
+/// longer than a layer or two. Warm-up ranges say nothing about the run: they count only if nothing else
+/// does. `waiting`: calls that waited.
 ///
 /// # Errors
 /// [`InputError::NoRange`] where no range is named `marker`; others where the export cannot be read.

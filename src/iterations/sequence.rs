@@ -1,17 +1,17 @@
-//! What a process did, as one sequence: each launch, copy, memset and wait, in the order of the calls of all its threads.
+//! A process's work as one sequence: each launch, copy, memset and wait of all threads, in order of calls.
 //!
 //! ```text
 //!  main       [copy]  [gemm] [gelu] [gemm]                        [adam] [sync]
 //!  autograd                                [gemm'] [gelu'] [gemm']
 //!  sequence    copy    gemm   gelu   gemm   gemm'   gelu'   gemm'  adam   sync
 //! ```
-//! An event's symbol is the kernel's name, the copy's direction or the call that waits: what stays the same from turn to
-//! turn, in any order of the rows. Where nothing repeats so, kernels that multiply matrices are one symbol, since libraries
-//! pick another for each length of a batch: that says less, and more of it must repeat ([`SURE_OF_LESS`]). Where nothing does
-//! then either, turns may differ in length, as of a decoder that goes from word to word: of what comes between two waits or reads
-//! the first of each symbol counts, and each turn must hold such an event. Threads are
-//! joined, since the backward pass runs on one of its own: by the main thread alone a step of the training and one of the
-//! validation look alike.
+//! An event's symbol is the kernel's name, the copy's direction or the waiting call: these stay the same from
+//! iteration to iteration, in any order of the rows. If nothing repeats, kernels that multiply matrices
+//! become one symbol, since libraries pick another per batch length. That says less, so more must repeat
+//! ([`SURE_OF_LESS`]). If still nothing repeats, iterations may differ in length, as in a decoder that goes
+//! from word to word: between two waits or reads only the first of each symbol counts, and nine in ten
+//! iterations must hold a wait or read. Threads are joined, since the backward pass has a thread of its own:
+//! on the main thread alone a training step and a validation step look alike.
 
 use super::found::{self, Kind, Loop, Loops, Turn};
 use super::{Iterations, Other};
@@ -24,7 +24,7 @@ use crate::vocabulary::Direction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
 
-/// What an event is: a class in the upper half, which of it in the lower.
+/// An event: class in the upper half, number within the class in the lower.
 type Key = u64;
 
 const KERNEL: Key = 1 << 32;
@@ -37,15 +37,12 @@ const DOWNLOAD: Key = 7 << 32;
 /// Any kernel that multiplies matrices.
 const PRODUCT: Key = KERNEL | u32::MAX as Key;
 
-/// Least confidence where products are alike. Captures whose batches differ in length reach 0.96 and 0.99; layers of a
-/// pass whose launches are half outside the capture 0.87.
+/// Least confidence if products share a symbol. Captures whose batches differ in length reach 0.96 and 0.99;
+/// layers of a pass with half of its launches outside the capture reach 0.87.
 const SURE_OF_LESS: f64 = 0.9;
 
-/// Iterations found in what the processes did, first of the one that did most; `None` where nothing repeats for sure. Of several
-/// loops the longest counts, and one inside the `warm_up` only where there is no other.
-///
-/// # Errors
-/// Names of kernels could not be read.
+/// Iterations in the processes' sequences, the busiest process first; `None` where nothing surely repeats.
+/// The longest of several loops counts, and one inside `warm_up` only if there is no other.
 pub fn find(
     profile: &mut Profile,
     waiting: &[CallId],
@@ -88,13 +85,11 @@ pub fn find(
     Ok(varying.or_else(|| Iterations::of_job(processes.iter().filter_map(|(_, calls)| of(calls, None)))))
 }
 
-/// The event that each call is.
 struct Keys {
-    /// Its place in `all`.
+    /// Index into `all`.
     number: TiVec<CallId, u32>,
-    /// The first is 0, for none.
+    /// The first is 0: no event.
     all: Vec<Key>,
-    /// Keys of the optimizer's kernels.
     steps: FxHashSet<Key>,
 }
 
@@ -104,7 +99,7 @@ impl Keys {
         let mut all = Dictionary::from_iter([0]);
         for op in profile.ops.ids() {
             let key = key(profile, op);
-            // The nodes of a graph have one call.
+            // All nodes of a graph share one call.
             if let Some(call) = profile.issuer(op).filter(|&call| all[number[call] as usize] < key) {
                 number[call] = all.insert_full(key).0 as u32;
             }
@@ -122,7 +117,7 @@ impl Keys {
         self.all[self.number[call] as usize]
     }
 
-    /// Leaves of each event the first between two waits.
+    /// Keeps the first of each event between two waits.
     fn once(&self, calls: &mut Vec<CallId>) {
         let mut seen = FxHashSet::default();
         calls.retain(|&call| {
@@ -133,7 +128,6 @@ impl Keys {
         });
     }
 
-    /// Whether the host waits, or reads.
     fn is_waited_for(&self, call: CallId) -> bool {
         matches!(self.of(call) >> 32 << 32, WAIT | DOWNLOAD)
     }
@@ -202,7 +196,7 @@ fn of_process(
     })
 }
 
-/// From start to start; the last before a break up to the end of its calls.
+/// Spans from start to start; the last before a break ends with its calls.
 fn spans(profile: &Profile, calls: &[CallId], turns: &[Turn]) -> Vec<(i64, i64)> {
     let start = |at: usize| profile.calls.start(calls[at]);
     let span = |i: usize| {
@@ -210,7 +204,7 @@ fn spans(profile: &Profile, calls: &[CallId], turns: &[Turn]) -> Vec<(i64, i64)>
         let until = if turns.get(i + 1).is_some_and(|next| next.from == to) {
             start(to)
         } else {
-            // What comes next, on whichever thread, lies outside.
+            // The next event, on any thread, is outside.
             let end = (from..to).map(|at| profile.calls.end(calls[at])).max();
             end.unwrap_or(0).min(if to < calls.len() { start(to) - 1 } else { i64::MAX })
         };

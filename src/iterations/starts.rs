@@ -1,12 +1,13 @@
-//! Where the turns of a loop begin, whose anchor may lie anywhere in them.
+//! Finds where turns begin: their anchor may lie anywhere in them.
 //!
 //! ```text
 //!  sequence   w w u a b c d s a b c d s a b c d s v
 //!  anchor d               |         |         |
 //!  before           . a b c d   s a b c d            three alike, and the fourth is not: the first turn begins with a
 //! ```
-//! As far as the sequence goes on after a run as a turn begins, turns may as well begin later. Of all such places the
-//! first after a wait is taken, but not an upload's nor one that another follows, else the earliest.
+//! As far as the sequence after a run continues like the beginning of a turn, turns may as well begin later.
+//! Of all such places the first after a wait is taken, else the earliest. A wait after an H2D copy, or before
+//! another wait, does not count.
 //!
 //! ```text
 //!  run        s [a b c s][a b c s][a b c s] v      or [s a b c][s a b c][s a b c] s v
@@ -16,15 +17,15 @@
 use super::found::{Finder, Kind, Loop, SAMPLE, Stretch, Turn, Typical};
 
 impl Finder<'_> {
-    /// Moves turns from their anchors to where they begin, and adds those that lack the anchor, or what follows it: the
-    /// first of a run, whose anchor has another symbol before it, or the last. `others`: turns of other loops.
+    /// Moves turns from their anchors to their beginnings, and adds incomplete turns: the first of a run, if
+    /// its anchor has another symbol before it, or the last. `others`: turns of other loops.
     pub(super) fn set_starts(&mut self, found: &mut Loop, others: &[Stretch]) {
         let turns = std::mem::take(&mut found.turns);
         let len = found.typical.len;
         let (runs, back) = (runs(&turns), self.steps_back(&turns, len, others));
         let end = self.symbols.len();
         let moved = |at: usize| at.saturating_add_signed(-back).min(end);
-        // What some turns have beyond the typical one, the last of a run may have too.
+        // Extra events of some turns may also end the last turn of a run.
         let tails = turns.iter().filter(|turn| turn.goes_on && turn.to - turn.from > len).take(SAMPLE);
         let tails: Vec<Stretch> = tails.map(|turn| (moved(turn.from + len), moved(turn.to))).collect();
         self.needs(&found.typical);
@@ -34,7 +35,7 @@ impl Finder<'_> {
             let next = runs.get(i + 1).map_or(end, |next| moved(turns[next.0].from));
             let ceiling = start_after(others, turns[first].from).min(next);
             let mut start = moved(turns[first].from).max(floor);
-            // What came before the loop may stand between its first anchor and where the next turn begins.
+            // Work before the loop may lie between its first anchor and the start of the next turn.
             let (until, whole) = (moved(turns[first].to), turns[first].goes_on);
             if whole
                 && until > start + len
@@ -71,17 +72,17 @@ impl Finder<'_> {
         self.needs(&Typical::default());
     }
 
-    /// How many symbols two stretches have in common from their start.
+    /// Length of the common prefix of two stretches.
     fn alike(&self, one: Stretch, other: Stretch) -> usize {
         let (one, other) = (&self.symbols[one.0..one.1], &self.symbols[other.0..other.1]);
         one.iter().zip(other).take_while(|(a, b)| a == b).count()
     }
 
-    /// How many events before their anchors turns begin; after them where it is negative.
+    /// Events from a turn's beginning to its anchor; negative if the anchor comes first.
     fn steps_back(&self, turns: &[Turn], len: usize, others: &[Stretch]) -> isize {
         let runs = runs(turns);
         let before = self.before(turns, len);
-        // The symbol so many events before the anchor, or as many after it as are missing to a turn.
+        // The symbol `back` events before the anchor, wrapping around the turn.
         let typical = |back: isize| before.get((back - 1).rem_euclid(len as isize) as usize);
         let most = |agree: usize| 2 * agree > runs.len();
         let floor = |first: usize| {
@@ -108,7 +109,7 @@ impl Finder<'_> {
         (back - more..=back).rev().find(after_wait).unwrap_or(back)
     }
 
-    /// What most turns that follow another have one, two, … events before their anchor.
+    /// Symbols one, two, … events before the anchor, in most turns that follow another.
     fn before(&self, turns: &[Turn], len: usize) -> Vec<u32> {
         let following = turns.windows(2).filter(|pair| pair[0].to == pair[1].from).map(|pair| pair[1].from);
         let following: Vec<usize> = following.collect();
@@ -137,13 +138,11 @@ fn runs(turns: &[Turn]) -> Vec<(usize, usize)> {
     runs
 }
 
-/// Where the last of disjoint stretches before a place ends.
 fn end_before(stretches: &[Stretch], at: usize) -> usize {
     let next = stretches.partition_point(|s| s.0 < at);
     next.checked_sub(1).map_or(0, |i| stretches[i].1)
 }
 
-/// Where the first of disjoint stretches after a place starts.
 fn start_after(stretches: &[Stretch], at: usize) -> usize {
     let next = stretches.partition_point(|s| s.0 < at);
     stretches.get(next).map_or(usize::MAX, |s| s.0)

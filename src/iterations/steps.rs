@@ -1,4 +1,4 @@
-//! The loop around the optimizer's steps: of loops within loops the one that the program is.
+//! The loop around the optimizer's steps: of nested loops the program's own.
 //!
 //! ```text
 //!  sequence     e e e e f b S f b S f b S f b S   e e e e f b S f b S f b S f b S   …     e: environment, S: optimizer
@@ -9,25 +9,24 @@
 //!  gaps              2       2         3       2       2            in all of them
 //!  iterations  [0----] [1----] [2------] [3----] [4----] [5------]  …
 //! ```
-//! A *gap* is how many other events lie between two kernels of the optimizer. Going from the longest down, the gap with
-//! which half of all that lies in gaps is reached is typical, and gaps of at least half its length part iterations: what a
-//! program does between phases of steps, where that is most of what it does, else what it does between steps. Gaps inside a
-//! step (clipping), or between steps of a phase, are shorter. The longest gaps
-//! are left out if they part fewer turns than make a loop.
+//! A *gap* is the number of other events between two kernels of the optimizer. Summing gaps from the longest
+//! down, the gap that reaches half of the total is typical, and gaps of at least half its length separate
+//! iterations. These gaps are the work between phases of steps, where that is most of the program's work,
+//! else the work between steps. Gaps inside a step (clipping), or between steps of a phase, are shorter. The
+//! longest gaps are left out if they separate fewer turns than make a loop.
 //!
-//! A loop found otherwise stands if each of its turns holds one of these steps. Else the iterations are these, if nearly all
-//! are alike and they are at least half of what the process did. They may be less alike than turns that nothing but likeness
-//! makes turns: every step may take another way through the model.
+//! A loop found otherwise stays if each of its turns holds one of these steps. Else these iterations are the
+//! loop, if nearly all are alike and cover at least half of the process's events. They may be less alike than
+//! turns found by likeness alone: every step may take another way through the model.
 
 use super::found::{FEWEST, Finder, Kind, Loop, Turn};
 
-/// Common symbols of most iterations and the typical one, over all of both.
 const ALIKE: f64 = 0.5;
-/// Steps that have a turn of their own, of ten.
+/// Steps of ten that must have a turn of their own.
 const MOST: usize = 9;
 
 impl Finder<'_> {
-    /// The loop around the optimizer's steps, and those beside it; none where one of those `known` is it.
+    /// The loop around the optimizer's steps, and loops beside it; `None` if one of `known` is that loop.
     pub(super) fn around_steps(&mut self, known: &[Loop]) -> Option<Vec<Loop>> {
         let steps = self.steps()?;
         let one_each = |turns: &[Turn]| {
@@ -44,7 +43,7 @@ impl Finder<'_> {
         (10 * turns.len() >= MOST * steps.len() && 2 * covered >= self.symbols.len()).then_some(loops)
     }
 
-    /// The first of the optimizer's kernels of each iteration.
+    /// The optimizer's first kernel in each iteration.
     fn steps(&self) -> Option<Vec<usize>> {
         let is_step = |at: &usize| self.kinds[self.symbols[*at] as usize] == Kind::Step;
         let all: Vec<usize> = (0..self.symbols.len()).filter(is_step).collect();

@@ -1,4 +1,4 @@
-//! The safe edits of findings, held against each other.
+//! Safe edits of findings, checked against each other.
 
 use super::files::recorded;
 use crate::model::edit::Edit;
@@ -9,8 +9,8 @@ use crate::verdict::source::{Recorded, SourceTree, editable};
 use crate::vocabulary::Class;
 use std::collections::BTreeMap;
 
-/// Takes back edits that other findings stand against: an edit stays if all waits of its line are avoidable, if each line that it
-/// takes together has the same edit, and if it touches no edit before it in the file.
+/// Drops edits that conflict with other findings. An edit stays if all waits of its line are avoidable, if
+/// each line it covers has the same edit, and if it touches no earlier edit in the file.
 pub(super) fn settle(findings: &mut [LintFinding]) {
     let mut of_file: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, finding) in findings.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn settle(findings: &mut [LintFinding]) {
     }
 }
 
-/// The files with their safe edits made, and how many findings that takes. A file whose result would not parse stays as it is.
+/// The files with safe edits made, and the number of fixed findings; without files that would not parse.
 pub fn plan(report: &LintReport) -> (Vec<PatchedFile>, usize) {
     let mut of_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
     for finding in &report.findings {

@@ -1,4 +1,4 @@
-//! The Python files below paths, and what their texts say of the program as a whole.
+//! The Python files below paths, and facts of the whole program in their texts.
 
 use crate::model::{Code, Warning};
 use crate::profile::parallel::divided;
@@ -11,11 +11,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files and bytes of a repository that are looked through for what a program does beside its waits.
+/// Most files and bytes of a repository that are searched for facts of the program.
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A file, as people know it and as it is opened.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub shown: String,
@@ -29,13 +28,12 @@ pub struct Tree {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The absolute path of a file that is shown so.
 pub(super) fn recorded(shown: &str) -> String {
     std::path::absolute(shown).map_or_else(|_| shown.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 impl Tree {
-    /// Walks folders, leaving out those that are hidden, ignored by git, or of installed packages.
+    /// Walks folders, except hidden ones, ones ignored by git, and installed packages.
     ///
     /// # Errors
     /// A path that is not there or is no Python file, or no Python file below all of them.
@@ -89,7 +87,6 @@ fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py")
 }
 
-/// Whether a folder holds installed packages, or what Python compiled.
 fn is_installed(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy();
     let known = matches!(&*name, "__pycache__" | "site-packages" | "dist-packages" | "node_modules");
@@ -102,7 +99,7 @@ pub(super) fn program(file: &Path) -> PathBuf {
     checkout_of(own).unwrap_or(own).to_owned()
 }
 
-/// The Python files of folders; `None` where they are more than are looked through.
+/// The Python files of folders; `None` above [`MOST_FILES`] or [`MOST_BYTES`].
 pub(super) fn within_bounds(roots: impl IntoIterator<Item = PathBuf>) -> Option<Vec<PathBuf>> {
     let (mut files, mut bytes) = (Vec::new(), 0);
     for root in roots {
@@ -119,8 +116,8 @@ pub(super) fn within_bounds(roots: impl IntoIterator<Item = PathBuf>) -> Option<
     Some(files)
 }
 
-/// The streams, devices and copies under way that the files of a program name. A program with more files than are looked through counts
-/// as one that uses all of them: edits then rest on none of it.
+/// Streams, devices and asynchronous copies named in a program's files. A program too large to search counts
+/// as using all of them: edits then rely on nothing.
 pub(super) fn beside(files: &[Named], threads: usize) -> Beside {
     const STREAMS: [&str; 2] = ["Stream(", "cuda.stream"];
     const DEVICES: [&str; 3] = ["cuda:1", "DataParallel", "device_map"];

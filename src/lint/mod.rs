@@ -1,4 +1,4 @@
-//! The waits of Python files that were never captured: which files, what the reader says of each, and the safe edits.
+//! Waits in Python files without a capture: the files, the reader's findings, and the safe edits.
 
 mod edits;
 mod files;
@@ -31,23 +31,18 @@ words! {
     }
 }
 
-/// Facts that sources cannot tell.
 const UNKNOWN: [&str; 2] = [
     "No capture was read: whether a line runs, how often, and what its wait costs is not known.",
     "A value whose origin no line shows may live on the CPU: such a line is marked probable.",
 ];
 
-/// Wishes of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct LintOptions {
-    /// Threads that read; the result is the same with any number.
+    /// The result is the same with any number of threads.
     pub threads: usize,
-    /// Findings that fail.
     pub fail_on: FailOn,
 }
 
-/// The waits in the files below these paths.
-///
 /// # Errors
 /// A path that is not there, no Python file, or none that can be read.
 pub fn run(paths: &[PathBuf], wanted: LintOptions) -> Result<LintReport> {
@@ -85,8 +80,7 @@ pub fn run(paths: &[PathBuf], wanted: LintOptions) -> Result<LintReport> {
     Ok(report)
 }
 
-/// Other lines of the repository with the pattern of a line, in the order of the files; `None` where the repository has more files than
-/// are looked through.
+/// Other lines of the repository with `pattern`, in order of files; `None` if it has too many files.
 pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> Option<Vec<String>> {
     let root = files::program(file);
     let mut all = files::within_bounds([root.clone()])?;
@@ -103,9 +97,9 @@ pub fn elsewhere(file: &Path, line: u32, pattern: PatternId, threads: usize) -> 
     Some(found.into_iter().flatten().collect())
 }
 
-/// The findings of a file, and a warning where it has too many; why it was not read, as a sentence.
+/// The findings of a file, and a warning if too many; the error is a sentence.
 fn of_file(file: &files::Named, beside: Beside) -> Result<(Vec<LintFinding>, Option<Warning>), String> {
-    // Each file with those that it imports: those of the whole repository, parsed, would not fit into memory.
+    // Each file is parsed with its imports only: the whole repository would not fit into memory.
     let tree = SourceTree::new(Vec::new()).and_recorded(Recorded::All);
     let refused = |why: String| {
         let of_its_own = if why.contains(": ") { "is " } else { "" };

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  python3 435
-//!    waits · main thread         [train.py:18 step (false upload)    ]╮
+//!    waits · main thread         [train.py:18 step (avoidable, …)    ]╮
 //!                                [                ╭─▸[awaited work is…]│
 //!    stream 7 · GPU 0         [gemm    ][copy     ]                    │   [gemm]
 //!    main thread        [launch] [cudaStreamSynchronize              ]╰▸[launch]
 //! ```
-//! Arrows go from the awaited operation to the wait and on to the next call that gives the GPU work. A viewer chokes on
-//! millions of slices: above [`MOST`] only what lies around waits is written, the longest wait of each site first.
+//! Arrows go from the awaited operation to the wait and on to the next call that issues GPU work. Above
+//! [`MOST`] slices, on which a viewer chokes, only slices around waits are written, longest waits first.
 
 mod select;
 mod tracks;
@@ -25,8 +25,7 @@ use tracks::Tracks;
 /// Slices that ui.perfetto.dev opens without a long wait: about 60 MB.
 pub const MOST: usize = 250_000;
 
-/// Streams the trace of analysed exports; `report` is the one made from them. At most `most` slices: returns a sentence
-/// on what had to be left out.
+/// Streams the trace. Returns a sentence on the slices left out beyond `most`.
 pub fn render(
     report: &Report,
     captures: &[Priced],
@@ -54,7 +53,6 @@ pub fn render(
     Ok(said)
 }
 
-/// Name of the export, without its folder.
 fn file_name(found: &Priced) -> String {
     let name = found.profile.path().file_name();
     name.map_or_else(String::new, |n| text::escape_terminal(&n.to_string_lossy()).into_owned())

@@ -1,4 +1,4 @@
-//! Which slices are written.
+//! Selects the slices to write.
 
 use crate::analysis::Priced;
 use crate::profile::ids::{CallId, OpId};
@@ -7,13 +7,12 @@ use crate::waits::WaitId;
 use std::cmp::Reverse;
 use typed_index_collections::TiVec;
 
-/// Time shown before and after a wait that stands for the rest: enough for the launches around it.
+/// Time shown before and after a selected wait: enough for the launches around it.
 const AROUND_NS: i64 = 200_000;
 
-/// Slices of a wait itself: it may block in its copy, then in the call that waits, the last part after the work is done.
+/// Most slices of a wait: its copy, the waiting call, and the part after the work is done.
 const OF_WAIT: usize = 3;
 
-/// For each op, call and wait of an export, whether it is written.
 pub struct Selection {
     pub ops: TiVec<OpId, bool>,
     pub calls: TiVec<CallId, bool>,
@@ -21,8 +20,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// All, if that is no more than `most` slices and no filter asks for a part; else the stretches around waits: of each
-    /// site the longest, then of each the second longest, and so on until `most` is reached.
+    /// All slices, if at most `most` and without filters. Else the stretches around waits: the longest of
+    /// each site, then the second longest of each, and so on until `most` is reached.
     pub fn new(found: &Priced, most: usize) -> Self {
         let (ops, calls, waits) = (found.profile.ops.len(), found.profile.calls.len(), found.waits.len());
         let everything = ops + calls + OF_WAIT * waits <= most && found.filtered_out == 0;
@@ -42,7 +41,7 @@ impl Selection {
         selection
     }
 
-    /// Adds a wait and what lies around it, or without that where it is too much; false where nothing fits any more.
+    /// Adds a wait and its surroundings, or the wait alone if these are too much; `false` where nothing fits.
     fn add(&mut self, found: &Priced, wait: WaitId, left: &mut usize) -> bool {
         let profile = &found.profile;
         let w = &found.waits[wait];
@@ -66,7 +65,7 @@ impl Selection {
         self.ops.raw[ops].fill(true);
         self.calls.raw[calls].fill(true);
         self.waits[wait] = true;
-        // It may have begun long before.
+        // `op` may begin long before.
         if let Some(op) = w.awaited {
             self.ops[op] = true;
         }

@@ -1,8 +1,8 @@
-//! The rows of a trace: which there are, their names and their order.
+//! The rows of a trace, their names and order.
 //!
-//! ui.perfetto.dev orders processes by how many slices they hold, whatever a trace asks for, and the threads of a process
-//! by their number, but for one that has its process's number: that comes first. So each process of the capture is one of
-//! the trace, and its rows are numbered from the top, below its own number:
+//! ui.perfetto.dev orders processes by number of slices, whatever a trace asks for. It orders the threads of
+//! a process by id, but a thread with the process's id first. So each process of the capture is a process of
+//! the trace, and its rows are numbered from the top, below the process's id:
 //!
 //! ```text
 //!  python3 435    1  waits · main thread
@@ -18,19 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
-/// Rows that one track may need, as its slices may overlap.
+/// Most rows of one track, as its slices may overlap.
 const LANES: u32 = 16;
-/// Processes of several captures may have the same id: the next one is this much higher.
+/// Offset of the next process with an id that another capture already has.
 const NEXT_PID: u32 = 1_000_000;
 
-/// A row: process and thread id in the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Track {
     pub pid: u32,
     pub tid: u32,
 }
 
-/// What a row is of, in the order of rows.
+/// Content of a row, in the order of rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Row {
     Waits { other: bool, thread: ThreadIx },
@@ -38,9 +37,7 @@ enum Row {
     Thread { other: bool, thread: ThreadIx },
 }
 
-/// The rows of one export.
 pub struct Tracks {
-    /// Of a thread's waits, and of its calls.
     pub waits: TiVec<ThreadIx, Track>,
     pub threads: TiVec<ThreadIx, Track>,
     pub streams: TiVec<StreamIx, Track>,
@@ -50,7 +47,7 @@ pub struct Tracks {
 }
 
 impl Tracks {
-    /// `suffix`: what tells this export from others; `taken`: ids of processes of other exports.
+    /// `suffix`: distinguishes this export; `taken`: process ids of other exports.
     pub fn new(found: &Priced, suffix: &str, taken: &mut FxHashSet<u32>) -> Self {
         let labels = Labels::new(found);
         let (threads, streams) = (&found.profile.calls.threads, &found.profile.ops.streams);
@@ -118,12 +115,11 @@ impl Tracks {
     }
 }
 
-/// Rows for slices that overlap although they should not: each goes into the first row that is free.
+/// Rows for slices that overlap although they should not: each goes into the first free row.
 #[derive(Default)]
 pub struct Lanes(FxHashMap<Track, Vec<i64>>);
 
 impl Lanes {
-    /// The row of a slice.
     pub fn place(&mut self, track: Track, start: i64, end: i64) -> Track {
         let rows = self.0.entry(track).or_default();
         let free = rows.iter().position(|&until| until <= start).unwrap_or(rows.len());

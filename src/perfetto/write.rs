@@ -1,4 +1,4 @@
-//! The events themselves, written as they come.
+//! Writes the events as they come.
 
 use super::select::Selection;
 use super::tracks::{Lanes, Track, Tracks};
@@ -18,10 +18,9 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use typed_index_collections::TiVec;
 
-/// Frames of a stack that a slice shows.
 const FRAMES: usize = 16;
 
-/// A JSON array of events, one a line.
+/// A JSON array of events, one per line.
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
     first: bool,
@@ -42,7 +41,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Name and place among others of a process or thread.
     fn named(&mut self, what: &str, Track { pid, tid }: Track, name: &str, order: usize) -> io::Result<()> {
         [("name", json!(name)), ("sort_index", json!(order))].into_iter().try_for_each(|(key, value)| {
             let (name, args) = (format!("{what}_{key}"), json!({ key: value }));
@@ -50,7 +48,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// `times` of a slice or arrow stand as microseconds with all nanoseconds.
+    /// Writes times as microseconds with all nanoseconds.
     fn timed(&mut self, mut event: Value, start: i64, duration: Option<i64>) -> io::Result<()> {
         event["ts"] = microseconds(start);
         if let Some(duration) = duration {
@@ -59,7 +57,7 @@ impl<'a> Writer<'a> {
         self.event(&event)
     }
 
-    /// From one place to another. Its id is a number: ui.perfetto.dev drops arrows with any other.
+    /// The id is a number: ui.perfetto.dev drops arrows with any other.
     fn arrow(&mut self, from: (Track, i64), to: (Track, i64)) -> io::Result<()> {
         self.arrows += 1;
         for (phase, (Track { pid, tid }, time)) in [("s", from), ("f", to)] {
@@ -83,23 +81,19 @@ fn microseconds(ns: i64) -> Value {
     json!(ns as f64 / 1e3)
 }
 
-/// The row of each op.
 type Rows = TiVec<OpId, Track>;
 
-/// One export, ready to be written.
 pub struct Capture<'a> {
     found: &'a Priced,
     tracks: Tracks,
     lanes: Lanes,
     files: FileNames<'a>,
-    /// The report's site of each site of the export.
     sites: TiVec<SiteIx, Option<&'a Site>>,
-    /// Of each call, whether it gave the GPU work.
     issues: TiVec<CallId, bool>,
 }
 
 impl<'a> Capture<'a> {
-    /// `number` of the export among those of the report.
+    /// `number`: index of the export in the report.
     pub fn new(report: &'a Report, found: &'a Priced, number: usize, tracks: Tracks) -> Self {
         let mut sites = TiVec::from(vec![None; found.sites.len()]);
         for site in report.sites.iter().filter(|s| s.ix.profile.index() == number) {
@@ -111,7 +105,7 @@ impl<'a> Capture<'a> {
         Self { found, tracks, lanes: Lanes::default(), files: FileNames::of(report), sites, issues }
     }
 
-    /// Metadata come last: only then is known which rows there are.
+    /// Metadata comes last: only then are the rows known.
     pub fn write(mut self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
         self.calls(selection, out)?;
         let rows = self.ops(selection, out)?;
@@ -119,7 +113,6 @@ impl<'a> Capture<'a> {
         self.rows(out)
     }
 
-    /// Names and order of processes and rows.
     fn rows(&self, out: &mut Writer) -> io::Result<()> {
         for (order, (pid, name)) in self.tracks.processes.iter().enumerate() {
             out.named("process", Track { pid: *pid, tid: 0 }, name, order)?;
@@ -169,7 +162,7 @@ impl<'a> Capture<'a> {
         for ((w, wait), site) in self.found.waits.iter_enumerated().zip(sites) {
             let site = site.filter(|_| selection.waits[w]).and_then(|site| self.sites[site]);
             let Some(site) = site else { continue };
-            // Between its copy and its call the thread may have done anything: that is not drawn as waiting.
+            // The gap between copy and call is not drawn as waiting: the thread may have done anything.
             let mut event = self.wait(w, site);
             let (mut track, mut began) = (Track::default(), wait.start);
             for (start, end) in blocked(self.found, wait) {
@@ -229,16 +222,16 @@ impl<'a> Capture<'a> {
         let profile = &self.found.profile;
         let wait = &self.found.waits[w];
         if let Some(op) = wait.awaited.filter(|&op| selection.ops[op]) {
-            // By the clocks' jitter, what was awaited may seem to end after the wait.
+            // With clock jitter, the awaited op may seem to end after the wait.
             let ended = profile.ops.end(op).min(wait.end.saturating_sub(1));
-            // ui.perfetto.dev turns an arrow around that ends at a slice which began earlier, as a wait does that works:
-            // a slice inside of it begins where the arrow comes in.
+            // ui.perfetto.dev reverses an arrow into a slice that began before the arrow, as most waits do.
+            // So an inner slice begins where the arrow arrives.
             let to = ended.max(began);
             if ended > began {
                 let done = slice(track, "done", "awaited work is done");
                 out.timed(done, ended, Some(wait.end.saturating_sub(ended)))?;
             }
-            // A slice ends before its end: an arrow from there would find nothing.
+            // A slice's end is exclusive: an arrow from there would find nothing.
             let from = ended.saturating_sub(1).max(profile.ops.start(op));
             if from <= to {
                 out.arrow((rows[op], from), (track, to))?;

@@ -5,9 +5,8 @@
 //!  OSRT         [poll----]             [read-----------]
 //!  blocked                             |---------------|     the poll belongs to the synchronisation
 //! ```
-//! Operating-system calls give the time and the function. Without any, the scheduler's events give the time off the CPU. A thread
-//! that is off its CPU calls nothing, so a call holds such a stretch whole or not at all.
-//! The cost is a short search for each stretch.
+//! Operating-system calls give the time and the function. Without any, scheduler events give the time off the
+//! CPU. A thread off its CPU calls nothing, so a call holds such a stretch whole or not at all.
 
 use crate::error::InputError;
 use crate::profile::calls::Calls;
@@ -20,14 +19,12 @@ use typed_index_collections::TiVec;
 
 const SCHEDULER: &str = "SCHED_EVENTS";
 
-/// A stretch in which a thread was blocked.
+/// A stretch in which a thread was blocked, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// In ns.
     pub start: i64,
-    /// In ns.
     pub end: i64,
-    /// StringIds id of the function that blocked it; `None` where only the scheduler tells.
+    /// StringIds id of the blocking function; `None` where only the scheduler's events tell.
     pub call: Option<i64>,
 }
 
@@ -36,10 +33,7 @@ pub struct Stretch {
 pub struct Blocked(TiVec<ThreadIx, Vec<Stretch>>);
 
 impl Blocked {
-    /// Finds them; `None` where the export holds neither operating-system calls nor events of the scheduler.
-    ///
-    /// # Errors
-    /// [`InputError`]: the scheduler's events cannot be read.
+    /// `None` where the export holds neither operating-system calls nor scheduler events.
     pub fn read(db: &Database, calls: &Calls, os_calls: &OsCalls) -> Result<Option<Self>, InputError> {
         let mut all = if os_calls.is_empty() {
             match off_cpu(db, calls)? {
@@ -61,13 +55,12 @@ impl Blocked {
         Ok(Some(Self(all)))
     }
 
-    /// The stretches of a thread.
     pub fn of(&self, thread: ThreadIx) -> &[Stretch] {
         self.0.get(thread).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Stretches in these calls; a call inside another is part of it.
+/// A call inside another adds no stretch of its own.
 fn in_os_calls(os_calls: &OsCalls, tid: GlobalTid) -> Vec<Stretch> {
     let mut own = [os_calls.of(Kind::Write, tid), os_calls.of(Kind::Wait, tid)].concat();
     own.sort_unstable_by_key(|call| (call.start, Reverse(call.end)));
@@ -80,7 +73,7 @@ fn in_os_calls(os_calls: &OsCalls, tid: GlobalTid) -> Vec<Stretch> {
     own.iter().filter_map(stretch).collect()
 }
 
-/// The stretches from each time that a thread left its CPU to the next that it came to one; `None` without events of these threads.
+/// From each switch off a CPU to the thread's next switch onto one; `None` without events of these threads.
 fn off_cpu(db: &Database, calls: &Calls) -> Result<Option<TiVec<ThreadIx, Vec<Stretch>>>, InputError> {
     let event = |row: &Cells| {
         let thread = calls.threads.binary_search(&row.global_tid(0)?).ok()?;
@@ -101,7 +94,7 @@ fn off_cpu(db: &Database, calls: &Calls) -> Result<Option<TiVec<ThreadIx, Vec<St
 
 /// Leaves out stretches inside one of these calls, which ascend by start.
 fn leave_out(stretches: &mut Vec<Stretch>, calls: usize, times: impl Fn(usize) -> (i64, i64)) {
-    /// A call that has begun stands no further back: a few others may lie inside it.
+    /// Calls searched backwards: a few may lie inside the one around a stretch.
     const NESTED: usize = 8;
     let mut near = 0;
     stretches.retain(|stretch| {

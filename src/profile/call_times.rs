@@ -1,13 +1,12 @@
-//! Which rows of NVTX concern calls: ranges around one that may wait, or around many; marks at a backtrace twin.
+//! Picks the NVTX rows that matter: ranges around a call that may wait or many calls, marks at a twin.
 
 use crate::profile::calls::Calls;
 use crate::profile::ids::{CallId, GlobalTid};
 use crate::profile::seek::seek;
 
-/// A range around this many calls is kept even if none of them may wait: an iteration without waits counts too.
+/// A range around this many calls is kept even if none may wait: an iteration without waits counts too.
 const MANY_CALLS: usize = 8;
 
-/// Start times of the calls of each thread, to tell which rows matter.
 pub(super) struct CallTimes<'a> {
     /// Sorted by tid.
     threads: Vec<ThreadTimes<'a>>,
@@ -20,11 +19,11 @@ struct ThreadTimes<'a> {
     calls: Starts<'a>,
     /// Backtrace twins of calls that may wait.
     twins: Starts<'a>,
-    /// From the start of one call to that of the last of so many that matter by themselves, at least: most ranges are shorter.
+    /// The shortest time in which [`MANY_CALLS`] calls start, in ns: most ranges are shorter.
     many: i64,
 }
 
-/// Ascending times: those of a column, or of some calls.
+/// Ascending times.
 #[derive(Clone, Copy)]
 enum Starts<'a> {
     Column(&'a [i64]),
@@ -51,7 +50,7 @@ impl Starts<'_> {
     }
 }
 
-/// Where the last look-ups of a scan ended: rows are mostly in start order.
+/// Ends of the last look-ups of a scan: rows are mostly in start order.
 #[derive(Default)]
 pub(super) struct Cursor {
     thread: usize,
@@ -74,7 +73,7 @@ impl<'a> CallTimes<'a> {
         Self { threads: threads.collect(), has_twins: !calls.twins.is_empty() }
     }
 
-    /// Of sorted (thread, time) pairs only, and the times of these once more.
+    /// `calls` are sorted; `starts` are their times again.
     pub fn of(calls: &[(GlobalTid, i64)], mut starts: &'a [i64]) -> Self {
         let threads = calls.chunk_by(|a, b| a.0 == b.0).map(|list| {
             let (column, others) = starts.split_at(list.len());

@@ -1,7 +1,7 @@
 //! CUDA API calls of host threads: the rows of `CUPTI_ACTIVITY_KIND_RUNTIME`.
 //!
-//! Kept are calls that may wait, calls that issued an op and recorded events; getters, which are half of the table,
-//! only count towards their thread's span.
+//! Calls that may wait, issued an op or recorded an event are kept. Getters, half of the table, only count
+//! towards their thread's span.
 
 use crate::error::InputError;
 use crate::profile::chains;
@@ -27,37 +27,33 @@ use typed_index_collections::{TiSlice, TiVec};
 const RUNTIME: i64 = 0;
 const DRIVER: i64 = 1;
 pub(super) const BACKTRACE: i64 = 67;
-/// `returnValue` of a call that did its work, and of one that came after the context, as a program's end brings about:
-/// success, CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's numbers are the same).
+/// `returnValue` of calls that worked or came after their context, as at a program's end: success,
+/// CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's are the same).
 const HARMLESS: &[i64] = &[0, 4, 201, 709];
 
-/// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
+/// Runtime and driver calls, sorted by start, outermost first.
 #[derive(Default)]
 pub struct Calls {
-    /// Start and end, in ns.
     pub times: Times<CallId>,
     /// CUPTI correlation id, shared with the ops and synchronisation rows of the call.
     pub correlation: TiVec<CallId, ExportId>,
-    /// Of each call its place among `callers`.
+    /// Index into `callers`.
     caller: Codes<CallId>,
-    /// The thread that called, and which API function.
     callers: Vec<(ThreadIx, NameIx)>,
-    /// Call chain of the row itself, of calls that may wait; none where a twin has it (newer exports).
+    /// Call chain of the row itself, for calls that may wait; newer exports put it on the twin.
     pub chain: FxHashMap<CallId, ExportId>,
-    /// Each thread, ascending.
+    /// Ascending.
     pub threads: TiVec<ThreadIx, GlobalTid>,
-    /// Distinct names of API functions.
     pub names: TiVec<NameIx, ApiName>,
-    /// Calls of each thread, in start order.
+    /// In start order.
     pub by_thread: TiVec<ThreadIx, Vec<CallId>>,
-    /// Of each thread: first start and last end over all its calls, in ns, and how many there were.
+    /// Over all calls of a thread, those not kept included.
     pub spans: TiVec<ThreadIx, Span>,
-    /// Backtrace twins of the calls.
     pub twins: Twins,
-    /// Whether calls of a name carry a backtrace, half of them or more: nsys takes one of each call of some functions and
-    /// none of others.
+    /// Whether at least half of a name's calls carry a backtrace: nsys takes one for each call of some
+    /// functions and none for others.
     pub backtraced: TiVec<NameIx, bool>,
-    /// Rows whose end was missing or before their start.
+    /// Kept calls whose end was missing or before their start.
     pub open: u64,
     /// Rows left out because a time was out of range.
     pub out_of_range: u64,
@@ -69,33 +65,27 @@ pub struct Calls {
     pub launches: u64,
     /// Calls that copy, likewise.
     pub copies: u64,
-    /// What nine of ten calls do not exceed that take as good as no time but the tracer's, in ns.
+    /// 90th percentile of calls whose duration is tracer overhead only, in ns.
     pub getter: Option<i64>,
     /// Calls that allocate or load, in no order.
     pub host_calls: Vec<HostCall>,
 }
 
-/// Calls that returned an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failures {
-    /// How many.
     pub calls: u64,
-    /// The earliest: when it started, in ns, the StringIds id of its name, and the error (cudaError_t, CUresult).
+    /// The earliest: its start in ns, the StringIds id of its name, the error (cudaError_t, CUresult).
     pub first: Option<(i64, i64, i64)>,
 }
 
-/// The stretch of a thread's calls.
+/// First start and last end of a thread's calls, in ns, and their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
-    /// First start, in ns.
     pub start: i64,
-    /// Last end, in ns.
     pub end: i64,
-    /// How many calls.
     pub calls: u64,
 }
 
-/// A call's name, as recorded and without version suffix.
 #[derive(Clone, Debug)]
 pub struct ApiName {
     /// StringIds id of the name as recorded.
@@ -105,7 +95,7 @@ pub struct ApiName {
 }
 
 impl ApiName {
-    /// Whether such a call launches a kernel: not a graph, nor a function of the host.
+    /// Not a graph, nor a host function.
     pub fn launches_kernel(&self) -> bool {
         launches_kernel(&self.base)
     }
@@ -115,21 +105,17 @@ fn launches_kernel(base: &str) -> bool {
     base.starts_with("cudaLaunchKernel") || base.starts_with("cuLaunchKernel")
 }
 
-/// Whether a function of that name copies.
 pub fn copies(base: &str) -> bool {
     base.starts_with("cudaMemcpy") || base.starts_with("cuMemcpy")
 }
 
-/// Backtrace twins (eventClass 67): the same call, a little wider, with its call chain; sorted by thread and start.
+/// Backtrace twins (eventClass 67): the same call, a little wider, with its chain; by thread and start.
 #[derive(Default)]
 pub struct Twins {
-    /// The thread that called.
     pub thread: TiVec<TwinIx, ThreadIx>,
     /// In ns; a little before the call's own start.
     pub start: TiVec<TwinIx, i64>,
-    /// Correlation id of the call.
     pub correlation: TiVec<TwinIx, ExportId>,
-    /// Call chain.
     pub chain: TiVec<TwinIx, ExportId>,
     place: Remembered,
 }
@@ -144,7 +130,7 @@ struct Raw {
     chain: ExportId,
 }
 
-/// What is counted of rows, also of calls that do not matter.
+/// Counts over all rows, also calls that are not kept.
 #[derive(Default)]
 struct Counts {
     spans: Tally<GlobalTid, Span>,
@@ -167,33 +153,27 @@ struct Chunk {
     counts: Counts,
 }
 
-/// Calls that matter, packed as they are read; threads and names have the places of their first rows.
+/// Calls that matter, packed as they are read; threads and names are numbered by first appearance.
 #[derive(Default)]
 pub struct Rows {
-    /// But for what is known of threads and names in the end, and what is counted.
+    /// Without threads, names and counts, which are known at the end.
     calls: Calls,
     callers: Dictionary<(ThreadIx, NameIx)>,
     counts: Counts,
-    /// By the id of the name: those of calls that matter.
+    /// Name ids of calls that matter.
     kept: Tally<i64, ()>,
     twins: Vec<Raw>,
-    /// By the places of `counts.spans`.
+    /// In the order of `counts.spans`.
     by_thread: TiVec<ThreadIx, Vec<CallId>>,
 }
 
-/// Which calls matter.
 pub struct Interest<'a> {
-    /// Their names, by id.
     pub names: &'a Names,
-    /// Which correlation ids issued work or have a synchronisation row.
+    /// Correlation ids of ops and event records.
     pub issued: &'a IssuedBy,
 }
 
 impl Rows {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// [`InputError`]: the table cannot be read.
     pub fn read(db: &Database, interest: &Interest) -> Result<Self, InputError> {
         const TIMES: [&str; 2] = ["start", "end"];
         const CALL: [&str; 4] = ["eventClass", "globalTid", "correlationId", "nameId"];
@@ -224,9 +204,8 @@ impl Rows {
         self.by_thread[thread].push(call);
     }
 
-    /// A call that holds another starts no later and ends no earlier: outermost first. Calls of several threads may begin
-    /// and end at once: their order must not be that of the rows. Most tables are in order: to look costs a thousandth of
-    /// sorting.
+    /// Outermost first: a call around another starts no later and ends no earlier. Row order must not decide
+    /// ties of threads. Most tables are sorted: the check costs a thousandth of sorting.
     fn in_order(self) -> Self {
         let order = |r: &Raw| (r.start, Reverse(r.end), r.tid, r.correlation, r.name);
         if self.calls.ids().map(|call| self.raw(call)).is_sorted_by_key(|r| order(&r)) {
@@ -249,7 +228,6 @@ impl Rows {
     }
 }
 
-/// Start, end and number of calls are asked as of their times.
 impl Deref for Calls {
     type Target = Times<CallId>;
 
@@ -264,34 +242,28 @@ impl Calls {
         (self.first_from(from)..self.first_from(to)).map(CallId::from)
     }
 
-    /// The thread that called.
     #[inline]
     pub fn thread(&self, call: CallId) -> ThreadIx {
         self.callers[self.caller.get(call) as usize].0
     }
 
-    /// Which API function.
     #[inline]
     pub fn name(&self, call: CallId) -> NameIx {
         self.callers[self.caller.get(call) as usize].1
     }
 
-    /// Name of a call without version suffix.
     pub fn base_name(&self, call: CallId) -> &Arc<str> {
         &self.names[self.name(call)].base
     }
 
-    /// The thread that made a call, as the export has it.
     pub fn tid(&self, call: CallId) -> GlobalTid {
         self.threads[self.thread(call)]
     }
 
-    /// The backtrace twin of a call.
     pub fn twin(&self, call: CallId) -> Option<TwinIx> {
         self.twins.of(self.thread(call), self.start(call), self.correlation[call])
     }
 
-    /// The calls that were read, with the names of their functions.
     pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let Rows { mut calls, callers, counts, kept, mut twins, mut by_thread } = rows;
         let Counts { spans, names, chains, getters, host_calls, .. } = counts;
@@ -301,7 +273,7 @@ impl Calls {
         calls.names = kept.keys().map(|&id| ApiName { id, base: "".into() }).collect();
         calls.threads = spans.keys().copied().collect();
         calls.threads.raw.sort_unstable();
-        // Their threads have the places of `spans`.
+        // From places in `spans` to sorted threads.
         let thread_of: TiVec<ThreadIx, ThreadIx> =
             spans.keys().map(|tid| position(&calls.threads, *tid)).collect();
         let caller = |&(thread, name): &(ThreadIx, NameIx)| (thread_of[thread], name);
@@ -329,7 +301,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// How many calls the export holds, those of no interest included.
+    /// Includes calls that were not kept.
     pub fn total(&self) -> u64 {
         self.spans.iter().map(|s| s.calls).sum()
     }
@@ -379,13 +351,11 @@ impl Twins {
         }
     }
 
-    /// When those of a thread start.
     pub(super) fn starts(&self, thread: ThreadIx) -> &[i64] {
         let first = self.thread.partition_point(|&t| t < thread);
         &self.start.raw[first.index()..self.thread.partition_point(|&t| t <= thread).index()]
     }
 
-    /// Whether the export has no twins.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
@@ -397,7 +367,7 @@ impl Twins {
     ///   call    [------------]    0.03 to 0.5 µs narrower on both sides
     /// ```
     fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<TwinIx> {
-        /// Twins of calls that began in between (a nested driver call) stand closer; never more than a few.
+        /// Twins of calls that began in between (a nested driver call) come first; never more than a few.
         const LOOK_BACK: usize = 4;
         let at = |i: usize| (self.thread.raw[i], self.start.raw[i]);
         let after = self.place.seek(self.start.len(), |i| at(i) <= (thread, start));
@@ -423,7 +393,7 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
         return;
     };
     let Some(start) = start else { return };
-    // A call whose end is missing was cut by the capture's end: nothing is known of its length.
+    // A call whose end is missing was cut by the capture's end: its length is unknown.
     let (end, cut) = match end {
         Some(end) if end >= start => (end, false),
         _ => (start, true),
@@ -460,7 +430,6 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
 }
 
 impl Counts {
-    /// Counts all of another part.
     fn join(&mut self, part: &Self) {
         part.spans.iter().for_each(|(tid, span)| self.spans.of(*tid, || Span::EMPTY).add(span));
         self.names.join(&part.names);

@@ -13,29 +13,25 @@ const MAX_DEPTH: i64 = 128;
 /// Call chains by id, innermost symbol first. Unresolved frames (`0x7f…`) are left out.
 #[derive(Default)]
 pub struct Chains {
-    /// Empty for an id that the export does not hold: it is not looked for again.
+    /// Empty for an id that the export lacks, so that it is not looked up again.
     chains: FxHashMap<u32, Arc<[i64]>>,
-    /// Frames of the chains fetched.
     pub frames: u64,
     /// Frames with a symbol.
     pub resolved: u64,
-    /// Chains with two frames at one depth: no stack looks so.
+    /// Chains with two frames at one depth, as no sound stack has.
     pub damaged: u64,
 }
 
-/// Which table of chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainTable {
-    /// Chains of CUDA calls.
     Cuda,
-    /// Chains of CPU samples, by `COMPOSITE_EVENTS.id`.
+    /// By `COMPOSITE_EVENTS.id`.
     Sampling,
     /// Chains of traced operating-system calls.
     Osrt,
 }
 
 impl ChainTable {
-    /// The table's name in the export.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cuda => "CUDA_CALLCHAINS",
@@ -49,8 +45,8 @@ impl ChainTable {
 type Row = (u32, i64, i64);
 
 impl Chains {
-    /// Fetches the chains with these ids, by the table's primary key (id, stackDepth): the table is the largest of an
-    /// export and is never scanned, unless an export without that key leaves nothing else.
+    /// Looks chains up by the table's primary key (id, stackDepth). The table is the largest of an export: it
+    /// is scanned only where that key is missing.
     pub fn fetch(
         &mut self,
         db: &Database,
@@ -104,20 +100,19 @@ impl Chains {
     }
 }
 
-/// How much higher than `callchainId` the export numbers its chains of CUDA calls; `calls`: chain and name id of each
-/// call that has one.
+/// The offset from `callchainId` to ids of CUDA chains; `calls`: chain and name id of calls with a chain.
 ///
-/// Exports of 2021 to 2022.2 number chains from 1 and calls from 0, later ones both from 0, and the version is often not
-/// recorded. A chain holds the function that was called, so the names tell:
+/// Exports of 2021 to 2022.2 number chains from 1 and calls from 0, later ones both from 0, and the version
+/// is often not recorded. A chain holds the function that was called, so the names tell:
 ///
 /// ```text
 ///   callchainId   0 cudaMalloc     1 cudaMemcpy     2 cudaFree
 ///   chains                         1 …cudaMalloc…   2 …cudaMemcpy…   3 …cudaFree…     offset 1
 /// ```
-/// Where names tell nothing (one function only, or no symbols), that chains exist does: with the wrong offset the first
-/// or the last call has none. Cost: some hundred look-ups by key.
+/// Where names tell nothing (one function only, no symbols), the chains found are counted: with the wrong
+/// offset the first or last call has none. Cost: some hundred look-ups by key.
 pub fn offset(db: &Database, strings: &mut Strings, mut calls: Vec<(u32, i64)>) -> Result<u32, InputError> {
-    /// Calls compared: neighbours in a loop are often the same call, some of a hundred are not.
+    /// Calls compared: neighbours in a loop are often the same call, a hundred spread ones are not.
     const COMPARED: usize = 128;
     if calls.is_empty() || !db.is_indexed(ChainTable::Cuda.name(), "id") {
         return Ok(0);

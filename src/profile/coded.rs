@@ -1,4 +1,4 @@
-//! A column of which few values differ: each row has a code of two bytes, or of four once there are more values than that.
+//! A column with few distinct values: each row has a code of two bytes, or four once two do not suffice.
 //!
 //! ```text
 //!  codes    0 1 2 0 1 2 0 1 3 …        a row each
@@ -9,10 +9,9 @@ use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 use std::marker::PhantomData;
 
-/// Codes of rows.
 pub struct Codes<I> {
     short: Vec<u16>,
-    /// All of them, once one does not fit the others' room.
+    /// All codes, once one does not fit 16 bits.
     long: Vec<u32>,
     of: PhantomData<fn(I)>,
 }
@@ -27,12 +26,10 @@ impl<I> Codes<I>
 where
     usize: From<I>,
 {
-    /// With room for so many.
     pub fn with_capacity(count: usize) -> Self {
         Self { short: Vec::with_capacity(count), ..Self::default() }
     }
 
-    /// Puts one at the end.
     #[inline]
     pub fn push(&mut self, code: u32) {
         match u16::try_from(code) {
@@ -46,14 +43,12 @@ where
         self.long.push(code);
     }
 
-    /// The code of a row.
     #[inline]
     pub fn get(&self, id: I) -> u32 {
         let at = usize::from(id);
         self.short.get(at).map_or_else(|| self.long[at], |&code| u32::from(code))
     }
 
-    /// Gives back the room that was left for more.
     pub fn shrink(&mut self) {
         self.short.shrink_to_fit();
         self.long.shrink_to_fit();

@@ -1,12 +1,11 @@
-//! The exact commands of exports that the tool recommends; those of captures are in [`super::recapture`].
+//! The export commands that the tool recommends; [`super::recapture`] has those of captures.
 //!
 //! Flags as `nsys export --help` of 2023.4 to 2026.2 lists them. `--include-json` came after 2024.2.
 
 use crate::text::shell_quote;
 use std::path::{Path, PathBuf};
 
-/// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
-/// Python marks.
+/// Exports a report again, over the existing export, for the frames of Python marks; `path` names either.
 pub fn export(path: &Path) -> String {
     if is_folder_name(path) {
         return export_folder(path);
@@ -20,7 +19,7 @@ pub fn export(path: &Path) -> String {
     )
 }
 
-/// The export into a folder of tables, in place of the one that there is.
+/// Exports into a folder of tables, over the existing one.
 pub fn export_folder(path: &Path) -> String {
     format!(
         "nsys export --type parquetdir --include-json=true --force-overwrite=true -o {} {}",
@@ -29,7 +28,7 @@ pub fn export_folder(path: &Path) -> String {
     )
 }
 
-/// The name that an export and its report share: nsys writes run.nsys-rep into run.sqlite, or into the folder run_pqtdir.
+/// The name shared by export and report: nsys writes run.nsys-rep into run.sqlite or the folder run_pqtdir.
 pub fn stem(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match std::iter::once(&FOLDER).chain(TRACES).find_map(|end| name.strip_suffix(end)) {
@@ -38,10 +37,9 @@ pub fn stem(path: &Path) -> PathBuf {
     }
 }
 
-/// What nsys adds to a report's name for a folder of parquet files.
+/// nsys adds this to a report's name for a folder of parquet files.
 pub const FOLDER: &str = "_pqtdir";
 
-/// Whether a path has the name of such a folder.
 pub fn is_folder_name(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(FOLDER))
 }
@@ -52,22 +50,21 @@ fn with(stem: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The export of some report, which overwrites nothing: for a file that is no export and came from none.
+/// An example that overwrites nothing: for a file that is no export and came from none.
 pub fn some_export() -> String {
     format!("{EXPORT} -o profile.sqlite profile.nsys-rep")
 }
 
 const EXPORT: &str = "nsys export --type sqlite --include-json=true";
 
-/// Endings of the names of traces, longest first: `trace.json`, and those of TensorBoard's handler.
+/// Name endings of traces, longest first: `trace.json`, and the files of TensorBoard's handler.
 pub const TRACES: &[&str] = &[".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json"];
 
-/// Whether a file has the name of a trace.
 pub fn is_trace_name(path: &Path) -> bool {
     path.file_name().is_some_and(|name| TRACES.iter().any(|end| name.to_string_lossy().ends_with(end)))
 }
 
-/// Whether a file has the name of a report: `.qdrep` until 2021.3, `.nsys-rep` since.
+/// `.qdrep` until 2021.3, `.nsys-rep` since.
 pub fn is_report_name(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "nsys-rep" || e == "qdrep")
 }

@@ -1,18 +1,19 @@
-//! Communicators of NCCL: for which group of ranks a collective was called, and which rank a process is in the largest, as
-//! NCCL says in its NVTX ranges.
+//! NCCL communicators, by NCCL's NVTX ranges: the group of ranks that a collective was called for, and the
+//! rank of a process in its largest communicator.
 //!
 //! ```text
 //!  domain NCCL   [ncclAllReduce 0x6d53…      ]      [ncclGroupStart] [ncclAllGather 0x2f01…] [ncclGroupEnd        ]
 //!  calls                  [launch]                                                                  [launch]
 //!  communicator           0x6d53…                                                                   0x2f01…
 //! ```
-//! NCCL opens a range around each of its functions; the payload of a collective's has the hash of its communicator, which
-//! all its ranks share, since NCCL 2.25. A kernel is launched inside that range or, in a group, inside the one that ends the group:
-//! then it is of the collectives called since the last launch, where these are of one communicator. A launch outside of such
-//! ranges (a CUDA graph) tells none. The payload of a function that makes or ends a communicator has its size and the own rank: of a
-//! process counts that in the largest, which of a program run by `torchrun` is that of all ranks.
+//! NCCL opens a range around each of its functions. Since NCCL 2.25 the payload of a collective's range holds
+//! the hash of its communicator, which all its ranks share. The kernel is launched inside that range. In a
+//! group it is launched inside the range that ends the group: it belongs to the collectives called since the
+//! last launch, if they share a communicator. A launch outside such ranges (a CUDA graph) has no known
+//! communicator. Functions that make or end a communicator give its size and the own rank. The largest one of
+//! a process counts: under `torchrun`, all ranks.
 //!
-//! Of exports without such payloads only their schemas are read; else one scan of the ranges, a look-up each, and a sort.
+//! Cost: one scan of the ranges, a look-up each, and a sort; without such payloads only schemas are read.
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
@@ -24,18 +25,17 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What NCCL calls the fields of its payloads (`nvtx_payload_schemas.h`).
+/// Field names of NCCL's payloads (`nvtx_payload_schemas.h`).
 const COMMUNICATOR: &str = "NCCL communicator ID";
-/// Collectives have it, other functions of a communicator do not.
+/// Only collectives have it, no other functions of a communicator.
 const SIZE: &str = "Message size [bytes]";
-/// What functions that make or end a communicator have: how many ranks are in it, and which one is the own.
+/// Functions that make or end a communicator have these two.
 const RANKS: &str = "No. of ranks";
 const RANK: &str = "Rank";
 
-/// Where a binary payload begins that is the only one of its range: behind its count, schema, size and offset.
+/// Offset of a range's only binary payload: behind its count, schema, size and offset.
 const PAYLOAD: usize = 32;
 
-/// A range of NCCL's domain.
 struct Range {
     tid: GlobalTid,
     start: i64,
@@ -45,39 +45,31 @@ struct Range {
     said: Option<Said>,
 }
 
-/// What the payload of a range tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
-    /// For which communicator a collective was called.
+    /// Hash of the collective's communicator.
     Collective(u64),
-    /// Which rank the caller is in a communicator.
     Member(Member),
 }
 
-/// A rank of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The hash that all ranks of the communicator share.
     pub communicator: u64,
-    /// How many ranks it has.
     pub ranks: u32,
-    /// Which one this is, from 0.
+    /// From 0.
     pub rank: u32,
 }
 
-/// What NCCL's ranges tell.
 #[derive(Default)]
 pub struct Told {
-    /// The communicator of each launch asked for; `None` where it is not known.
+    /// In the order of the launches asked for; `None` where unknown.
     pub launches: Vec<Option<u64>>,
-    /// Which rank a process is in the largest of its communicators, of several as large the first.
+    /// A process's rank in its largest communicator, of equally large ones the first.
     pub members: BTreeMap<GlobalPid, Member>,
 }
 
-/// What is told of launches, given by thread and time, and of all processes.
-///
-/// # Errors
-/// [`InputError`]: a table cannot be read.
+/// `launches`: thread and time of each.
 pub fn told(db: &Database, launches: &[(GlobalTid, i64)]) -> Result<Told, InputError> {
     let ranges = read(db)?;
     Ok(Told { launches: of_launches(&ranges, launches), members: members(&ranges) })
@@ -114,10 +106,10 @@ fn of_launches(ranges: &[Range], launches: &[(GlobalTid, i64)]) -> Vec<Option<u6
     found
 }
 
-/// What a thread called, at some time.
+/// A thread's NCCL calls at some time.
 #[derive(Default)]
 struct Calls {
-    /// End and communicator of the ranges that are open, outermost first.
+    /// End and communicator of the open ranges, outermost first.
     open: Vec<(i64, Option<u64>)>,
     /// Communicators of the collectives since the last launch.
     since: FxHashSet<u64>,
@@ -175,7 +167,7 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
     };
     let payloads: Payloads = db.look_up(TABLE, COLUMNS, ("rowid", 1), &rowids, said, Vec::extend)?;
     payloads.into_iter().for_each(|(k, said)| ranges[k].said = said);
-    // Domains are numbered in each process: the same number may be another's.
+    // Domains are numbered in each process: one number may mean two domains.
     let own = |range: &Range| (range.tid.process(), range.domain);
     let known: FxHashSet<_> = ranges.iter().filter(|r| r.said.is_some()).map(own).collect();
     ranges.retain(|range| known.contains(&own(range)));
@@ -183,7 +175,7 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
     Ok(ranges)
 }
 
-/// Of a payload in JSON, whose numbers may be written as text with signs between thousands.
+/// Numbers in JSON may be texts with separators between thousands.
 fn in_json(text: &[u8]) -> Option<Said> {
     let payload: Value = serde_json::from_slice(text).ok()?;
     let number = |name: &str| match payload.get(name)? {
@@ -193,7 +185,7 @@ fn in_json(text: &[u8]) -> Option<Said> {
     said(number(COMMUNICATOR)?, payload.get(SIZE).is_some(), number(RANKS).zip(number(RANK)))
 }
 
-/// A payload's communicator, whether it has a size, and the ranks that it counts with the own one.
+/// `sized`: the payload has a message size; `ranks`: their number, and the own rank.
 fn said(communicator: u64, sized: bool, ranks: Option<(u64, u64)>) -> Option<Said> {
     if sized {
         return Some(Said::Collective(communicator));
@@ -203,7 +195,7 @@ fn said(communicator: u64, sized: bool, ranks: Option<(u64, u64)>) -> Option<Sai
     Some(Said::Member(Member { communicator, ranks, rank }))
 }
 
-/// What the export says of payloads: the offsets of their fields, by domain, schema and name.
+/// Offsets of payload fields, by domain, schema and name.
 #[derive(Default)]
 struct Schemas(FxHashMap<(i64, u64), FxHashMap<&'static str, usize>>);
 

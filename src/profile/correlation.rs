@@ -9,15 +9,15 @@ use typed_index_collections::TiVec;
 
 /// Calls by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
 pub struct Correlation {
-    /// Of each process its place in `lists`.
+    /// Index into `lists`.
     place: FxHashMap<GlobalPid, usize>,
-    /// Correlation ids of a process, ascending, each with its call.
+    /// One a process, by ascending correlation id.
     lists: Vec<Vec<(u32, CallId)>>,
 }
 
 impl Correlation {
-    /// The first call of each id wins: calls are sorted outermost first, so a nested driver row that shares the id of
-    /// its runtime call stays behind it. Ids count up with time: the lists are mostly in order as they come.
+    /// The first call of each id wins: calls are sorted outermost first, so a nested driver row that shares
+    /// its runtime call's id is dropped. Ids count up with time: the lists are mostly sorted as they come.
     pub fn new(calls: &Calls) -> Self {
         let mut place: FxHashMap<GlobalPid, usize> = FxHashMap::default();
         let mut of_thread = |tid: &GlobalTid| {
@@ -40,7 +40,7 @@ impl Correlation {
         Self { place, lists }
     }
 
-    /// The call that issued each op: mostly a step further in its process' list than that of the op before.
+    /// The call that issued each op: mostly one step further in the process's list than for the op before.
     pub fn issuers(&self, ops: &Ops) -> TiVec<OpId, Option<CallId>> {
         let of_stream: TiVec<StreamIx, Option<usize>> =
             ops.streams.iter().map(|stream| self.place.get(&stream.pid).copied()).collect();
@@ -52,14 +52,13 @@ impl Correlation {
         ops.ids().map(&mut issuer).collect()
     }
 
-    /// The call of a process with this correlation id.
     pub fn call(&self, pid: GlobalPid, correlation: ExportId) -> Option<CallId> {
         let list = &self.lists[*self.place.get(&pid)?];
         find(list, &mut (list.len() / 2), correlation)
     }
 }
 
-/// The call of an id, looked for outwards from `at`.
+/// Searches outwards from `at`.
 fn find(list: &[(u32, CallId)], at: &mut usize, id: ExportId) -> Option<CallId> {
     let id = id.known()?;
     let found = seek(list.len(), at, |i| list[i].0 < id);

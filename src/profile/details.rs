@@ -1,5 +1,5 @@
-//! Columns that only a few rows are asked for: launches of kernels, sizes of memsets, the model of a GPU. Read when a
-//! plan of a replay is made, so that the report does not pay for them.
+//! Columns that few rows are asked for: launches of kernels, sizes of memsets, the model of a GPU. They are
+//! read when a replay is planned, so that the report does not pay for them.
 
 use crate::error::InputError;
 pub use crate::model::replay::plan::GpuModel;
@@ -11,30 +11,27 @@ use crate::profile::strings::clean;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
-/// What some ops are besides their times.
 #[derive(Default)]
 pub struct Details {
-    /// By op.
     pub launches: FxHashMap<OpId, LaunchSize>,
-    /// By op: bytes set.
+    /// Bytes set.
     pub memsets: FxHashMap<OpId, u64>,
 }
 
-/// How a kernel was launched; what an export does not hold is 0.
+/// A value that an export lacks is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchSize {
-    /// In three directions.
     pub blocks: [u64; 3],
-    /// Of a block.
+    /// Per block.
     pub threads: u64,
-    /// Of a thread.
+    /// Per thread.
     pub registers: u32,
-    /// Bytes of a block.
+    /// Bytes per block.
     pub shared: u32,
 }
 
 impl Details {
-    /// One scan of each table that `ops` are from; rows are told by start, end and correlation id.
+    /// One scan of each table of `ops`; rows are recognised by start, end and correlation id.
     pub fn read(profile: &Profile, ops: &[OpId]) -> Result<Self, InputError> {
         const KERNEL: &[&str] = &[
             "start",
@@ -77,15 +74,13 @@ impl Details {
     }
 }
 
-/// A number that is not negative.
 fn whole(row: &Cells, i: usize) -> Option<u64> {
     row.int(i).and_then(|v| u64::try_from(v).ok())
 }
 
-/// Ops to be found again in their table.
 struct OpsWanted {
     by_row: FxHashMap<(i64, i64, ExportId), OpId>,
-    /// Their starts: most rows are told by this one column.
+    /// Range of starts: this column alone rules out most rows.
     within: RangeInclusive<i64>,
 }
 
@@ -107,7 +102,6 @@ impl OpsWanted {
 }
 
 impl GpuModel {
-    /// The GPU of that id.
     pub fn read(profile: &Profile, id: u32) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &[
             "id",

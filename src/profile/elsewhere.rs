@@ -1,4 +1,4 @@
-//! NVTX away from calls that may wait: read when something asks, with a further scan of the table.
+//! NVTX and calls away from waits: read when something asks, with a further scan of the table.
 
 use super::calls::BACKTRACE;
 use super::database::{Cells, Database};
@@ -7,23 +7,17 @@ use super::nvtx::{MARK, TABLE, range_times};
 use crate::error::InputError;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A range that carries a number.
+/// A numbered range, in ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequenced {
-    /// The number.
     pub number: u64,
-    /// The thread.
     pub tid: GlobalTid,
-    /// In ns.
     pub start: i64,
     /// `i64::MAX` for a range that was still open.
     pub end: i64,
 }
 
-/// All ranges to whose text `number` gives a number.
-///
-/// # Errors
-/// [`InputError`]: the table cannot be read.
+/// Ranges for whose text `number` returns a number.
 pub fn sequenced(
     db: &Database,
     number: impl Fn(&[u8]) -> Option<u64> + Sync,
@@ -36,21 +30,15 @@ pub fn sequenced(
     })
 }
 
-/// A call by its name alone, whether or not it is kept.
+/// A call by its name alone, kept or not; start in ns.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedCall {
-    /// The thread.
     pub tid: GlobalTid,
-    /// In ns.
     pub start: i64,
-    /// StringIds id of its name.
+    /// StringIds id.
     pub name: i64,
 }
 
-/// All calls whose name is one of `names`.
-///
-/// # Errors
-/// [`InputError`]: the table cannot be read.
 pub fn calls_named(db: &Database, names: &FxHashSet<i64>) -> Result<Vec<NamedCall>, InputError> {
     const COLUMNS: &[&str] = &["start", "globalTid", "nameId", "eventClass"];
     db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |row| {
@@ -60,44 +48,36 @@ pub fn calls_named(db: &Database, names: &FxHashSet<i64>) -> Result<Vec<NamedCal
     })
 }
 
-/// A time in a process.
+/// A time in a process, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
-    /// The process.
     pub process: GlobalPid,
-    /// In ns.
     pub time: i64,
 }
 
-/// A mark, which may carry a Python stack.
+/// A mark, which may carry a Python stack; start in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
-    /// In ns.
     pub start: i64,
-    /// Row of NVTX_EVENTS, from which the payload is read.
+    /// Row of NVTX_EVENTS with the payload.
     pub rowid: i64,
-    /// The thread.
     pub tid: GlobalTid,
 }
 
-/// The last marks before some times.
 pub struct LastMarks {
     /// Sorted; one mark a thread of the process.
     before: Vec<(Asked, Vec<Mark>)>,
 }
 
 impl LastMarks {
-    /// Of each time that is asked for, the last mark of each thread of its process before it.
+    /// The last mark before each time asked, on each thread of its process.
     ///
     /// ```text
     ///  marks of a thread   a    b   c        d
     ///  asked                  1         2          1: a, 2: c
     /// ```
-    /// A scan keeps the last mark ahead of each time; what a time has none of, the one before it has. Linear in the rows,
-    /// and in times by threads.
-    ///
-    /// # Errors
-    /// [`InputError`]: the table cannot be read.
+    /// The scan keeps, for each time, the last mark since the time before. A thread without one takes the
+    /// mark of the time before. Linear in the rows, and in times by threads.
     pub fn read(db: &Database, mut asked: Vec<Asked>) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &["start", "eventType", "globalTid", "rowid"];
         asked.sort_unstable();
@@ -128,7 +108,7 @@ impl LastMarks {
         Ok(Self { before })
     }
 
-    /// Rows of all of them, each once.
+    /// Ascending, each once.
     pub fn rowids(&self) -> Vec<i64> {
         let mut rowids: Vec<i64> = self.before.iter().flat_map(|(_, marks)| marks).map(|m| m.rowid).collect();
         rowids.sort_unstable();
@@ -136,7 +116,7 @@ impl LastMarks {
         rowids
     }
 
-    /// The last one of each thread before a time that was asked for.
+    /// Empty for a time that was not asked for.
     pub fn before(&self, asked: Asked) -> &[Mark] {
         self.before.binary_search_by_key(&asked, |b| b.0).map_or(&[], |at| &self.before[at].1)
     }

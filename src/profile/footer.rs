@@ -1,5 +1,4 @@
-//! Opening a parquet file safely, and decoding a column: what polars reads of it recurses over its schema, and asserts what it
-//! expects.
+//! Opens a parquet file safely and decodes a column: polars recurses over schemas, and asserts.
 
 use anyhow::{Context, Result, bail};
 use polars_arrow::array::Array;
@@ -24,25 +23,26 @@ use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Levels of columns inside columns. Nobody's tables have more than a few.
+/// Levels of nested columns. Real tables have a few.
 const MAX_DEPTH: usize = 64;
-/// A file is taken for damaged if it promises more rows than this, and more to a byte than times that differ can be packed into. A
-/// report keeps some 26 bytes of a row, so that a file of a few megabytes could take all memory.
+/// A file counts as damaged if it promises more rows than this, and more to a byte than distinct times can be
+/// packed into. A report keeps some 26 bytes of a row: a file of few megabytes could take all memory.
 const MANY_ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 2;
-/// So is one with a column that unpacks to more than this in a row group, and more of a byte than texts that tell anything: a slice of
-/// the rows is held unpacked by each thread.
+/// So does a file with a column that unpacks to more than this in a row group, and to more of a byte than
+/// texts with content: each thread holds a slice of the rows unpacked.
 const MUCH: usize = 64 << 20;
 const UNPACKED_PER_BYTE: usize = 256;
-/// An encoding of texts by what each shares with the one before, in which a few bytes make any number of long ones. No export has it.
+/// Encodes a text by what it shares with the one before: few bytes make any number of long ones. Never
+/// exported.
 const DELTA_BYTE_ARRAY: i32 = 7;
 /// Bytes at the end of a file: the length of the footer, and `PAR1`.
 const END: u64 = 8;
 
-/// Opens a parquet file whose footer keeps what it promises, so far as the footer itself tells.
+/// Opens a parquet file, and checks the footer as far as the footer itself tells.
 ///
 /// # Errors
-/// Why not, as the end of a sentence.
+/// The reason, as the end of a sentence.
 pub fn open(path: &Path) -> Result<(File, FileMetadata)> {
     // Before opening: a pipe would wait for its writer.
     if !path.metadata()?.is_file() {
@@ -76,7 +76,6 @@ pub fn open(path: &Path) -> Result<(File, FileMetadata)> {
     Ok((file, footer))
 }
 
-/// Checks the pages of a table's columns, as [`check_column`] does.
 pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
     for group in &footer.row_groups {
         for chunk in group.parquet_columns().iter().filter(|chunk| is_flat(chunk.descriptor())) {
@@ -87,7 +86,6 @@ pub fn check_pages(file: &mut File, footer: &FileMetadata) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a column of one row group.
 pub fn bytes_of(file: &mut File, chunk: &ColumnChunkMetadata) -> Result<Buffer<u8>> {
     let at = chunk.byte_range();
     let mut bytes = Vec::new();
@@ -96,11 +94,11 @@ pub fn bytes_of(file: &mut File, chunk: &ColumnChunkMetadata) -> Result<Buffer<u
     Ok(Buffer::from_vec(bytes))
 }
 
-/// Checks that pages hold no more than the `rows` of their column, and no more than their bytes are likely to. polars takes memory
-/// for as much as a page promises.
+/// Checks that pages hold no more than the `rows` of their column, nor more than their bytes are likely to:
+/// polars allocates whatever a page promises.
 pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<()> {
     let (mut found, mut unpacked, packed) = (0_usize, 0_usize, bytes.len());
-    // polars tells how much data pages unpack to, but not how much a dictionary does, which comes first.
+    // polars tells what data pages unpack to, but not what the dictionary does, which comes first.
     if packed > 0 {
         let first = PageHeader::read_from_in_protocol(&mut TCompactInputProtocol::new(&bytes[..], packed))?;
         if first.dictionary_page_header.is_some() {
@@ -128,7 +126,7 @@ pub fn check_column(bytes: Buffer<u8>, of: PageMetaData, rows: usize) -> Result<
 /// Decodes the rows that `taken` picks, or all, from the bytes of a flat column of `rows` rows.
 ///
 /// # Errors
-/// Why not, as the end of a sentence. polars may also assert what it expects: see [`guarded`].
+/// The reason, as the end of a sentence. polars may also assert: see [`guarded`].
 pub fn decode(
     of: &PageMetaData,
     column: &ColumnDescriptor,
@@ -157,7 +155,6 @@ pub fn is_flat(column: &ColumnDescriptor) -> bool {
     column.path_in_schema.len() == 1 && column.descriptor.max_rep_level == 0
 }
 
-/// The bytes of the footer.
 fn bytes(file: &mut File, length: u64) -> Result<Vec<u8>> {
     let mut end = [0; END as usize];
     let ends = length.checked_sub(END).context("it is no parquet file")?;
@@ -172,16 +169,15 @@ fn bytes(file: &mut File, length: u64) -> Result<Vec<u8>> {
     Ok(footer)
 }
 
-/// Bytes of Thrift's compact protocol, up to where its schema has been seen to be shallow.
+/// The unread bytes of Thrift's compact protocol.
 struct Thrift<'a>(&'a [u8]);
 
-/// Types of values in it.
 const I32: u8 = 5;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
 impl Thrift<'_> {
-    /// Goes through a `FileMetaData`; `None` where it is none, or its schema is too deep.
+    /// Walks a `FileMetaData`; `None` where it is none, or its schema is too deep.
     fn file(&mut self) -> Option<()> {
         self.fields(&mut |bytes, field, kind| match (field, kind) {
             (2, LIST) => bytes.schema(),
@@ -193,7 +189,7 @@ impl Thrift<'_> {
     /// A list of `SchemaElement`: a tree, each node before its children.
     fn schema(&mut self) -> Option<()> {
         let (count, kind) = self.list()?;
-        // Children that are still to come, of each node that is open.
+        // Children still to come, for each open node.
         let mut open: Vec<u64> = Vec::new();
         for _ in 0..count {
             let mut children = 0;
@@ -218,7 +214,7 @@ impl Thrift<'_> {
         Some(())
     }
 
-    /// Hands on the number and type of each field of a structure, whose value `each` goes past.
+    /// Passes on each field's number and type; `each` reads past its value.
     fn fields(&mut self, each: &mut dyn FnMut(&mut Self, u64, u8) -> Option<()>) -> Option<()> {
         let mut field = 0;
         loop {
@@ -231,14 +227,13 @@ impl Thrift<'_> {
         }
     }
 
-    /// Length of a list, and the type of what is in it.
+    /// A list's length, and the type of its elements.
     fn list(&mut self) -> Option<(u64, u8)> {
         let head = self.byte()?;
         let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
         Some((count, head & 15))
     }
 
-    /// Goes past a value.
     fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
         let below = depth.checked_sub(1)?;
         match kind {
@@ -252,7 +247,7 @@ impl Thrift<'_> {
             }
             LIST | 10 => {
                 let (count, kind) = self.list()?;
-                // A truth value in a list takes a byte.
+                // A boolean in a list takes a byte.
                 let kind = if kind <= 2 { 3 } else { kind };
                 (0..count).try_for_each(|_| self.skip(kind, below))?;
             }
@@ -287,14 +282,14 @@ impl Thrift<'_> {
 }
 
 thread_local! {
-    /// Whether a panic of this thread is a damaged file.
+    /// A panic of this thread means a damaged file.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
-/// Reads under way that polars may divide among threads of its own.
+/// Reads under way, which polars may divide among its own threads.
 static GUARDS: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs what reads the bytes of a file. polars' crate asserts where a file does not hold what it promises: such a panic is
-/// an error, and not printed.
+/// Runs a read of a file. polars asserts where a file breaks its promises: such a panic is an unprinted
+/// error.
 pub fn guarded<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

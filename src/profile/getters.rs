@@ -1,19 +1,19 @@
-//! How long a call takes in a capture that takes next to no time by itself: the tracer's own time, on this machine and with
-//! the caches that this program leaves it.
+//! The tracer's own time: how long a call that does next to nothing takes in a capture, on this machine and
+//! with the caches that this program leaves it.
 //!
 //! ```text
 //!  lengths   82 82 83 … 141 … 246 | … 900      nine of ten lie before the line
 //! ```
-//! Lengths are counted, not kept: parts of a table are added up in any order.
+//! Lengths are counted, not kept, so that parts of a table add up in any order.
 
 use super::tally::Tally;
 
 /// A call that does nothing but read a field; PyTorch's launches make one each.
 pub const GETTER: &str = "cuKernelGetName";
-/// Calls that tell how long they take; of fewer nothing is said.
+/// With fewer calls there is no figure.
 const FEWEST: u64 = 100;
 
-/// What nine of ten getters do not exceed, in ns, that are counted by their length.
+/// The 90th percentile, in ns; `getters`: calls by length.
 pub(super) fn nine_of_ten(getters: &Tally<i64, u64>) -> Option<i64> {
     let mut lengths: Vec<(i64, u64)> = getters.iter().map(|(&ns, &calls)| (ns, calls)).collect();
     lengths.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes and its size, before SQLite sees it.
+//! Identifies a file by its first bytes and size, before SQLite sees it.
 
 use crate::error::InputError;
 use crate::profile::commands;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Tells the common mistakes apart. `path`: as it was given; `file`: what it leads to.
+/// Tells the common mistakes apart. `path`: as given; `file`: with links resolved.
 pub(super) fn check_header(path: &Path, file: &Path) -> Result<(), InputError> {
     let io = |e: std::io::Error| io_error(path, &e);
     let meta = std::fs::metadata(file).map_err(io)?;
@@ -47,7 +47,6 @@ pub(super) fn check_header(path: &Path, file: &Path) -> Result<(), InputError> {
     }
 }
 
-/// What the system says of a path, as what the user can do about it.
 pub(super) fn io_error(path: &Path, e: &std::io::Error) -> InputError {
     match e.kind() {
         ErrorKind::NotFound => InputError::NotFound(path.to_owned()),
@@ -56,14 +55,14 @@ pub(super) fn io_error(path: &Path, e: &std::io::Error) -> InputError {
     }
 }
 
-/// Whether a file of that ending lies beside, with something in it. SQLite writes them beside the file, not beside a link to it.
+/// Whether a non-empty file of that ending lies beside. SQLite writes it beside the file, not beside a link.
 pub(super) fn beside(path: &Path, suffix: &str) -> bool {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
 }
 
-/// A file of another tool, or packed: what it is and what to do, by its first bytes or the end of its name.
+/// Says what another tool's or a packed file is, and what to do, by its first bytes or the end of its name.
 fn foreign(path: &Path, head: &[u8]) -> Option<&'static str> {
     const PERFETTO: &str = "a trace of Perfetto, which sync-report does not read; give the JSON of torch.profiler (prof.export_chrome_trace), or an export of nsys";
     const JSON: &str = "no JSON, in spite of its name; give a trace of torch.profiler (prof.export_chrome_trace), or an export of nsys";
@@ -90,15 +89,14 @@ fn foreign(path: &Path, head: &[u8]) -> Option<&'static str> {
     if is_known { None } else { by_name().or_else(packed) }
 }
 
-/// How a pointer of Git LFS begins, by its specification.
+/// First line of a Git LFS pointer, by its specification.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
 
-/// Whether these are the first bytes of an SQLite database.
 pub fn is_sqlite(head: &[u8]) -> bool {
     head.starts_with(b"SQLite format 3\0")
 }
 
-/// Whether these are the first bytes of an nsys report: "NVIDIA Tegra Profiler Report …", older files "Report 1.…".
+/// "NVIDIA Tegra Profiler Report …", in older files "Report 1.…".
 pub fn is_nsys_report(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&head[..head.len().min(80)]);
     text.contains("Tegra Profiler Report")
@@ -107,7 +105,7 @@ pub fn is_nsys_report(head: &[u8]) -> bool {
 
 /// Size in bytes that an SQLite header promises, 0 where it does not say; `None` if the header itself is cut.
 ///
-/// Source: the SQLite file format, sections 1.3.2 (page size), 1.3.7 (size in pages), 1.3.8 (when it is valid).
+/// Source: the SQLite file format, sections 1.3.2 (page size), 1.3.7 (size in pages), 1.3.8 (validity).
 fn promised_size(head: &[u8]) -> Option<u64> {
     let be32 = |at: usize| head.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
     let raw = head.get(16..18).map(|b| u16::from_be_bytes([b[0], b[1]]))?;

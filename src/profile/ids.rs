@@ -1,4 +1,4 @@
-//! Which row, thread or stream a number stands for. What has a column of its own type cannot be read with another's.
+//! Typed numbers of rows, threads and streams: a column of one type cannot be read with another's number.
 
 pub(crate) use crate::vocabulary::index;
 
@@ -28,48 +28,44 @@ index! {
     RangeId
 }
 
-/// A number that the export gives: a correlation, device, context, stream, event or call chain. 0 is one like any other.
+/// A number of the export: a correlation, device, context, stream, event or call chain. 0 is like any other.
 ///
-/// "None" is CUPTI's own value for it. An `Option` would take twice the room, and rows without a number sort last, as
-/// they do in the export.
+/// The value for "none" is CUPTI's own. An `Option` would take twice the room. Rows without a number sort
+/// last, as in the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExportId(u32);
 
 impl ExportId {
-    /// No id, where the export has NULL.
+    /// Stands for NULL in the export.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// The id of a cell; `None` becomes [`Self::NONE`].
     pub fn new(id: Option<u32>) -> Self {
         id.map_or(Self::NONE, Self)
     }
 
-    /// The number, where there is one.
     pub fn known(self) -> Option<u32> {
         (self != Self::NONE).then_some(self.0)
     }
 
-    /// As the export has it, also where that is CUPTI's "none".
+    /// As exported, CUPTI's "none" included.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Whether the export had none.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 
-    /// The id so much higher; none stays none.
+    /// None stays none.
     pub fn plus(self, offset: u32) -> Self {
         Self::new(self.known().and_then(|id| id.checked_add(offset)))
     }
 
-    /// This one, else another.
     pub fn or(self, other: Self) -> Self {
         if self.is_none() { other } else { self }
     }
 
-    /// Whether both may be the same number, as far as they are recorded.
+    /// Whether both may be the same number, as far as recorded.
     pub fn may_be(self, other: Self) -> bool {
         self == other || self.is_none() || other.is_none()
     }
@@ -81,24 +77,21 @@ impl From<u32> for ExportId {
     }
 }
 
-/// `globalPid`: a process of the machine that was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GlobalPid(i64);
 
-/// `globalTid`: a host thread, and in its upper bits the process that it is of.
+/// `globalTid`: a host thread, with its process in the upper bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GlobalTid(i64);
 
 impl GlobalPid {
-    /// That of rows which name no process.
+    /// Rows that name no process have it.
     pub const NONE: Self = Self(0);
 
-    /// What stands in a cell.
     pub const fn new(number: i64) -> Self {
         Self(number)
     }
 
-    /// As the export has it.
     pub fn number(self) -> i64 {
         self.0
     }
@@ -115,25 +108,21 @@ impl GlobalPid {
 }
 
 impl GlobalTid {
-    /// That of rows which name no thread.
+    /// Rows that name no thread have it.
     pub const NONE: Self = Self(0);
 
-    /// What stands in a cell.
     pub const fn new(number: i64) -> Self {
         Self(number)
     }
 
-    /// As the export has it.
     pub fn number(self) -> i64 {
         self.0
     }
 
-    /// The process that it is of.
     pub fn process(self) -> GlobalPid {
         GlobalPid(self.0 & !0xFF_FFFF)
     }
 
-    /// Process id, as [`GlobalPid::pid`].
     pub fn pid(self) -> u32 {
         self.process().pid()
     }

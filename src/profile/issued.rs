@@ -1,20 +1,19 @@
-//! Which correlation ids issued an op: calls with any other are not kept.
+//! Correlation ids of ops: other calls are kept only if they may wait.
 
 use crate::profile::ids::{ExportId, GlobalPid};
 use crate::profile::tally::Tally;
 use rustc_hash::FxHashSet;
 
-/// A vector of up to this many times more bits than ids is still worth it: a set takes 9 bytes an id or more.
+/// A vector of up to this many bits an id is still worth it: a set takes 9 bytes an id or more.
 const MAX_BIT_SPARSITY: u64 = 64;
 
-/// Which (process, correlation id) issued an op or recorded an event.
+/// Processes and correlation ids that issued an op or recorded an event.
 pub struct IssuedBy {
     by_pid: Tally<GlobalPid, Ids>,
     /// Some rows name no process: any call may have issued them.
     any: bool,
 }
 
-/// A set of correlation ids.
 enum Ids {
     /// One bit an id, from the first.
     Dense { first: u32, bits: Vec<u64> },
@@ -22,7 +21,7 @@ enum Ids {
     Sparse(FxHashSet<u32>),
 }
 
-/// How many ids there are, with repetitions, and within which bounds.
+/// `count` includes repetitions.
 struct Extent {
     first: u32,
     last: u32,
@@ -30,8 +29,7 @@ struct Extent {
 }
 
 impl IssuedBy {
-    /// Of the (process, correlation id) of all ops and event records, which are gone through twice: for their bounds, then for
-    /// themselves.
+    /// `all` is iterated twice: for the bounds of the ids, then for the ids.
     pub fn new<I: Iterator<Item = (GlobalPid, ExportId)>>(all: impl Fn() -> I) -> Self {
         let ids = || all().filter_map(|(pid, id)| Some((pid, id.known()?)));
         let mut extents: Tally<GlobalPid, Extent> = Tally::default();

@@ -1,7 +1,7 @@
-//! What an export should hold, by the schema of every nsys version, and does not; and what that costs.
+//! Tables and columns that every nsys version writes and an export lacks, and what that costs.
 //!
-//! A table that a third party copied may lack columns, be a view or have no rowid. Nothing of it is guessed: what hangs
-//! on it is lost, and that is said.
+//! A table that a third party copied may lack columns, be a view or have no rowid. Nothing is guessed:
+//! results that need it are missing, and the report says so.
 
 use crate::profile::calls::Calls;
 use crate::profile::database::{Database, Shape};
@@ -9,31 +9,28 @@ use crate::profile::ops::Ops;
 use crate::profile::target::Target;
 use crate::text::counted;
 
-/// Calls of the CUDA API.
 const CALLS: &str = "CUPTI_ACTIVITY_KIND_RUNTIME";
 
-/// Their native call chains.
 const CHAINS: &str = "CUDA_CALLCHAINS";
 
 /// A table that is missing or cannot be read, or one without a column.
 #[derive(Clone, Debug)]
 pub struct Lack {
-    /// It is a column that is missing, and not the table that cannot be read.
+    /// A column is missing, not the whole table.
     pub column: bool,
-    /// What of it cannot be read, as a sentence without its full stop.
+    /// A sentence without its full stop.
     pub what: String,
-    /// What the report lacks for it.
+    /// The loss without it.
     pub loss: &'static str,
     /// Nothing can be reported without it.
     pub fatal: bool,
-    /// Nor can savings be computed.
+    /// No savings can be computed.
     pub prices: bool,
-    /// Nor are there Python frames, however it was captured.
+    /// No Python frames, however it was captured.
     pub frames: bool,
 }
 
 impl Lack {
-    /// Of a table, or of a column of it.
     fn of(table: &str, column: Option<&str>, what: String, loss: &'static str) -> Self {
         let whole = matches!(table, CALLS | "StringIds");
         let ops = matches!(table, "CUPTI_ACTIVITY_KIND_KERNEL" | "CUPTI_ACTIVITY_KIND_MEMCPY");
@@ -54,7 +51,7 @@ impl Lack {
     }
 }
 
-/// A table, what is lost without it, and what without some of its columns: names with blanks between them.
+/// A table, what is lost without it, and what without some columns: names separated by blanks.
 type Needed = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const NO_TIMES: &str = "its rows are left out";
@@ -156,14 +153,14 @@ const NEEDED: &[Needed] = &[
     ("ThreadNames", "threads have no name", &[]),
 ];
 
-/// Columns of [`CALLS`] without which there is none.
+/// Without these columns of [`CALLS`] no call is known.
 const FATAL: &[&str] = &["start", "eventClass"];
 
-/// Calls that a table is missed by: a copy or two of managed memory leave no row.
+/// Fewer calls do not miss a table: a copy or two of managed memory leave no row.
 const MISSED_BY: u64 = 3;
 
-/// Tables that an export lacks whose calls have rows in them. nsys writes no table without rows; where it holds none of the GPU's
-/// work at all, that is said elsewhere, and graphs that were traced as a whole hide theirs.
+/// Tables that are absent though calls should have rows in them: nsys writes no table without rows. An export
+/// without any GPU work is reported elsewhere. Graphs that were traced as a whole hide their rows.
 pub(super) fn absent(db: &Database, target: &Target, calls: &Calls, ops: &Ops) -> Vec<Lack> {
     let kinds = [
         ("CUPTI_ACTIVITY_KIND_KERNEL", calls.launches, "launch kernels"),
@@ -184,7 +181,6 @@ pub(super) fn absent(db: &Database, target: &Target, calls: &Calls, ops: &Ops) -
     absent.filter_map(lack).collect()
 }
 
-/// The end of a trace that was cut.
 pub(super) fn cut(db: &Database) -> Option<Lack> {
     (db.is_cut_trace() == Some(true)).then(|| Lack {
         column: false,
@@ -196,7 +192,6 @@ pub(super) fn cut(db: &Database) -> Option<Lack> {
     })
 }
 
-/// What an export lacks of the tables that it has.
 pub(super) fn missing(db: &Database) -> Vec<Lack> {
     let mut lacks = Vec::new();
     for &(table, loss, columns) in NEEDED {

@@ -58,39 +58,32 @@ use target::Target;
 use typed_index_collections::TiVec;
 use wanted::{Names, Wanted};
 
-/// One export, its large tables read by [`Profile::load`], NVTX by [`Profile::with_nvtx`], which also joins calls and ops.
+/// [`Profile::load`] reads the large tables, [`Profile::with_nvtx`] reads NVTX and joins calls and ops.
 pub struct Profile {
-    /// The open file, for what is read only for some rows.
+    /// Open for columns that only some rows need.
     pub db: Arc<Database>,
     /// The report that the export was made from for this run; `None` where the export was given.
     pub report: Option<PathBuf>,
-    /// Texts of StringIds.
     pub strings: Strings,
-    /// The machine, the program and the settings of the capture.
     pub target: Target,
-    /// CUDA runtime and driver calls.
     pub calls: Arc<Calls>,
-    /// Operating-system calls of the threads that make them.
+    /// Only threads that call CUDA.
     pub os_calls: OsCalls,
-    /// Stretches in which these threads were blocked outside CUDA; `None` where the export does not tell.
+    /// Stretches outside CUDA, in threads that call CUDA; `None` where the export does not tell.
     pub blocked: Option<Blocked>,
-    /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
-    /// Operators and Python functions that torch.profiler recorded, by thread; empty of an export of nsys.
+    /// By thread; empty for an export of nsys.
     pub recorded: FxHashMap<GlobalTid, Recorded>,
-    /// Synchronisation rows and event records.
     pub syncs: Syncs,
-    /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
+    /// Empty until [`Profile::with_nvtx`].
     pub nvtx: Nvtx,
-    /// The call that issued each op, where the export holds it; empty until [`Profile::with_nvtx`].
+    /// Empty until [`Profile::with_nvtx`]; `None` where the export lacks the call.
     issuer: TiVec<OpId, Option<CallId>>,
-    /// Ids of names that say that the host may see what kernels write without a copy.
+    /// Ids of names that show that the host may see kernels' writes without a copy.
     pub sharing: Vec<i64>,
-    /// Whether any string names PyTorch.
     pub names_pytorch: bool,
-    /// Texts of wanted ranges, until [`Profile::with_nvtx`].
+    /// Text ids of wanted ranges, until [`Profile::with_nvtx`].
     registered: Vec<FxHashSet<i64>>,
-    /// What the export should hold and does not.
     pub lacks: Vec<Lack>,
 }
 
@@ -101,8 +94,8 @@ impl Profile {
     /// Reads an export, but for NVTX.
     ///
     /// # Errors
-    /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
-    /// an error here: `doctor` has something to say about it.
+    /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA
+    /// calls is not an error here: `doctor` has something to say about it.
     pub fn load(path: &Path, reading: Reading, wanted: &Wanted) -> Result<Self, InputError> {
         let db = Database::open(path, reading)?;
         if db.is_cut_trace().is_none() && !is_nsys(&db) {
@@ -150,10 +143,7 @@ impl Profile {
         })
     }
 
-    /// Reads NVTX, the largest table, while calls and ops are joined and `work` runs on them; `wanted` as for [`Profile::load`].
-    ///
-    /// # Errors
-    /// As [`Profile::load`].
+    /// Reads NVTX, the largest table, while calls and ops are joined and `work` runs on them.
     pub fn with_nvtx<T>(&mut self, wanted: &Wanted, work: impl FnOnce(&Self) -> T) -> Result<T, InputError> {
         let (db, calls, registered) =
             (self.db.clone(), self.calls.clone(), std::mem::take(&mut self.registered));
@@ -173,20 +163,16 @@ impl Profile {
         self.syncs.find_calls(&correlation);
     }
 
-    /// The call that issued an op, where the export holds it.
     pub fn issuer(&self, op: OpId) -> Option<CallId> {
         self.issuer[op]
     }
 
-    /// When the call that issued an op began; [`ISSUE_UNKNOWN`] where the export holds no such call (trimmed exports).
+    /// When an op's issuing call began; [`ISSUE_UNKNOWN`] where the export lacks it (trimmed exports).
     pub fn issued(&self, op: OpId) -> i64 {
         self.issuer[op].map_or(ISSUE_UNKNOWN, |call| self.calls.start(call))
     }
 
     /// The names of all kernels, each once by its id, in no order.
-    ///
-    /// # Errors
-    /// Names could not be read.
     pub fn kernel_names(&mut self) -> Result<Vec<(u32, Arc<str>)>, InputError> {
         let ids: FxHashSet<u32> = self.ops.ids().filter_map(|op| self.ops.kernel(op)).collect();
         self.strings.fetch(&self.db, ids.iter().map(|&id| i64::from(id)))?;
@@ -194,12 +180,12 @@ impl Profile {
         Ok(ids.into_iter().filter_map(named).collect())
     }
 
-    /// Name of a kernel, where it was fetched.
+    /// `None` where it was not fetched.
     pub fn kernel_name(&self, op: OpId) -> Option<&Arc<str>> {
         self.strings.get(i64::from(self.ops.kernel(op)?))
     }
 
-    /// When an op was issued, at the latest: where no launch is recorded, when it ran.
+    /// As [`Self::issued`], but the op's start where no launch is recorded.
     pub fn issued_by(&self, op: OpId) -> i64 {
         match self.issued(op) {
             ISSUE_UNKNOWN => self.ops.start(op),
@@ -212,8 +198,8 @@ impl Profile {
         self.report.as_deref().unwrap_or_else(|| self.db.path())
     }
 
-    /// Whether savings can be told: without the GPU's operations, what issued them or what a wait waited for, each would be all of the
-    /// wait or nothing.
+    /// Whether savings can be computed: without GPU operations, their issuers or what a wait waited for, each
+    /// saving would be all of the wait or nothing.
     pub fn can_price(&self) -> bool {
         !self.ops.is_empty() && self.lacks.iter().all(|lack| !lack.prices)
     }
@@ -228,7 +214,7 @@ impl Profile {
     }
 }
 
-/// A table of strings and at least one table of events: what every export since 2019 has.
+/// Every export since 2019 has a table of strings and at least one of events.
 fn is_nsys(db: &Database) -> bool {
     let event = |t: &str| {
         t.starts_with("CUPTI_ACTIVITY_KIND_") || t == "NVTX_EVENTS" || t.starts_with("TARGET_INFO_")
@@ -236,7 +222,7 @@ fn is_nsys(db: &Database) -> bool {
     db.table_names().any(|t| t == "StringIds") && db.table_names().any(event)
 }
 
-/// The process of all calls, if there is only one: rows that name none are its.
+/// The process of all calls, if there is only one: it takes rows that name none.
 fn only_process(calls: &Calls) -> Option<GlobalPid> {
     let mut pids = calls.threads.iter().map(|t| t.process()).filter(|&p| p != GlobalPid::NONE);
     let first = pids.next()?;

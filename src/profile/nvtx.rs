@@ -1,9 +1,9 @@
 //! NVTX: ranges with their nesting, and the marks that carry Python frames.
 //!
-//! The largest table of many exports. One scan reads times and ids only, and keeps what concerns a call that may wait:
-//! ranges around one (and ranges around many calls, which may be iterations), marks at a backtrace twin. Texts and
-//! payloads are fetched afterwards, by rowid. Where ranges of a name are wanted, it reads texts too, and keeps those ranges
-//! whatever they hold: one chain of parents cannot hold ranges that overlap.
+//! The largest table of many exports. One scan reads times and ids only, and keeps rows that concern a call
+//! that may wait: ranges around it or around many calls, which may be iterations, and marks at a backtrace
+//! twin. Texts and payloads are fetched afterwards, by rowid. Where ranges of a name are wanted, the scan
+//! reads texts too, and keeps those ranges apart: one chain of parents cannot hold overlapping ranges.
 
 use crate::error::InputError;
 use crate::profile::call_times::{CallTimes, Cursor};
@@ -29,44 +29,39 @@ const START_END_RANGE: i64 = 60;
 const NVTXT_RANGES: std::ops::RangeInclusive<i64> = 70..=71;
 const DOMAIN_CREATE: i64 = 75;
 
-/// Marks or ranges: struct of arrays, sorted by thread, then start, outermost first.
+/// Sorted by thread, then start, outermost first.
 #[derive(Default)]
 pub struct Nvtx {
-    /// Push/pop and start/end ranges, as programs annotate them.
+    /// Push/pop and start/end ranges.
     pub ranges: Ranges,
     /// One mark per traced CUDA call: its start equals the start of the call's backtrace twin.
     pub call_marks: Marks,
-    /// One mark per Python sample: all marks of a capture without backtrace twins; their payload tells which it was.
+    /// One mark per Python sample: all marks of a capture without twins; their payload tells which it was.
     pub sample_marks: Marks,
-    /// Payloads of marks of calls that were at hand.
+    /// Payloads of call marks that were at hand.
     pub payloads: Payloads,
-    /// Texts of the ranges around waits, as far as they were asked for; `None` of one without.
+    /// Texts of ranges around waits, as far as asked for; `None` for a range without one.
     pub texts: FxHashMap<RangeId, Option<Arc<str>>>,
     /// How many ranges each thread opened, those not kept included.
     pub opened: FxHashMap<GlobalTid, u64>,
-    /// Ranges that were pushed and never popped.
     pub unclosed: Unclosed,
     /// Rows that name domains.
     domains: Vec<i64>,
-    /// All ranges of each name that was wanted, by that name.
+    /// By name.
     pub wanted: FxHashMap<String, Instances>,
 }
 
-/// NVTX ranges; one entry of each column a range.
 #[derive(Default)]
 pub struct Ranges {
-    /// As they were read: millions, which are not to be held twice.
+    /// As read: millions, which are not to be held twice.
     rows: TiVec<RangeId, Event>,
-    /// The range around it on the same thread.
     parent: TiVec<RangeId, Option<RangeId>>,
-    /// How many ranges of the thread are around it.
+    /// Number of ranges around.
     pub depth: TiVec<RangeId, u16>,
-    /// Ranges left out because they are nested too deep.
     pub too_deep: u64,
     place: Remembered,
 }
 
-/// Marks that carry a Python stack.
 #[derive(Default)]
 pub struct Marks {
     /// By thread and start.
@@ -74,28 +69,26 @@ pub struct Marks {
     place: Remembered,
 }
 
-/// A mark; those of a thread are in the order of their starts.
+/// Ordered by thread, then start in ns.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
-    /// The thread.
     pub tid: GlobalTid,
-    /// In ns.
     pub start: i64,
-    /// Row of NVTX_EVENTS, from which the payload is read.
+    /// Row of NVTX_EVENTS with the payload.
     pub rowid: i64,
 }
 
-/// When ranges of one name were open in each process, whichever thread opened them and whatever else overlapped them.
+/// Times at which ranges of one name were open in a process, on any thread, whatever else overlapped them.
 #[derive(Default)]
 pub struct Instances {
-    /// Of each process: disjoint, ascending.
+    /// Disjoint, ascending.
     spans: FxHashMap<GlobalPid, Vec<(i64, i64)>>,
 }
 
 #[derive(Default)]
 struct Chunk {
     ranges: Vec<Event>,
-    /// With the place of their name among those wanted.
+    /// With the index of their wanted name.
     wanted: Vec<(usize, Event)>,
     marks: Vec<Mark>,
     domains: Vec<i64>,
@@ -116,11 +109,7 @@ impl Chunk {
 }
 
 impl Nvtx {
-    /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `registered`: ids of the strings that are the text
-    /// of each wanted range.
-    ///
-    /// # Errors
-    /// [`InputError`]: the table cannot be read.
+    /// `registered`: for each wanted range, ids of the strings that are its text.
     pub fn read(
         db: &Database,
         calls: &Calls,
@@ -164,15 +153,13 @@ impl Nvtx {
         })
     }
 
-    /// Whether a domain has this name.
     pub fn has_domain(&self, db: &Database, name: &str) -> Result<bool, InputError> {
         let names = texts_of(db, &mut Strings::default(), &self.domains)?;
         Ok(names.iter().flatten().any(|other| **other == *name))
     }
 
-    /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
-    ///
-    /// Scans the table once more: what [`Nvtx::read`] keeps of a capture with backtraces is not enough.
+    /// All ranges around calls at these times, by thread, whether or not the calls may wait. Scans the table
+    /// once more: [`Nvtx::read`] keeps too little of a capture with backtraces.
     pub fn around(&self, db: &Database, calls: &[(GlobalTid, i64)]) -> Result<Ranges, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let mut calls = calls.to_vec();
@@ -182,7 +169,7 @@ impl Nvtx {
         let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
         let first = calls.iter().map(|c| c.1).min().unwrap_or(i64::MAX);
         let read = |out: &mut Chunk, row: &Cells| {
-            // Most rows are told by their times alone.
+            // Times alone rule out most rows.
             if row.int(0).is_none_or(|start| start > last) || row.int(1).is_some_and(|end| end < first) {
                 return;
             }
@@ -207,9 +194,9 @@ impl Ranges {
     ///   c      [--]                e: none
     ///   d               [-]  [-] e
     /// ```
-    /// Start/end ranges (type 60) may overlap without nesting: a range's parent is the innermost that holds it whole.
-    /// Linear after the sort. Ranges deeper than [`MAX_DEPTH`] are left out: what they hold counts as the range's around
-    /// them.
+    /// Start/end ranges (type 60) may overlap without nesting: a range's parent is the innermost that holds
+    /// it whole. Linear after the sort. Ranges deeper than [`MAX_DEPTH`] are left out: their calls count for
+    /// the range above.
     fn new(mut events: Vec<Event>) -> Self {
         let key = |e: &Event| (e.tid, e.start, std::cmp::Reverse(e.end), e.rowid);
         if !events.is_sorted_by_key(key) {
@@ -237,27 +224,25 @@ impl Ranges {
         Self { rows: events.into(), ..out }
     }
 
-    /// All ranges, by thread and start.
+    /// By thread and start.
     pub fn ids(&self) -> impl Iterator<Item = RangeId> + use<> {
         self.rows.keys()
     }
 
-    /// A range's thread.
     pub fn tid(&self, range: RangeId) -> GlobalTid {
         self.rows[range].tid
     }
 
-    /// When a range began, in ns.
     pub fn start(&self, range: RangeId) -> i64 {
         self.rows[range].start
     }
 
-    /// When a range ended, in ns; `i64::MAX` for one that was still open.
+    /// `i64::MAX` for a range that was still open.
     pub fn end(&self, range: RangeId) -> i64 {
         self.rows[range].end
     }
 
-    /// Texts of the given ranges, in the order given; `None` for a range without one.
+    /// In the order of `ranges`; `None` for a range without text.
     pub fn texts(
         &self,
         db: &Database,
@@ -282,14 +267,14 @@ impl Ranges {
         std::iter::successors(range, |&r| self.parent[r])
     }
 
-    /// All ranges of a nesting depth that ended within the capture.
+    /// Only ranges that ended within the capture.
     pub fn closed_at(&self, depth: u16) -> impl Iterator<Item = RangeId> {
         self.ids().filter(move |&r| self.depth[r] == depth && self.end(r) != OPEN)
     }
 }
 
 impl Instances {
-    /// Merges what overlaps: process, start and end, in any order.
+    /// Merges overlapping rows: process, start and end, in any order.
     fn new(mut rows: Vec<(GlobalPid, i64, i64)>) -> Self {
         rows.sort_unstable();
         let mut spans: FxHashMap<GlobalPid, Vec<(i64, i64)>> = FxHashMap::default();
@@ -303,12 +288,10 @@ impl Instances {
         Self { spans }
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Whether one of them was open in the process at that time.
     pub fn hold(&self, pid: GlobalPid, time: i64) -> bool {
         self.spans.get(&pid).is_some_and(|list| {
             let after = list.partition_point(|s| s.0 <= time);
@@ -326,12 +309,10 @@ impl Marks {
         Self { rows: rows.into(), place: Remembered::default() }
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The marks of one thread, as a range of indices.
     pub fn of_thread(&self, tid: GlobalTid) -> std::ops::Range<usize> {
         let rows = &self.rows.raw;
         rows.partition_point(|mark| mark.tid < tid)..rows.partition_point(|mark| mark.tid <= tid)
@@ -345,7 +326,7 @@ impl Marks {
     }
 }
 
-/// Reads `start`, `end`, `eventType`, `globalTid`, `rowid`; the range, where the row is one.
+/// Columns: `start`, `end`, `eventType`, `globalTid`, `rowid`. Returns the range, if it is one.
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) -> Option<Event> {
     let tid = row.global_tid(3).unwrap_or(GlobalTid::NONE);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
@@ -374,8 +355,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) -> Option<Event> {
     Some(event(start, end))
 }
 
-/// Start and end of a row that is a range, whose first columns are `start`, `end` and `eventType`; `i64::MAX` for the
-/// end of one that was still open.
+/// The first columns are `start`, `end`, `eventType`; the end is `i64::MAX` for a range that was still open.
 pub(super) fn range_times(row: &Cells) -> Option<(i64, i64)> {
     times_of(row.int(2), row)
 }
@@ -386,7 +366,7 @@ fn times_of(kind: Option<i64>, row: &Cells) -> Option<(i64, i64)> {
     let end = end.filter(|&end| end >= start);
     match kind? {
         PUSH_POP_RANGE | START_END_RANGE => Some((start, end.unwrap_or(OPEN))),
-        // The older forms name no kind of their own for a mark: it is a range without an end.
+        // The older forms have no kind for a mark: it is a range without an end.
         kind if NVTXT_RANGES.contains(&kind) => Some((start, end?)),
         _ => None,
     }

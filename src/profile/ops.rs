@@ -10,14 +10,10 @@ use crate::vocabulary::{Copy, Direction, HostMemory};
 use std::ops::Deref;
 use typed_index_collections::TiVec;
 
-/// What an op is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
-    /// One kernel.
     Kernel,
-    /// One copy (memcpy), in any direction.
     Memcpy,
-    /// One memset.
     Memset,
     /// One launch of a CUDA graph traced as a whole: its kernels are not recorded.
     GraphLaunch,
@@ -26,26 +22,21 @@ pub enum OpKind {
 /// A CUDA stream of one process: ids are per process and context. In-order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamKey {
-    /// The process.
     pub pid: GlobalPid,
-    /// CUDA ordinal of the device within the process (`deviceId`).
+    /// CUDA ordinal of the device within the process.
     pub device: ExportId,
-    /// `contextId`.
     pub context: ExportId,
-    /// `streamId`.
     pub stream: ExportId,
 }
 
-/// All ops, sorted by start; one entry of each column an op.
+/// Sorted by start; one entry of each column an op.
 #[derive(Default)]
 pub struct Ops {
-    /// Start and end, in ns.
     pub times: Times<OpId>,
     /// CUPTI correlation id of the call that issued it.
     pub correlation: TiVec<OpId, ExportId>,
-    /// Of each op its place among `works`.
+    /// Index into `works`.
     work: Codes<OpId>,
-    /// The stream that it ran on, and what it did.
     works: Vec<(StreamIx, Work)>,
     /// Ascending.
     pub streams: TiVec<StreamIx, StreamKey>,
@@ -53,11 +44,9 @@ pub struct Ops {
     pub open: u64,
     /// Rows dropped because a time was out of range.
     pub out_of_range: u64,
-    /// Graph launches recorded without their kernels.
     pub graph_launches: u64,
 }
 
-/// What an op does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Work {
     /// StringIds id of its demangled name, and blocks along the first side of its grid.
@@ -78,11 +67,10 @@ impl Work {
     }
 }
 
-/// An op as it was read.
 struct Raw {
     start: i64,
     end: i64,
-    /// Its place in [`Chunk::streams`].
+    /// Index into [`Chunk::streams`].
     stream: StreamIx,
     correlation: ExportId,
     work: Work,
@@ -91,7 +79,7 @@ struct Raw {
 #[derive(Default)]
 struct Chunk {
     ops: Vec<Raw>,
-    /// Streams, and the place of the last op's.
+    /// `last`: index of the last op's stream.
     streams: Dictionary<StreamKey>,
     last: usize,
     open: u64,
@@ -100,24 +88,22 @@ struct Chunk {
 
 const PLACE: [&str; 7] = ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"];
 
-/// Parts of names of kernels that multiply matrices: those of a model's layers.
+/// Name parts of kernels that multiply matrices in a model's layers.
 const PRODUCTS: Names =
     Names("gemm gemv cutlass xmma nvjet conv flash fmha attention wgrad dgrad splitKreduce");
 
-/// Parts of names of kernels that make an optimizer's step, of PyTorch's over lists of tensors too.
+/// Name parts of an optimizer step's kernels, those of PyTorch over lists of tensors included.
 const STEPS: Names = Names("multi_tensor_apply adam Adam sgd SGD optimizer Optimizer");
 
-/// Whether a kernel is of an optimizer's step, by its name.
 pub fn is_of_optimizer(kernel: &str) -> bool {
     STEPS.iter().any(|part| kernel.contains(part))
 }
 
-/// Whether a kernel multiplies matrices, or convolves, by its name.
+/// Convolutions included.
 pub fn multiplies_matrices(kernel: &str) -> bool {
     PRODUCTS.iter().any(|part| kernel.contains(part))
 }
 
-/// Start, end and number of ops are asked as of their times.
 impl Deref for Ops {
     type Target = Times<OpId>;
 
@@ -132,19 +118,16 @@ impl Ops {
         self.works[self.work.get(op) as usize].1
     }
 
-    /// The stream that it ran on.
     #[inline]
     pub fn stream(&self, op: OpId) -> StreamIx {
         self.works[self.work.get(op) as usize].0
     }
 
-    /// Kernel, copy, memset or graph launch.
     #[inline]
     pub fn kind(&self, op: OpId) -> OpKind {
         self.work(op).kind()
     }
 
-    /// Whether it is a single kernel, not a graph launch.
     pub fn is_kernel(&self, op: OpId) -> bool {
         self.kind(op) == OpKind::Kernel
     }
@@ -159,24 +142,21 @@ impl Ops {
         if let Work::Kernel(_, grid) = self.work(op) { grid } else { 0 }
     }
 
-    /// The copy that an op performed, if it is one.
     pub fn copy(&self, op: OpId) -> Option<Copy> {
         if let Work::Memcpy(copy) = self.work(op) { Some(copy) } else { None }
     }
 
-    /// The kinds of copies that there are, some of them several times.
+    /// Kinds of copies, some of them several times.
     pub fn copies(&self) -> impl Iterator<Item = Copy> + '_ {
         self.works
             .iter()
             .filter_map(|(_, work)| if let Work::Memcpy(copy) = work { Some(*copy) } else { None })
     }
 
-    /// The process whose stream an op ran on.
     pub fn pid(&self, op: OpId) -> GlobalPid {
         self.streams[self.stream(op)].pid
     }
 
-    /// Reads the four tables of ops; they are yet to be put in order.
     pub fn read(db: &Database) -> Result<Unordered, InputError> {
         let mut found = Unordered::default();
         found.read(db, "CUPTI_ACTIVITY_KIND_KERNEL", &["demangledName", "gridX"], |row| {
@@ -189,7 +169,7 @@ impl Ops {
         Ok(found)
     }
 
-    /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
+    /// Sets the process of rows that name none. Such a stream may then be one that other rows name in full.
     pub fn set_missing_pid(&mut self, pid: GlobalPid) {
         if self.streams.iter().all(|s| s.pid != GlobalPid::NONE) {
             return;
@@ -206,7 +186,7 @@ impl Ops {
     }
 }
 
-/// Ops as they were read: by table, packed; streams have the places of their first rows.
+/// Ops as read: by table, packed; streams are numbered by first appearance.
 #[derive(Default)]
 pub struct Unordered {
     tables: Vec<Table>,
@@ -215,7 +195,7 @@ pub struct Unordered {
     out_of_range: u64,
 }
 
-/// The ops of one table, in its order.
+/// In the table's order.
 #[derive(Default)]
 struct Table {
     times: Times<usize>,
@@ -227,8 +207,7 @@ struct Table {
     out_of_range: u64,
 }
 
-/// What puts ops in order: several streams may start one at once, and the order of rows is none. Start, stream, correlation,
-/// end.
+/// Start, stream, correlation, end: several streams may start an op at once, and row order must not decide.
 type Key = (i64, StreamIx, ExportId, i64);
 
 impl Unordered {
@@ -250,7 +229,6 @@ impl Unordered {
         Ok(())
     }
 
-    /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> {
         self.tables.iter().flat_map(|table| {
             let pid = |work: &(StreamIx, Work)| self.streams[work.0.index()].pid;
@@ -260,7 +238,7 @@ impl Unordered {
         })
     }
 
-    /// Puts them in the order of their starts: what starts first of the tables' next ones, each table in order.
+    /// Puts each table in order, and merges them by start.
     pub fn order(self) -> Ops {
         let Self { tables, streams, open, out_of_range } = self;
         let count = tables.iter().map(|table| table.times.len()).sum();
@@ -278,7 +256,7 @@ impl Unordered {
         let places: TiVec<StreamIx, StreamIx> = streams.iter().map(place).collect();
         let launches = tables.iter().filter(|table| table.works.iter().any(|w| w.1 == Work::GraphLaunch));
         ops.graph_launches = launches.map(|table| table.times.len() as u64).sum();
-        // Of each table: where its works begin, and its next row.
+        // With the offset of its works, and its next row.
         let mut placed = |mut table: Table| {
             table.works = table.works.into_iter().map(|(stream, work)| (places[stream], work)).collect();
             let first = ops.works.len() as u32;
@@ -292,7 +270,7 @@ impl Unordered {
             due.sort_unstable();
             let Some(&(_, first)) = due.first() else { return ops };
             let (table, works, next) = &mut tables[first];
-            // All until another table's is due.
+            // All rows until another table's is due.
             while let Some(key @ (start, _, correlation, end)) = table.key(*next)
                 && due.get(1).is_none_or(|other| (key, first) < *other)
             {
@@ -323,14 +301,14 @@ impl Table {
         self.works[self.work.get(at) as usize]
     }
 
-    /// Of the row at a place.
+    /// `None` past the last row.
     fn key(&self, at: usize) -> Option<Key> {
         let &correlation = self.correlation.get(at)?;
         let (start, end) = self.times.get(at);
         Some((start, self.work(at).0, correlation, end))
     }
 
-    /// Most tables are in order: to look costs a thousandth of sorting.
+    /// Most tables are sorted: the check costs a thousandth of sorting.
     fn in_order(self) -> Self {
         let all = 0..self.times.len();
         if all.clone().is_sorted_by_key(|at| self.key(at)) {
@@ -366,7 +344,7 @@ fn place(out: &mut Chunk, row: &Cells, work: impl Fn(&Cells) -> Work) {
     out.ops.push(Raw { start, end, stream, correlation, work: work(row) });
 }
 
-/// `copyKind`, `srcKind` and `dstKind` by ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND, constant in all versions.
+/// `copyKind`, `srcKind`, `dstKind` by ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND, which never changed.
 fn copy_of(row: &Cells) -> Copy {
     let direction = match row.int(8) {
         Some(1 | 3) => Direction::HostToDevice,
@@ -377,7 +355,7 @@ fn copy_of(row: &Cells) -> Copy {
     };
     let host = if direction == Direction::HostToDevice { row.int(9) } else { row.int(10) };
     let host_memory = match host {
-        // Unified memory that moves, whatever it calls its ends.
+        // Migrated unified memory, whatever kinds the row names.
         _ if matches!(row.int(8), Some(11..=13)) => HostMemory::Managed,
         Some(0) => HostMemory::Pageable,
         Some(1) => HostMemory::Pinned,
@@ -387,7 +365,7 @@ fn copy_of(row: &Cells) -> Copy {
     Copy { direction, bytes: row.int(7).and_then(|b| u64::try_from(b).ok()).unwrap_or(0), host_memory }
 }
 
-/// Whether a kernel works together with other processes: all that NCCL names.
+/// Whether a kernel works with other processes: NCCL's do.
 pub fn is_collective(kernel: &str) -> bool {
     kernel.starts_with("nccl")
 }

@@ -1,4 +1,4 @@
-//! Traced operating-system calls that say what a thread does: it writes, reads a clock, or waits for something other than the GPU.
+//! Traced operating-system calls: a thread writes, reads a clock, or waits for something other than the GPU.
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
@@ -9,37 +9,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::{Range, RangeInclusive};
 use typed_index_collections::TiSlice;
 
-/// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Writes to a file, a socket or a terminal.
     Write,
-    /// Reads a clock.
     Clock,
     /// Waits for a lock, a message, a file, another process, or for time to pass.
     Wait,
 }
 
-/// A call.
+/// Times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OsCall {
-    /// What it does.
     pub kind: Kind,
-    /// The thread that called.
     pub tid: GlobalTid,
-    /// In ns.
     pub start: i64,
-    /// In ns.
     pub end: i64,
-    /// StringIds id of its name.
+    /// StringIds id.
     pub name: i64,
 }
 
-/// Such calls, sorted.
+/// Sorted.
 #[derive(Default)]
 pub struct OsCalls(Vec<OsCall>);
 
-/// The table of these calls.
 pub const TABLE: &str = "OSRT_API";
 const WRITES: Names = Names("write fwrite writev pwrite pwrite64 send sendto sendmsg fputs puts");
 const CLOCKS: Names = Names("clock_gettime gettimeofday time clock");
@@ -55,7 +48,7 @@ const WAITS: Names = Names(
      nanosleep clock_nanosleep pause sigwait sigwaitinfo sigtimedwait wait wait3 wait4 waitid \
      waitpid pclose system",
 );
-/// How long names are. Most strings of an export are longer, or have other characters: to search the lists costs a microsecond.
+/// Lengths of names. Most strings are longer, or have other characters, and a search costs a microsecond.
 const LENGTHS: RangeInclusive<usize> = 4..=26;
 
 fn kind(name: &str) -> Option<Kind> {
@@ -63,7 +56,6 @@ fn kind(name: &str) -> Option<Kind> {
     kinds.into_iter().find(|(_, names)| names.has(name)).map(|kind| kind.0)
 }
 
-/// Whether a string names such a call.
 pub fn is_name(text: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
     LENGTHS.contains(&text.len())
@@ -71,7 +63,7 @@ pub fn is_name(text: &[u8]) -> bool {
         && std::str::from_utf8(text).is_ok_and(|name| kind(name).is_some())
 }
 
-/// Reads those of these threads, which ascend; none where the export holds no such calls. `names`: ids of the strings that name them.
+/// Reads the calls of `threads`, which ascend. `names`: ids of the strings that name them.
 pub fn read(
     db: &Database,
     strings: &mut Strings,
@@ -96,18 +88,17 @@ pub fn read(
 }
 
 impl OsCalls {
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `tid` made such a call within `from..=to`.
+    /// Whether one starts within `from..=to`.
     pub fn any(&self, kind: Kind, tid: GlobalTid, from: i64, to: i64) -> bool {
         let first = self.first_from(kind, tid, from);
         self.0.get(first).is_some_and(|call| call.kind == kind && call.tid == tid && call.start <= to)
     }
 
-    /// The calls of a thread, by start.
+    /// By start.
     pub fn of(&self, kind: Kind, tid: GlobalTid) -> &[OsCall] {
         let from = self.first_from(kind, tid, i64::MIN);
         let count = self.0[from..].partition_point(|call| (call.kind, call.tid) == (kind, tid));

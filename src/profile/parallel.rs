@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Does jobs on some threads; the results in their order.
 pub fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let Ok(done) = parallel(threads, jobs, || Ok::<_, Infallible>(()), |(), i| Ok(job(i)));
     done
 }
 
-/// Does one thing on a thread of its own, and the other here. Where the system has no thread to give (`ulimit -u`), both here.
+/// Runs `one` on its own thread and `here` on this one; both here where no thread can be had (`ulimit -u`).
 pub fn both<A: Send, B>(one: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     std::thread::scope(|scope| {
         let thread = start(scope, &one);
@@ -21,7 +20,7 @@ pub fn both<A: Send, B>(one: impl Fn() -> A + Sync, here: impl FnOnce() -> B) ->
     })
 }
 
-/// A thread that does this; `None` where there is none to be had.
+/// `None` where no thread can be had.
 pub fn start<'s, T: Send + 's>(
     scope: &'s Scope<'s, '_>,
     work: impl FnOnce() -> T + Send + 's,
@@ -29,14 +28,13 @@ pub fn start<'s, T: Send + 's>(
     Builder::new().spawn_scoped(scope, work).ok()
 }
 
-/// What a thread came to.
 fn join<T>(thread: ScopedJoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Runs `work(reader, 0..jobs)` on `threads` threads and returns the results in job order.
 ///
-/// The first error by job number wins, so that a damaged file gives the same message whatever the thread count.
+/// The first error by job number wins: a damaged file gives the same message whatever the thread count.
 pub(super) fn parallel<W, T: Send, E: Send>(
     threads: usize,
     jobs: usize,
@@ -46,17 +44,16 @@ pub(super) fn parallel<W, T: Send, E: Send>(
     joined(threads, jobs, open, work, Vec::push)
 }
 
-/// What the jobs came to so far.
 struct Joined<S, T, E> {
-    /// Those before `next`, or before the first that failed.
+    /// Results before `next`, or the first error.
     all: Result<S, E>,
     next: usize,
-    /// Later ones that are done.
+    /// Later results.
     waiting: BTreeMap<usize, Result<T, E>>,
 }
 
-/// As [`parallel`]; each result is joined to those before it as soon as they are, by whichever thread has the last of
-/// them, so that no more results are held than jobs overtake each other.
+/// As [`parallel`]; each result is joined as soon as all before it are, so that only results of jobs that
+/// overtook others are held.
 pub(super) fn joined<W, T: Send, S: Default + Send, E: Send>(
     threads: usize,
     jobs: usize,

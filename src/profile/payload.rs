@@ -14,16 +14,14 @@ use typed_index_collections::TiVec;
 /// More frames than CPython's default recursion limit allows mean a damaged payload.
 const MAX_FRAMES: usize = 1024;
 
-/// One Python frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PyFrame {
-    /// Name of the function.
     pub function: Arc<str>,
-    /// Path of the source file as recorded.
+    /// Path as recorded.
     pub file: Arc<str>,
-    /// Line, from 1; 0 where it is not known.
+    /// From 1; 0 where it is not known.
     pub line: u32,
-    /// The function's first line, where no other is known.
+    /// The function's first line; 0 in exports of nsys.
     pub first: u32,
 }
 
@@ -35,17 +33,14 @@ index! {
 /// Distinct Python stacks, innermost frame first; marks refer to them by index.
 #[derive(Default)]
 pub struct Stacks {
-    /// Frames of each stack, innermost first.
     pub stacks: TiVec<StackIx, Vec<PyFrame>>,
 }
 
-/// What the payloads of some marks turned out to be.
 pub struct MarkStacks {
-    /// For each mark asked for: its stack, where the payload was there and held frames.
+    /// One for each mark asked for; `None` without payload or frames.
     pub stack: Vec<Option<StackIx>>,
     /// Marks without any payload: exported without `--include-json`.
     pub missing: u64,
-    /// Marks whose payload could not be understood.
     pub broken: u64,
 }
 
@@ -58,7 +53,7 @@ struct RawFrame {
     file: i64,
     #[serde(rename = "Line")]
     line: i64,
-    /// The function's first line, which traces of torch.profiler have.
+    /// Only traces of torch.profiler have it.
     #[serde(rename = "First", default)]
     first: i64,
 }
@@ -75,26 +70,23 @@ enum Parsed {
     Frames(Arc<[RawFrame]>),
 }
 
-/// Columns of NVTX_EVENTS that hold payloads.
 pub(super) const COLUMNS: &[&str] = &["jsonText", "binaryData"];
 
-/// Room for what [`Payloads::join_some`] joins, in bytes: calls of one line carry equal ones, so that they come to megabytes.
+/// Most bytes that [`Payloads::join_some`] joins: calls of one line carry equal ones, so it takes megabytes.
 const ROOM: usize = 64 << 20;
 
-/// Payloads of some marks: each that differs once.
+/// Each distinct payload once.
 #[derive(Default)]
 pub struct Payloads {
     distinct: Vec<Raw>,
-    /// By their bytes.
+    /// By its bytes.
     place: FxHashMap<Arc<[u8]>, u32>,
-    /// How many those are.
     bytes: usize,
-    /// Marks by their keys, ascending, and of each the place of its payload.
+    /// Keys of marks, ascending; `of`: index of each mark's payload.
     marks: Vec<i64>,
     of: Vec<u32>,
 }
 
-/// A payload as it is stored.
 #[derive(Clone)]
 enum Raw {
     Missing,
@@ -121,7 +113,6 @@ impl Raw {
 }
 
 impl Payloads {
-    /// Takes the payload of a mark.
     pub(super) fn see(&mut self, key: i64, json: Option<&[u8]>, blob: Option<&[u8]>) {
         let known = self.place.get(json.or(blob).unwrap_or_default()).copied();
         let at = known.unwrap_or_else(|| {
@@ -132,7 +123,7 @@ impl Payloads {
         self.of.push(at);
     }
 
-    /// Of the mark with that key, where it was at hand; `near`: where the search for the last one ended.
+    /// Index of a mark's payload, if it was at hand; `near`: where the last search ended.
     fn place_of(&self, key: i64, near: &mut usize) -> Option<u32> {
         let at = seek(self.marks.len(), near, |i| self.marks[i] < key);
         (self.marks.get(at) == Some(&key)).then(|| self.of[at])
@@ -146,7 +137,6 @@ impl Payloads {
         next
     }
 
-    /// Takes those of later marks along.
     fn join(&mut self, later: Self) {
         let mut place = |payload: &Raw| {
             self.place.get(&payload.bytes()).copied().unwrap_or_else(|| self.add(payload.clone()))
@@ -156,7 +146,7 @@ impl Payloads {
         self.of.extend(later.of.into_iter().map(|at| places[at as usize]));
     }
 
-    /// As [`Self::join`], as long as there is [`ROOM`]: what is left out is looked up.
+    /// As [`Self::join`], while there is [`ROOM`]: other payloads are looked up.
     pub(super) fn join_some(&mut self, later: Self) {
         if self.bytes + later.bytes <= ROOM {
             self.join(later);
@@ -165,8 +155,7 @@ impl Payloads {
 }
 
 impl Stacks {
-    /// Reads the stacks of the marks with these rowids. Waits of one line carry equal payload bytes: each distinct payload is
-    /// parsed once.
+    /// `rowids`: of marks. Waits of one line carry equal payload bytes: each distinct payload is parsed once.
     pub fn read(&mut self, profile: &mut Profile, rowids: &[i64]) -> Result<MarkStacks, InputError> {
         let Profile { db, strings, nvtx, .. } = profile;
         let layout = Layout::read(db)?;
@@ -238,7 +227,7 @@ fn in_json(text: &[u8]) -> Option<Vec<RawFrame>> {
     payloads.into_values().next().map(|payload| payload.frames).filter(|frames| frames.len() <= MAX_FRAMES)
 }
 
-/// Where the binary payload keeps its fields, in bytes.
+/// Places of the binary payload's fields, in bytes.
 ///
 /// ```text
 /// header  u64 1 | u64 schema | u64 size | u64 offset of the payload
@@ -256,7 +245,7 @@ struct Layout {
     stride: usize,
 }
 
-/// As nsys 2025.3 writes it; the export's own schema goes before.
+/// As nsys 2025.3 writes it; the export's own schema overrides it.
 const DEFAULT_LAYOUT: Layout = Layout { count: 12, frames: 16, function: 0, file: 8, line: 16, stride: 24 };
 
 impl Layout {
@@ -279,7 +268,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// `None` also where the count lies: where it reaches past the payload.
+    /// `None` also where the count reaches past the payload.
     fn parse(self, blob: &[u8]) -> Option<Vec<RawFrame>> {
         let base = usize::try_from(u64_at(blob, 24)?).ok()?;
         let payload = blob.get(base..)?;
@@ -290,7 +279,7 @@ impl Layout {
             Some(RawFrame {
                 function: i64::try_from(u64_at(frame, self.function)?).ok()?,
                 file: i64::try_from(u64_at(frame, self.file)?).ok()?,
-                // The 4 bytes after the line are uninitialised: it is read as the 32 bits it is.
+                // The 4 bytes after the line are uninitialised: only its 32 bits are read.
                 line: i64::from(u32_at(frame, self.line)? as i32),
                 first: 0,
             })
@@ -335,7 +324,7 @@ mod tests {
         assert_eq!(from_blob, in_json(json));
     }
 
-    /// Two parts of a table: marks 3 and 9 carry the same, 4 none; of mark 5 the payload was not at hand.
+    /// Two parts of a table: marks 3 and 9 carry the same, 4 none; 5's payload was not at hand.
     #[test]
     fn parts_are_joined_and_each_payload_is_kept_once() {
         type Mark<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>);

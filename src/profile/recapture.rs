@@ -1,30 +1,29 @@
-//! The exact commands of captures that the tool recommends, of the program that an export names.
+//! The capture commands that the tool recommends for the program that an export names.
 //!
-//! Flags as `nsys profile --help` of 2023.4 to 2026.2 lists them. CUDA backtraces want CPU sampling on, or nsys records
-//! neither chains nor Python frames.
+//! Flags as `nsys profile --help` of 2023.4 to 2026.2 lists them. CUDA backtraces need CPU sampling, or nsys
+//! records neither chains nor Python frames.
 
 use crate::profile::target::Target;
 use crate::vocabulary::Recorder;
 
-/// Flags of a capture that gives exact Python lines: a backtrace of each synchronising call. Without the threshold of 0 short waits
-/// get none. Of several kinds nsys 2025.3.1 keeps one or none.
+/// Exact Python lines need a backtrace of each synchronising call; without the threshold of 0 short waits get
+/// none. Asked for several kinds, nsys 2025.3.1 keeps one or none.
 const BACKTRACES: &str = "--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree";
 
-/// The same of a program without Python: C++ functions.
+/// Without Python: C++ functions.
 const NATIVE_BACKTRACES: &str = "--cudabacktrace=sync:0 --sample=process-tree";
 
-/// With backtraces nsys copies every mapped library into its report. Its default compression takes 95 s more for those of PyTorch
-/// (2025.3.1); versions that do not know the key ignore it.
+/// With backtraces nsys copies every mapped library into its report. Its default compression takes 95 s more
+/// for those of PyTorch (2025.3.1); versions that do not know the key ignore it.
 const QUICK: &str = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
 
-/// APIs that are always traced.
 const TRACED: &[&str] = &["cuda", "nvtx"];
 
-/// A trace with exact Python lines, whatever the version of PyTorch.
+/// Exact Python lines, whatever the version of PyTorch.
 const TRACE: &str = "with sync_report.profile(skip=5, steps=20) as steps: ...   # for batch in steps(loader); writes trace.json.gz";
 
-/// The capture that gives exact Python lines, of the program that the export names (or `python your_script.py`) and with
-/// the options that it was captured with, as far as the export has them; `more`: further flags.
+/// Captures exact Python lines of the program that the export names (or `python your_script.py`), with the
+/// recorded options, as far as the export has them; `more`: further flags.
 pub fn capture(target: &Target, more: &str) -> String {
     if target.recorder == Recorder::TorchProfiler {
         return TRACE.to_owned();
@@ -33,7 +32,7 @@ pub fn capture(target: &Target, more: &str) -> String {
     profile(target, backtraces, more, "profile")
 }
 
-/// The capture of the program with a fix, and what says whether that worked.
+/// Captures the fixed program, and compares.
 pub fn capture_again(target: &Target) -> String {
     if target.recorder == Recorder::TorchProfiler {
         return format!("{TRACE}\nsync-report diff BEFORE trace.json.gz   # BEFORE: this trace");
@@ -42,11 +41,10 @@ pub fn capture_again(target: &Target) -> String {
     format!("{}\n{COMPARE}   # BEFORE: this capture", profile(target, backtraces, "", "fixed"))
 }
 
-/// Compares a capture with one of the program with a fix.
 pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
 
-/// Advice for a capture that traced CUDA and recorded nothing of it: the same capture again would not help. `None` where CUDA was
-/// not traced, or the export does not say.
+/// Advice for a capture that traced CUDA and recorded none: the same capture again would not help. `None`
+/// where CUDA was not traced, or the export does not say.
 pub fn cuda_failed(target: &Target) -> Option<&'static str> {
     const DRIVER: &str =
         "CUDA was traced, but this nsys does not support the installed driver: capture with a newer nsys";

@@ -1,5 +1,5 @@
-//! Operators and Python functions, which torch.profiler records beside calls of CUDA. Each record takes time, at its
-//! beginning and at its end.
+//! Operators and Python functions, which torch.profiler records beside CUDA calls. Each record takes time at
+//! its beginning and at its end.
 //!
 //! ```text
 //!  thread   [step                                    ]
@@ -13,23 +13,17 @@ use crate::profile::database::Database;
 use crate::profile::ids::GlobalTid;
 use rustc_hash::FxHashMap;
 
-/// The table of a trace that holds them; exports of nsys have none.
+/// Only traces have this table, not exports of nsys.
 pub const TABLE: &str = "TORCH_PROFILER_RANGES";
 
 /// Beginnings and ends of ranges, in ns, sorted.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// Operators begin and end at these times.
     pub operators: Vec<i64>,
-    /// Python functions begin and end at these times.
     pub python: Vec<i64>,
 }
 
 impl Recorded {
-    /// Reads them, thread by thread.
-    ///
-    /// # Errors
-    /// [`InputError`]: the table cannot be read.
     pub fn read(db: &Database) -> Result<FxHashMap<GlobalTid, Self>, InputError> {
         let mut threads: FxHashMap<GlobalTid, Self> = FxHashMap::default();
         db.rows(TABLE, &["globalTid", "isPython", "start", "end"], |row| {

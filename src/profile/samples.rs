@@ -5,14 +5,12 @@ use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::ids::{ExportId, GlobalTid};
 
-/// A moment (or stretch) of a thread with a native call chain, sorted by thread and start.
+/// A moment (or stretch) of a thread with a native call chain; lists are by thread and start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// The thread.
     pub tid: GlobalTid,
     /// In ns.
     pub start: i64,
-    /// Its call chain.
     pub chain: ExportId,
 }
 
@@ -21,7 +19,8 @@ pub fn cpu_samples(db: &Database) -> Result<Vec<Sample>, InputError> {
     read(db, ChainTable::Sampling, "COMPOSITE_EVENTS", "id")
 }
 
-/// Operating-system calls (sem_wait, poll, ioctl, futex) that have a chain: a wait that blocks in the driver holds one.
+/// Operating-system calls (sem_wait, poll, ioctl, futex) with a chain: a wait blocked in the driver holds
+/// one.
 pub fn os_calls(db: &Database) -> Result<Vec<Sample>, InputError> {
     read(db, ChainTable::Osrt, "OSRT_API", "callchainId")
 }

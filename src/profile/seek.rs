@@ -1,11 +1,11 @@
 //! Searching sorted columns from where the last search ended.
 //!
-//! Waits, marks and ranges are looked up in time order, so the next answer is mostly a few steps on: a full binary
-//! search over millions of rows costs twenty cache misses instead.
+//! Waits, marks and ranges are looked up in time order, so the next answer is mostly a few steps on. A full
+//! binary search over millions of rows would cost twenty cache misses.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Partition point of `0..len` for `before` (true, then false), searched outwards from `from` in doubling steps.
+/// Partition point of `0..len` for `before` (true, then false), searched from `from` in doubling steps.
 pub fn seek(len: usize, from: &mut usize, before: impl Fn(usize) -> bool) -> usize {
     let start = (*from).min(len);
     let (mut low, mut high) = (0, len);
@@ -50,7 +50,6 @@ pub fn seek(len: usize, from: &mut usize, before: impl Fn(usize) -> bool) -> usi
 pub struct Remembered(AtomicUsize);
 
 impl Remembered {
-    /// As [`seek`].
     pub fn seek(&self, len: usize, before: impl Fn(usize) -> bool) -> usize {
         let mut from = self.0.load(Relaxed);
         let found = seek(len, &mut from, before);

@@ -10,19 +10,16 @@ const MAX_NAME: usize = 4096;
 
 const TABLE: &str = "StringIds";
 
-/// The strings of `StringIds` that this run needed.
 #[derive(Default)]
 pub struct Strings {
-    /// `None` for an id that the export does not hold: it is not looked for again.
+    /// `None` for an id that the export lacks, so that it is not looked up again.
     by_id: FxHashMap<i64, Option<Arc<str>>>,
     access: Option<Access>,
 }
 
-/// How to find a string by its id.
 enum Access {
-    /// By the table's own key.
     Key,
-    /// The row of each id: tables that were copied (trimmed exports) have no key, and each look-up would scan them.
+    /// The row of each id: copied tables (trimmed exports) have no key, and each look-up would scan them.
     Rows(FxHashMap<i64, i64>),
 }
 
@@ -32,13 +29,13 @@ impl Access {
             return Ok(Self::Key);
         }
         let rows = db.scan(TABLE, &["id", "rowid"], |row| row.int(0).zip(row.int(1)))?;
-        // Of several with one id the first.
+        // The first row of an id counts.
         Ok(Self::Rows(rows.into_iter().rev().collect()))
     }
 }
 
 impl Strings {
-    /// Fetches those of `ids` that are not here yet.
+    /// Skips ids that are here already.
     pub fn fetch(&mut self, db: &Database, ids: impl IntoIterator<Item = i64>) -> Result<(), InputError> {
         let mut missing: Vec<i64> = ids.into_iter().filter(|id| !self.by_id.contains_key(id)).collect();
         missing.sort_unstable();
@@ -50,7 +47,7 @@ impl Strings {
             Some(access) => access,
             None => Access::new(db)?,
         };
-        // Each id with the key to look it up by.
+        // Ids with their look-up keys.
         let (column, keys): (&str, Vec<(i64, i64)>) = match self.access.insert(access) {
             Access::Key => ("id", missing.iter().map(|&id| (id, id)).collect()),
             Access::Rows(row_of) => {
@@ -67,16 +64,15 @@ impl Strings {
         Ok(())
     }
 
-    /// The string of `id`, if it was fetched and exists.
+    /// `None` if it was not fetched or does not exist.
     pub fn get(&self, id: i64) -> Option<&Arc<str>> {
         self.by_id.get(&id)?.as_ref()
     }
 }
 
-/// A question about the bytes of a string.
 pub type Test<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
 
-/// Ids of the strings of the export that pass each test, by one scan that keeps no text.
+/// For each test the ids of the strings that pass, by one scan that keeps no text.
 pub fn ids_of(db: &Database, tests: &[Test]) -> Result<Vec<FxHashSet<i64>>, InputError> {
     let passed = |row: &Cells| {
         let (id, value) = (row.int(0)?, row.bytes(1)?);
@@ -97,7 +93,7 @@ pub fn clean(bytes: &[u8]) -> Arc<str> {
     if text.contains('&') { unescape_html(&text).into() } else { text.into() }
 }
 
-/// Undoes the five escapes that nsys writes into function names (`&lt;module&gt;`). `&amp;` last, so that nothing is undone twice.
+/// Undoes five escapes that nsys writes into function names. `&amp;` last, so that nothing is undone twice.
 fn unescape_html(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
@@ -107,7 +103,7 @@ fn unescape_html(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
-/// The API's name without what its version and linkage add: `_v3020`, `_ptsz`, `_ptds`.
+/// The API's name without suffixes of version and linkage: `_v3020`, `_ptsz`, `_ptds`.
 ///
 /// A driver call's `_v2` stays: it tells two different entry points apart.
 pub fn base_name(name: &str) -> &str {

@@ -1,7 +1,7 @@
-//! What CUPTI recorded about synchronising calls, and the event records they may refer to.
+//! CUPTI's rows about synchronising calls, and the event records they may refer to.
 //!
-//! `syncType` is not read: until 2026 its numbers did not follow the enum of the same name (a stream synchronisation
-//! shows as "Stream wait sync", a device synchronisation as "Event sync"). The API's name decides instead.
+//! `syncType` is not read: until 2026 its numbers did not follow its enum (a stream synchronisation shows as
+//! "Stream wait sync", a device synchronisation as "Event sync"). The API's name decides instead.
 
 use crate::error::InputError;
 use crate::profile::correlation::Correlation;
@@ -11,15 +11,12 @@ use crate::profile::seek::Remembered;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
-/// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`: the columns of an event record, of the event and the stream waited for, and
-/// times.
+/// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`; times in ns.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncRow {
-    /// Its `correlation` is that of the synchronising call, which none recorded.
+    /// `correlation` is that of the synchronising call; `call` is `None`.
     waits_for: EventRow,
-    /// In ns.
     pub start: i64,
-    /// In ns.
     pub end: i64,
 }
 
@@ -29,7 +26,7 @@ impl SyncRow {
         self.stream.is_none() && !self.event.is_none()
     }
 
-    /// Whether a stream waits for an event, not the host for either.
+    /// Whether a stream waits for an event.
     fn is_of_stream(&self) -> bool {
         !self.stream.is_none() && !self.event.is_none()
     }
@@ -46,21 +43,17 @@ impl Deref for SyncRow {
 /// One row of `CUPTI_ACTIVITY_KIND_CUDA_EVENT`: an event record.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRow {
-    /// The process.
     pub pid: GlobalPid,
     /// CUPTI correlation id of the call that recorded the event.
     pub correlation: ExportId,
-    /// `deviceId`.
     pub device: ExportId,
-    /// `contextId`.
     pub context: ExportId,
     /// Stream that the event was recorded on.
     pub stream: ExportId,
-    /// `eventId`.
     pub event: ExportId,
     /// `eventSyncId`: tells records of one event apart (newer exports).
     pub event_sync: ExportId,
-    /// The call that recorded it, where the export holds that.
+    /// The call that recorded it; `None` where that is not kept.
     pub call: Option<CallId>,
 }
 
@@ -75,10 +68,6 @@ pub struct Syncs {
 }
 
 impl Syncs {
-    /// Reads both tables.
-    ///
-    /// # Errors
-    /// [`InputError`]: a table cannot be read.
     pub fn read(db: &Database) -> Result<Self, InputError> {
         const RECORD: [&str; 7] =
             ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
@@ -104,30 +93,27 @@ impl Syncs {
         Self { rows, events, by_sync, place: Remembered::default() }
     }
 
-    /// Replaces the process of rows that name none.
     pub fn set_missing_pid(&mut self, pid: GlobalPid) {
         let all = self.rows.iter_mut().map(|row| &mut row.waits_for).chain(&mut self.events);
         all.filter(|row| row.pid == GlobalPid::NONE).for_each(|row| row.pid = pid);
         *self = Self::new(std::mem::take(&mut self.rows), std::mem::take(&mut self.events));
     }
 
-    /// Finds the call of each event record.
     pub(super) fn find_calls(&mut self, correlation: &Correlation) {
         self.events.iter_mut().for_each(|e| e.call = correlation.call(e.pid, e.correlation));
     }
 
-    /// Process and correlation id of each event record.
     pub fn records(&self) -> impl Iterator<Item = (GlobalPid, ExportId)> + '_ {
         self.events.iter().map(|e| (e.pid, e.correlation))
     }
 
-    /// The records of events that the host waits for or asks about, at whatever time.
+    /// Records of events that the host waits for or asks about, at whatever time.
     pub fn asked(&self) -> impl Iterator<Item = &EventRow> {
         let asked = self.events_of(SyncRow::is_of_host);
         self.events.iter().filter(move |record| asked.contains(&(record.pid, record.event)))
     }
 
-    /// All records of events, each with whether a host or stream waits for its event or asks about it.
+    /// All event records, each with whether host or stream waits for its event or asks about it.
     pub fn used(&self) -> impl Iterator<Item = (&EventRow, bool)> {
         let used = self.events_of(|_| true);
         self.events.iter().map(move |record| (record, used.contains(&(record.pid, record.event))))
@@ -138,7 +124,6 @@ impl Syncs {
         self.rows.iter().any(SyncRow::is_of_host)
     }
 
-    /// Whether rows name the events that streams wait for.
     pub fn names_events_of_streams(&self) -> bool {
         self.rows.iter().any(SyncRow::is_of_stream)
     }
@@ -147,8 +132,7 @@ impl Syncs {
         self.rows.iter().filter(|row| which(row)).map(|row| (row.pid, row.event)).collect()
     }
 
-    /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a
-    /// stream and an event.
+    /// Waits of streams for an event, with its record, if known. No other row has both a stream and an event.
     pub fn stream_waits(&self) -> impl Iterator<Item = (&SyncRow, &EventRow)> {
         self.rows
             .iter()
@@ -156,7 +140,7 @@ impl Syncs {
             .filter_map(|r| Some((r, self.record_of(r, r.correlation)?)))
     }
 
-    /// Leaves the rows of what streams wait for: when the host's waits are found nobody asks for theirs again.
+    /// Keeps only waits of streams: once the host's waits are found, their rows are not needed again.
     pub fn forget_host_waits(&mut self) {
         self.rows.retain(SyncRow::is_of_stream);
         self.rows.shrink_to_fit();
@@ -180,8 +164,8 @@ impl Syncs {
         best
     }
 
-    /// The record that an event synchronisation refers to: by `eventSyncId`; without one (older exports) the last
-    /// record of that event id whose call came before, since ids are reused. `before`: the wait's correlation id.
+    /// The record of an event synchronisation: by `eventSyncId`; without one (older exports) the last record
+    /// of that event id whose call came before, since ids are reused. `before`: the wait's correlation id.
     pub fn record_of(&self, sync: &SyncRow, before: ExportId) -> Option<&EventRow> {
         if sync.event.is_none() {
             return None;
@@ -197,7 +181,7 @@ impl Syncs {
     }
 }
 
-/// What a row of either table says about its event, in its first columns.
+/// From the first columns of a row of either table.
 fn record(row: &Cells) -> EventRow {
     EventRow {
         pid: row.global_pid(0).unwrap_or(GlobalPid::NONE),

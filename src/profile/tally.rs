@@ -1,4 +1,4 @@
-//! Something for each of many keys, where rows mostly have one of a few.
+//! A value for each of many keys, where rows mostly have one of a few.
 
 use crate::profile::ids::{GlobalPid, GlobalTid};
 use indexmap::IndexMap;
@@ -6,12 +6,11 @@ use rustc_hash::FxBuildHasher;
 use std::hash::Hash;
 use std::ops::Deref;
 
-/// Keys that are found without a search: more than take turns.
+/// Recent keys: rows switch among fewer.
 const RECENT: usize = 16;
 
-/// A number that rows are told apart by.
 pub(super) trait Key: Copy + Eq + Hash {
-    /// Its place among those asked for last is told by the low bits.
+    /// The low bits choose the place among recent keys.
     fn slot(self) -> usize;
 }
 
@@ -36,7 +35,7 @@ impl Key for GlobalTid {
 /// Values by key, in order of first appearance.
 pub(super) struct Tally<K, T> {
     all: IndexMap<K, T, FxBuildHasher>,
-    /// Where the key is that was asked for last, of those that end alike.
+    /// Index of the last key asked for, by its low bits.
     recent: [usize; RECENT],
 }
 
@@ -55,14 +54,14 @@ impl<K, T> Deref for Tally<K, T> {
 }
 
 impl<K: Key, T> Tally<K, T> {
-    /// The value of a key; `first` where it has none yet. One of the keys asked for last costs a comparison.
+    /// Inserts `first` where the key has no value. A recent key costs a comparison.
     #[inline]
     pub fn of(&mut self, key: K, first: impl FnOnce() -> T) -> &mut T {
         let place = self.place(key, first);
         &mut self.all[place]
     }
 
-    /// Which of the keys it is, in order of first appearance.
+    /// The key's index, in order of first appearance.
     #[inline]
     pub fn place(&mut self, key: K, first: impl FnOnce() -> T) -> usize {
         let recent = &mut self.recent[key.slot() % RECENT];
@@ -76,13 +75,11 @@ impl<K: Key, T> Tally<K, T> {
 }
 
 impl<K: Key> Tally<K, u64> {
-    /// Counts so many more of a key.
     #[inline]
     pub fn add(&mut self, key: K, more: u64) {
         *self.of(key, || 0) += more;
     }
 
-    /// Counts all of another part.
     pub fn join(&mut self, part: &Self) {
         part.iter().for_each(|(&key, &count)| self.add(key, count));
     }

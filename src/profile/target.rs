@@ -1,4 +1,4 @@
-//! What an export says about itself and its machine: versions, GPUs, processes, threads, the capture's flags.
+//! Metadata of an export: versions, GPUs, processes, threads, the capture's flags.
 
 use crate::error::InputError;
 use crate::profile::database::Database;
@@ -8,67 +8,58 @@ use crate::vocabulary::Recorder;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Versions, machine and capture settings. Everything may be absent: trimmed and old exports lack most of it.
+/// Everything may be absent: trimmed and old exports lack most of it.
 #[derive(Default)]
 pub struct Target {
-    /// The profiler that made the capture.
     pub recorder: Recorder,
     /// Version of the nsys that wrote the export (not of the one that captured), e.g. "2025.3.2.0".
     pub export_version: Option<String>,
-    /// Version of the export's schema.
     pub schema_version: Option<String>,
-    /// When the clock of the export's times stood at 0: ns since 1970, UTC. Absent before 2022.
+    /// UTC at the export's time 0, in ns since 1970. Absent before 2022.
     pub started_utc_ns: Option<i64>,
-    /// Name of each GPU, by GPU id.
+    /// By GPU id.
     pub gpu_names: FxHashMap<u32, Arc<str>>,
-    /// Major compute capability of each GPU, by GPU id.
+    /// Major compute capability, by GPU id.
     pub gpu_major: FxHashMap<u32, i64>,
-    /// GPU of a process's CUDA ordinal: (pid, ordinal) to GPU id.
+    /// (pid, CUDA ordinal) to GPU id.
     pub gpu_of: FxHashMap<(u32, u32), u32>,
-    /// Context ids per process: (pid, context) to CUDA ordinal.
+    /// (pid, context) to CUDA ordinal.
     pub device_of_context: FxHashMap<(u32, u32), u32>,
-    /// How streams take part in the legacy default stream's ordering: (pid, context, stream).
+    /// (pid, context, stream) to its part in the legacy default stream's ordering.
     pub ordering: FxHashMap<(u32, u32, u32), Ordering>,
-    /// Names of processes.
     pub process_names: FxHashMap<GlobalPid, Arc<str>>,
-    /// Names of threads.
     pub thread_names: FxHashMap<GlobalTid, Arc<str>>,
-    /// Name of the machine.
     pub host: Option<String>,
     /// Rank by the program's environment, of which nothing else is kept: it holds secrets.
     pub rank: Option<u32>,
-    /// Program and its arguments.
     pub command: Option<String>,
-    /// Whether no process that calls CUDA is a Python program, as far as the capture shows: found later, from its kernels.
+    /// No process that calls CUDA is a Python program, as far as known: found later, from its kernels.
     pub without_python: bool,
-    /// Settings of nsys for this capture.
     pub capture: Capture,
-    /// Messages of the profiler.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// How the capture was made, as far as META_DATA_CAPTURE says.
 #[derive(Default, Debug)]
 pub struct Capture {
-    /// Backtraces of CUDA calls were asked for.
+    /// Backtraces of waits were asked for.
     pub cuda_backtrace: Option<bool>,
-    /// Python backtraces of CUDA calls were asked for.
     pub python_backtrace: Option<bool>,
-    /// Waits shorter than this got no backtrace, in ns.
+    /// Waits shorter than this got no backtrace.
     pub sync_threshold_ns: Option<i64>,
     /// CUDA graphs were traced as a whole: their kernels are not recorded.
     pub graph_level: bool,
-    /// What `-t` was given, as it is typed; empty where nsys's own choice was taken, or the export does not say.
+    /// Values of `-t`; empty for nsys's own choice, or where the export does not say.
     pub traced: Vec<String>,
-    /// Whether `-t cuda` was on, as far as the export says.
+    /// `-t cuda` was on, as far as the export says.
     pub cuda: bool,
-    /// Further options that the next capture is to have too. Neither a range of NVTX nor what ends a range is recorded.
+    /// Options for the next capture. The export records neither an NVTX range nor what ends a range.
     pub kept: Vec<&'static str>,
     /// Only a range of the program was captured, that it or the user marked.
     pub ranged: bool,
 }
 
-/// What a stream has to do with the legacy default stream of its context.
+/// A stream's part in the ordering of the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordering {
     /// It is that stream: its work waits for all blocking streams, and theirs for it.
@@ -77,7 +68,7 @@ pub enum Ordering {
     Blocking,
 }
 
-/// Settings that are worth having in the next capture: name, value, and what was typed for it.
+/// Settings worth having in the next capture: name, value, option.
 const KEPT: &[(&str, &str, &str)] = &[
     ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Node", "--cuda-graph-trace=node"),
     ("COLLECT_GPU_MEMORY_USAGE", "true", "--cuda-memory-usage=true"),
@@ -85,7 +76,7 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("COLLECT_UVM_GPU_PAGE_FAULTS", "true", "--cuda-um-gpu-page-faults=true"),
 ];
 
-/// Variables that launchers set to a process' rank: torchrun, Slurm, Open MPI, MPICH.
+/// Set by torchrun, Slurm, Open MPI, MPICH.
 const RANK_VARIABLES: [&str; 4] = ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
 
 /// The rank that a setting names: `ENVIRONMENT:RANK` with its value, or a line of the environment.
@@ -94,7 +85,7 @@ fn rank_in(key: &str, value: &str) -> Option<u32> {
     RANK_VARIABLES.contains(&name).then(|| value.parse().ok()).flatten()
 }
 
-/// Names of what is traced, as META_DATA_CAPTURE has them, and as `-t` wants them.
+/// Traced APIs, as named by META_DATA_CAPTURE and by `-t`.
 const TRACES: &[(&str, &str)] = &[
     ("Cuda", "cuda"),
     ("NvtxEvents", "nvtx"),
@@ -104,10 +95,9 @@ const TRACES: &[(&str, &str)] = &[
     ("Graphics", "opengl"),
 ];
 
-/// What nsys traces without `-t`.
 const USUAL: [&str; 4] = ["cuda", "nvtx", "osrt", "opengl"];
 
-/// What `-t` was given; empty where that is what nsys does without.
+/// Values of `-t`; empty for what nsys traces without.
 fn traced(types: &[String]) -> Vec<String> {
     let there = TRACES.iter().filter(|(name, _)| types.iter().any(|t| t == name));
     let typed: Vec<&str> = there.map(|trace| trace.1).collect();
@@ -119,12 +109,11 @@ fn traced(types: &[String]) -> Vec<String> {
 pub struct Diagnostic {
     /// ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 1 information, 2 warning, 3 error.
     pub severity: i64,
-    /// The message.
     pub text: Arc<str>,
 }
 
 impl Target {
-    /// Warnings and errors (not information) of the profiler that contain one of `about`, shortened to their first line.
+    /// Warnings and errors (not information) of the profiler with one of `about`, cut to their first line.
     pub fn profiler_messages(&self, about: &[&str]) -> Vec<String> {
         let mut said: Vec<String> = self
             .diagnostics
@@ -136,10 +125,6 @@ impl Target {
         said
     }
 
-    /// Reads the tables of metadata.
-    ///
-    /// # Errors
-    /// [`InputError`]: a table cannot be read.
     pub(super) fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let recorder = if db.is_cut_trace().is_some() { Recorder::TorchProfiler } else { Recorder::Nsys };
         let mut target = Self { recorder, ..Self::default() };
@@ -165,7 +150,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Whether a range of the program was captured stands nowhere among the settings, but nsys says how it began.
+    /// No setting says that only a range was captured, but nsys says how it began.
     fn read_range(&mut self) {
         let began = |by: &str| {
             let text = format!("Profiling started due to {by}");

@@ -1,12 +1,12 @@
-//! When rows began and ended, in eight bytes and a half each: two columns of whole times take sixteen.
+//! Start and end of rows, in eight and a half bytes a row: two columns of whole times take sixteen.
 //!
 //! ```text
 //!  rows    [since, length][since, length] … sixteen of them     32 bits each: since the mark, and for how long, in ns
 //!  marks   └ start of the first of them                         64 bits
 //!  whole   start and end of rows that 32 bits cannot say: two seconds or more from their mark, or four seconds long
 //! ```
-//! A start or end costs two loads that lie together, and of a row that stands whole a look into a map. Any two times can be
-//! kept in any order; rows that are far from sorted by start, or pauses of seconds between all of them, take more room.
+//! A start or end costs two loads, and a look into a map for a row kept whole. Any two times can be kept in
+//! any order. Rows far from sorted by start, or pauses of seconds between all of them, take more room.
 
 use rustc_hash::FxHashMap;
 use std::marker::PhantomData;
@@ -25,13 +25,13 @@ pub struct Times<I> {
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Since the mark before it; a row before its mark has begun earlier.
+    /// Since its mark; negative for a row that began before the mark.
     since: i32,
     /// Or [`WHOLE`].
     length: u32,
 }
 
-/// The row stands among those in full.
+/// The row is in `whole`.
 const WHOLE: u32 = u32::MAX;
 
 impl<I> Default for Times<I> {
@@ -44,33 +44,27 @@ impl<I: From<usize>> Times<I>
 where
     usize: From<I>,
 {
-    /// With room for so many.
     pub fn with_capacity(count: usize) -> Self {
         let (rows, marks) = (Vec::with_capacity(count), Vec::with_capacity(count.div_ceil(STRIDE)));
         Self { rows, marks, ..Self::default() }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The places of all.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I> {
         (0..self.len()).map(I::from)
     }
 
-    /// Start and end of all.
     pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + Clone {
         (0..self.len()).map(|at| self.at(at))
     }
 
-    /// Puts one at the end; its place.
     pub fn push(&mut self, start: i64, end: i64) -> I {
         let at = self.rows.len();
         if at.is_multiple_of(STRIDE) {
@@ -81,7 +75,6 @@ where
         I::from(at)
     }
 
-    /// Lets the last one end then.
     pub fn set_last_end(&mut self, end: i64) {
         if let Some(at) = self.rows.len().checked_sub(1) {
             self.rows[at] = self.row(at, (self.at(at).0, end));
@@ -113,50 +106,45 @@ where
         self.whole[&at]
     }
 
-    /// Start and end.
     #[inline]
     pub fn get(&self, id: I) -> (i64, i64) {
         self.at(id.into())
     }
 
-    /// Start.
     #[inline]
     pub fn start(&self, id: I) -> i64 {
         self.get(id).0
     }
 
-    /// End.
     #[inline]
     pub fn end(&self, id: I) -> i64 {
         self.get(id).1
     }
 
-    /// From start to end.
     #[inline]
     pub fn length(&self, id: I) -> i64 {
         let (start, end) = self.get(id);
         end - start
     }
 
-    /// No less than what they take together, in ns: the lengths of those that stand in full, and for each other as much as fits.
+    /// Upper bound of all lengths together, in ns: rows not in `whole` count as the longest that fits.
     pub fn total_at_most(&self) -> i64 {
         let whole = |sum: i64, row: &(i64, i64)| sum.saturating_add(row.1.saturating_sub(row.0));
         self.whole.values().fold(self.len() as i64 * i64::from(WHOLE), whole)
     }
 
-    /// Where the rows that start at `from` or later begin, of rows sorted by start.
+    /// The first row that starts at `from` or later, of rows sorted by start.
     pub fn first_from(&self, from: i64) -> usize {
         let marked = self.marks.partition_point(|&mark| mark < from);
         let near = marked.saturating_sub(1) * STRIDE..self.len().min(marked * STRIDE);
         near.start + near.take_while(|&at| self.at(at).0 < from).count()
     }
 
-    /// Start of every [`STRIDE`]-th.
+    /// Start of every [`STRIDE`]-th row.
     pub fn marks(&self) -> &[i64] {
         &self.marks
     }
 
-    /// Gives back the room that was left for more.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
         self.marks.shrink_to_fit();
@@ -170,7 +158,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     proptest! {
-        /// Whatever times: neighbours, pauses of centuries, rows that begin before those before them or end before they begin.
+        /// Whatever times: neighbours, pauses of centuries, rows out of order or that end before they begin.
         #[test]
         fn what_is_kept_comes_back(rows in vec((0u32..64, any::<i64>(), 0u32..64, any::<i64>()), 0..100), last in any::<i64>()) {
             let near = |bits: u32, value: i64| value >> bits;
@@ -188,7 +176,7 @@ mod tests {
             prop_assert_eq!(times.iter().collect::<Vec<_>>(), expected.clone());
         }
 
-        /// Of sorted rows, the first from any time on.
+        /// The first of sorted rows from any time on.
         #[test]
         fn sorted_rows_are_found_by_their_start(pauses in vec((0u32..40, any::<u32>()), 0..100), near in -3i64..3) {
             let mut times = Times::<usize>::default();

@@ -1,7 +1,8 @@
 //! NVTX ranges that are pushed and never popped.
 //!
-//! The export has no end for them, so each would hold all that comes after it, and the ranges of a loop would nest as
-//! deep as it turns. Where another range of the name begins on the thread, the one before was left behind:
+//! The export has no end for them: each would hold all that comes after it, and a loop's ranges would nest as
+//! deep as it iterates. Where the next range of the name begins on the thread, the one before was left
+//! behind:
 //!
 //! ```text
 //!  recorded   step 0 [-------------------------------…        one rule: it ends where the next of its name begins
@@ -18,11 +19,10 @@ use std::sync::Arc;
 /// End of a range that was still open.
 pub(super) const OPEN: i64 = i64::MAX;
 
-/// Ranges nest no deeper than this; those that do are left out. Ten times the deepest of 26 captures, so that a
-/// recursion does not make each of its turns a place of its own, nor the places of n waits take n² names.
+/// Deeper ranges are left out. Ten times the deepest of 26 captures, so that a recursion does not make each
+/// of its levels a site of its own, nor the sites of n waits take n² names.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// A range, or a mark.
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     pub tid: GlobalTid,
@@ -31,22 +31,20 @@ pub(super) struct Event {
     pub rowid: i64,
 }
 
-/// What was done about ranges that have no end.
 #[derive(Default)]
 pub struct Unclosed {
-    /// The end taken for each that got one, by row.
+    /// The ends that were given, by row.
     ends: FxHashMap<i64, i64>,
-    /// How many got one.
+    /// Ranges that got one.
     pub ended: u64,
-    /// The name of most of them.
+    /// Their most frequent name.
     pub name: String,
-    /// How many were left out: of threads with more names open at once than ranges nest.
+    /// Ranges left out: their thread has more names open at once than ranges nest.
     pub left_out: u64,
 }
 
 impl Unclosed {
-    /// Gives ranges an end, or leaves them out; `name`: the part of a text that the repetitions of a range share; `texts`:
-    /// of rows.
+    /// Gives ranges an end, or leaves them out. `name`: the part of a text that a range's repetitions share.
     pub(super) fn mend(
         ranges: &mut Vec<Event>,
         name: fn(&str) -> String,
@@ -90,7 +88,7 @@ impl Unclosed {
         Ok(mended)
     }
 
-    /// The end of a range: as recorded, else as taken.
+    /// As recorded, else as given.
     pub(super) fn end(&self, rowid: i64, recorded: i64) -> i64 {
         if recorded == OPEN { self.ends.get(&rowid).copied().unwrap_or(OPEN) } else { recorded }
     }

@@ -1,4 +1,4 @@
-//! Which calls and ranges a run wants, by their names: one scan of StringIds finds the ids of all.
+//! Calls and ranges that a run wants, by name: one scan of StringIds finds the ids of all.
 
 use crate::error::InputError;
 use crate::profile::database::Database;
@@ -10,22 +10,19 @@ use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What is wanted of an export.
 pub struct Wanted<'a> {
-    /// Whether a call of this name (suffix gone) may block the host, or tells what the next one does.
+    /// Whether a call of this name (suffix gone) may block the host, or shows what the next one does.
     pub may_wait: fn(&str) -> bool,
-    /// The family of a call of this name that allocates or loads.
     pub family: fn(&str) -> Option<ApiFamily>,
     /// The part of a range's text that its repetitions share.
     pub name: fn(&str) -> String,
-    /// Ranges whose instances are wanted, those around no call too.
+    /// Names of wanted ranges, also of those around no call.
     pub ranges: &'a [String],
-    /// Whether a text is that of such a range.
     pub is_named: fn(&[u8], &str) -> bool,
 }
 
-/// Names tell by these beginnings that the host may see what kernels write without a copy: managed and mapped memory, MPI, which
-/// reads device buffers by itself.
+/// Names with these beginnings show that the host may see kernels' writes without a copy: managed and mapped
+/// memory, MPI, which reads device buffers by itself.
 const SHARES: &[&str] = &[
     "cudaMallocManaged",
     "cuMemAllocManaged",
@@ -35,29 +32,23 @@ const SHARES: &[&str] = &[
     "__managed__",
 ];
 
-/// Ids of the strings that name what is wanted.
+/// Ids of strings.
 pub struct Names {
     /// Calls that may wait, with and without suffix.
     pub waiting: FxHashSet<i64>,
     /// Calls of `cuKernelGetName`, which tells the tracer's own time.
     pub getters: FxHashSet<i64>,
-    /// Calls that allocate or load, by what they do.
     pub families: FxHashMap<i64, ApiFamily>,
-    /// Names by which the host may see what kernels write without a copy.
+    /// By `SHARES`.
     pub sharing: FxHashSet<i64>,
-    /// Whether any string names PyTorch: its libraries, its files, its C++ functions.
+    /// Whether any string contains "torch": libraries, files, C++ functions.
     pub pytorch: bool,
-    /// Operating-system calls that say what a thread does.
     pub os_calls: FxHashSet<i64>,
-    /// Of each of [`Wanted::ranges`].
+    /// One for each of [`Wanted::ranges`].
     pub ranges: Vec<FxHashSet<i64>>,
 }
 
 impl Names {
-    /// Finds them; no text is kept.
-    ///
-    /// # Errors
-    /// [`InputError`]: the table cannot be read.
     pub fn read(db: &Database, wanted: &Wanted) -> Result<Self, InputError> {
         let waits = |text: &[u8]| api(text).is_some_and(wanted.may_wait);
         let is_getter = |text: &[u8]| api(text) == Some(GETTER);

@@ -1,4 +1,5 @@
-//! A table of the names that Python programs use. Each name stands once, with all facts about it (`facts.toml`).
+//! A table of the names that Python programs use. Each name is listed once, with all facts about it
+//! (`facts.toml`).
 //!
 //! ```text
 //!  loss.detach().item()      `detach`: same, tensor        the same elements; only a tensor has it
@@ -149,37 +150,33 @@ words! {
     }
 }
 
-/// The facts about a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts(u128);
 
 impl Facts {
-    /// Whether one of them is that.
     pub const fn is(self, fact: Fact) -> bool {
         self.0 >> fact as u32 & 1 == 1
     }
 
-    /// Whether one of them is one of these.
     pub fn any(self, facts: &[Fact]) -> bool {
         facts.iter().any(|&fact| self.is(fact))
     }
 
-    /// Whether the result has the elements of what it is called on: each once, in another form, type or place.
+    /// Whether the result has each element once, in another form, type or place.
     pub fn keeps_elements(self) -> bool {
         self.any(&[Fact::Form, Fact::Type, Fact::Same, Fact::Move])
     }
 
-    /// Whether the result is a tensor, or several, that live where the one lives that it is called on.
+    /// Whether the result is one or several tensors on the device of the tensor that it is called on.
     pub fn stays(self) -> bool {
         use Fact::*;
         self.any(&[Form, Type, Same, Tile, Each, Test, Total, Reduce, Several, Select, Here])
     }
 }
 
-/// Names and what is known of them, as words of [`Fact`].
+/// Names, each with its facts as words of [`Fact`].
 type Rows = BTreeMap<String, String>;
 
-/// The table, as it is written.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -190,7 +187,6 @@ struct Written {
     word: Rows,
 }
 
-/// The rows that a program's own file adds to the table.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Own {
@@ -198,7 +194,6 @@ pub struct Own {
     pub name: Rows,
     /// Modules, as the program names them.
     pub module: Rows,
-    /// Words of names.
     pub word: Rows,
 }
 
@@ -211,7 +206,7 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        // A test reads it.
+        // A test checks that it parses.
         let Written { tensor, python, program, module, word } =
             toml::from_str(include_str!("facts.toml")).unwrap_or_default();
         let all =
@@ -224,7 +219,7 @@ impl Table {
     }
 }
 
-/// The facts of which a row holds the words; else the word that is none.
+/// The facts that the words name; `Err` is a word that names none.
 fn facts(words: &str) -> Result<Facts, &str> {
     words.split_ascii_whitespace().try_fold(Facts::default(), |Facts(all), word| {
         Fact::parse(word).map(|fact| Facts(all | 1 << fact as u32)).ok_or(word)
@@ -237,10 +232,10 @@ fn table() -> &'static Table {
     TABLE.get_or_init(Table::new)
 }
 
-/// Adds a program's own names. To be called once, before anything is read: what is known of a name does not change then.
+/// Adds a program's own names. Call it once, before anything is read: a name's facts must not change later.
 ///
 /// # Errors
-/// A word that is no fact, in a sentence.
+/// A sentence about a word that is no fact, a dotted name, or a name without words.
 pub fn add(own: Own) -> Result<(), String> {
     let mut table = Table::new();
     let Own { name, module, word } = own;
@@ -266,22 +261,22 @@ fn known_words() -> String {
     Fact::ALL.iter().map(|fact| fact.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The facts about a function, method or attribute, by its last name.
+/// `name` is the last name of a function, method or attribute.
 pub fn name(name: &str) -> Facts {
     table().names.get(name).copied().unwrap_or_default()
 }
 
-/// The facts about a module, as a program names it.
+/// `name` is as the program writes it.
 pub fn module(name: &str) -> Facts {
     table().modules.get(name).copied().unwrap_or_default()
 }
 
-/// The facts about a word of a name, in lower case.
+/// `word` is in lower case.
 pub fn word(word: &str) -> Facts {
     table().words.get(word).copied().unwrap_or_default()
 }
 
-/// Whether a function or method gives what follows from its arguments alone, and changes nothing.
+/// Whether the result follows from the arguments alone, and the call changes nothing.
 pub fn is_pure(called: &str) -> bool {
     let facts = name(called);
     let computes = facts.stays() || facts.any(&[Fact::Move, Fact::Layout, Fact::Pure]);

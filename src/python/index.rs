@@ -1,7 +1,8 @@
-//! Where each name of a file is bound and read: one walk over the file answers for all names.
+//! Where each name of a file is bound and read. One walk over the file answers for all names.
 //!
-//! Definition: a name means the variable of the innermost scope around it that binds the name, else of the module. A function,
-//! lambda, class or comprehension binds its parameters and what it assigns, other than what it declares `global` or `nonlocal`.
+//! Definition: a name means the variable of the innermost scope around it that binds the name, else of the
+//! module. A function, lambda, class or comprehension binds its parameters and what it assigns, except what
+//! it declares `global` or `nonlocal`.
 //!
 //! ```text
 //! total = 0                module: total ── store
@@ -18,21 +19,16 @@ use ruff_text_size::Ranged;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
 
-/// A scope, by its node.
 type Scope = usize;
 
-/// The names of a file.
 pub struct Index<'a> {
     module: Node<'a>,
-    /// Names that a scope binds.
     bound: FxHashMap<Scope, FxHashSet<&'a str>>,
-    /// Names that a scope declares to be another's.
+    /// Names that a scope declares `global` or `nonlocal`.
     foreign: FxHashMap<Scope, FxHashSet<&'a str>>,
-    /// The names that each scope owns.
     names: FxHashMap<Scope, FxHashMap<&'a str, Name<'a>>>,
 }
 
-/// A name of a scope.
 #[derive(Default)]
 struct Name<'a> {
     /// In source order.
@@ -40,10 +36,10 @@ struct Name<'a> {
     reach: OnceCell<Reach>,
 }
 
-/// Assignments of one name, and occurrences, of which nobody follows each: generated code.
+/// Limits on the assignments and occurrences of one name: only generated code has more.
 const MOST_STORES: usize = 256;
 const MOST_OCCURRENCES: usize = 2_000;
-/// Nodes on the paths to all names, 64 MiB of them: a file of 100,000 lines has fewer, and of a file with more nothing is told.
+/// Nodes on the paths to all names, 64 MiB. A file of 100,000 lines has fewer; a larger file yields no names.
 const MOST_NODES: usize = 4 << 20;
 
 fn key(node: Node<'_>) -> Scope {
@@ -51,7 +47,6 @@ fn key(node: Node<'_>) -> Scope {
 }
 
 impl<'a> Index<'a> {
-    /// Indexes the file whose module that is.
     pub fn new(module: Node<'a>) -> Self {
         let mut index = Self {
             module,
@@ -82,7 +77,6 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// Notes what the last node binds or declares.
     fn enter(&mut self, path: &[Node<'a>]) {
         let Some(&node) = path.last() else { return };
         let parameters = match node {
@@ -106,7 +100,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Index in `path` of the scope that owns a name as seen from the last node.
+    /// Index in `path` of the scope that owns `name`, as seen from the last node.
     pub fn owner(&self, path: &[Node<'a>], name: &str) -> usize {
         let has = |sets: &FxHashMap<Scope, FxHashSet<&str>>, at: usize| {
             sets.get(&key(path[at])).is_some_and(|names| names.contains(name))
@@ -116,7 +110,7 @@ impl<'a> Index<'a> {
         nodes::scopes(path).find(|&at| at == 0 || binds(at)).unwrap_or(0)
     }
 
-    /// All occurrences of the name that is meant at the end of a path, in source order, with the path of the scope that owns it.
+    /// All occurrences, in source order, of the name meant at the end of `path`, and the path of its scope.
     pub fn mentions<'p>(
         &'p self,
         path: &'p [Node<'a>],
@@ -128,7 +122,8 @@ impl<'a> Index<'a> {
         (&path[..=owner], all.map_or(&[], |name| &name.all))
     }
 
-    /// The assignments of a name that a read of it sees; the function, where its parameter is seen. `None` where they are too many.
+    /// The assignments that a read of the name sees, or the function whose parameter it sees. `None`: too
+    /// many.
     ///
     /// Cost: the occurrences of the name once, then its assignments for each read.
     pub fn reaching<'p>(&'p self, path: &'p [Node<'a>], name: &ExprName) -> Option<Vec<&'p [Node<'a>]>> {
@@ -172,7 +167,6 @@ for i, total in enumerate(rows):
     rows += [i]
 ";
 
-    /// The index says of each name what a walk for it says.
     #[test]
     fn an_index_says_what_walks_say() {
         let file = Source::parse(PROGRAM.into()).expect("Python");

@@ -4,7 +4,7 @@ use super::facts::{self, Fact};
 use super::parse::nodes;
 use ruff_python_ast::ExprCall;
 
-/// The dtype of what a type of tensors makes, as old programs call it; `None` of other names.
+/// The dtype that an old tensor type makes (`torch.LongTensor`); `None` for other names.
 pub fn tensor_dtype(tensor_type: &str) -> Option<&'static str> {
     Some(match tensor_type {
         "Tensor" => "torch.get_default_dtype()",
@@ -21,12 +21,11 @@ pub fn tensor_dtype(tensor_type: &str) -> Option<&'static str> {
     })
 }
 
-/// The function of one of these modules that is called: `cat` of `torch.cat(parts)`.
+/// The function that is called, if its module has that fact: `cat` of `torch.cat(parts)`.
 pub fn function_of(call: &ExprCall, modules: Fact) -> Option<&str> {
     facts::module(&nodes::dotted(nodes::receiver(call)?)).is(modules).then(|| nodes::name(&call.func))
 }
 
-/// Whether what the functions of a module give lives on the host.
 pub fn gives_host_values(module: &str) -> bool {
     facts::module(module).is(Fact::HostFromHost)
         || facts::module(module).is(Fact::HostResults)

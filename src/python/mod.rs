@@ -1,4 +1,4 @@
-//! Python programs: their files, and what is known of the names in them. Nothing here knows of GPUs' waits.
+//! Python programs: their files, and facts about the names in them. Nothing here knows of GPU waits.
 
 pub mod facts;
 mod index;

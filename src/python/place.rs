@@ -1,7 +1,9 @@
-//! Where a value lives: on the host, on the device, or unknown. One evaluator, backwards from an expression to what it is made of.
+//! Where a value lives: on the host, on the device, or unknown. One evaluator, backwards from an expression
+//! to its parts.
 //!
-//! Definition: an expression lives where what it is made of lives; a name, where all that it is given does. Names may be given what they
-//! are made of themselves, in loops: the answer is then the least one that fits all expressions of such a ring.
+//! Definition: an expression lives where its parts live; a name, where all values given to it live. In loops,
+//! a name may be given parts of itself: the answer is then the least one that fits all expressions of such a
+//! ring.
 //!
 //! ```text
 //! total = torch.zeros(1, device="cuda")     total: device, and what the loop gives it …
@@ -9,8 +11,9 @@
 //!     total = total + x.cuda()              … lives where total lives: device
 //! n = len(rows)                             host
 //! ```
-//! The answer does not depend on what was asked before, but for names that go through more than a hundred expressions. Cost: one walk over the file for its names; then each expression that a
-//! question reaches is looked at once, those of rings a few times, and no more by later questions.
+//! The answer does not depend on earlier questions, except for names that go through more than a hundred
+//! expressions. Cost: one walk over the file for its names. Then each expression that a question reaches is
+//! looked at once, those of rings a few times, and no more by later questions.
 
 use super::facts::{self, Fact};
 use super::index::Index;
@@ -21,52 +24,46 @@ use ruff_text_size::Ranged;
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 
-/// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// A Python or NumPy value or a CPU tensor.
     Host,
-    /// A tensor on the device.
     Device,
-    /// One of them.
+    /// Either.
     Unknown,
 }
 use Placement::{Device, Host, Unknown};
 
-/// The answer so far; `None` while there is none.
+/// `None` while there is no answer.
 type Sofar = Option<Placement>;
 
-/// An expression of the file, which stays where it is.
 type Key = usize;
 
-/// Expressions below each other, through names, that a question goes into: what lies deeper is unknown.
+/// Depth of expressions, through names, that a question follows: deeper ones are unknown.
 const MAX_DEPTH: u8 = 100;
-/// Rounds after which what still changes is unknown.
+/// Rounds after which a ring that still changes is unknown.
 const MAX_ROUNDS: u8 = 8;
 
-/// Answers for one file; names are followed to their bindings in the same file.
+/// Answers for one file. Names are followed to their bindings in the same file.
 pub struct Placements<'a> {
-    /// The file.
     pub file: &'a Source,
     index: OnceCell<Index<'a>>,
-    /// Answers that later questions need not look for again.
     known: RefCell<FxHashMap<Key, Placement>>,
     search: RefCell<Search<'a>>,
 }
 
-/// The expressions that a question is at, as Tarjan's algorithm for strongly connected components has them.
+/// The expressions of a question, for Tarjan's algorithm for strongly connected components.
 #[derive(Default)]
 struct Search<'a> {
-    /// Expressions that are looked at, and others that depend on them, in the order in which the question came to them.
+    /// Expressions being looked at, and others that depend on them, in the order reached.
     open: Vec<Open<'a>>,
     places: FxHashMap<Key, usize>,
-    /// The one that is looked at.
+    /// The current one, in `open`.
     at: Option<usize>,
-    /// The answers so far for a ring that is being settled.
+    /// Answers so far for the ring being settled.
     ring: FxHashMap<Key, Sofar>,
-    /// What this question has found.
     found: Vec<Key>,
-    /// Something lay too deep: what was found is only true of this question.
+    /// Something lay too deep: the answers hold for this question only.
     cut: bool,
 }
 
@@ -76,12 +73,12 @@ struct Open<'a> {
     /// The outermost open expression that this one depends on.
     low: usize,
     depth: u8,
-    /// Something that it depends on depends on it.
+    /// It depends on itself.
     looped: bool,
 }
 
 impl Search<'_> {
-    /// Notes that what is looked at depends on the open expression in that place.
+    /// Notes that the current expression depends on the open one at `place`.
     fn depends(&mut self, place: usize) {
         if let Some(at) = self.at {
             self.open[at].low = self.open[at].low.min(place);
@@ -89,7 +86,6 @@ impl Search<'_> {
     }
 }
 
-/// Place that a device argument names.
 pub fn device_text(text: &str) -> Placement {
     match text {
         t if t == "cpu" || t.starts_with("cpu:") => Host,
@@ -99,7 +95,6 @@ pub fn device_text(text: &str) -> Placement {
 }
 
 impl<'a> Placements<'a> {
-    /// Knows nothing of the file yet.
     pub fn new(file: &'a Source) -> Self {
         Self { file, index: OnceCell::new(), known: RefCell::default(), search: RefCell::default() }
     }
@@ -167,7 +162,7 @@ impl<'a> Placements<'a> {
         self.search.borrow_mut().found.push(key(expr));
     }
 
-    /// Finds the least answer that fits all expressions of a ring, in rounds through them in the order of the source.
+    /// Finds the least answer that fits all expressions of a ring, in rounds in source order.
     fn settle(&self, mut ring: Vec<Open<'a>>) {
         ring.sort_by_key(|one| (one.expr.start(), one.expr.end()));
         let fresh = ring.iter().map(|one| (key(one.expr), None)).collect();
@@ -262,7 +257,7 @@ impl<'a> Placements<'a> {
             {
                 Host
             }
-            // Only tensors have it: what nothing is known of is on the device.
+            // Only tensors have such a method: an unknown receiver is on the device.
             _ if method && facts.is(Fact::Tensor) && facts.stays() => {
                 return device()
                     .map_or_else(receiver, Some)
@@ -330,13 +325,13 @@ impl<'a> Placements<'a> {
         self.index.get_or_init(|| Index::new(self.file.module()))
     }
 
-    /// The function that an expression calls: of a name that stands for a method, or to which `partial` has given no more than a device,
-    /// that one.
+    /// The function that an expression calls: the method that a name stands for, or the function that
+    /// `partial` only gave a device or dtype.
     pub fn meant(&self, callee: &'a Expr, around: &[Node<'a>]) -> &'a Expr {
         let Some((value, place)) = callee.as_name_expr().and_then(|name| self.binding(name, around)) else {
             return callee;
         };
-        // An object is asked where it is bound; a module is the same everywhere.
+        // An object counts only in the function that binds it; a module is the same everywhere.
         let same =
             || nodes::range(nodes::function_around(&place)) == nodes::range(nodes::function_around(around));
         let module = |dotted: &str| self.file.imported(nodes::root(dotted)).is_some();
@@ -359,7 +354,6 @@ impl<'a> Placements<'a> {
         }
     }
 
-    /// The only expression that a name is assigned, with the place of the assignment.
     fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
         let (owner, all) = self.index().mentions(around, &name.id);
         if scope::parameter(owner, &name.id).is_some() {
@@ -378,7 +372,7 @@ impl<'a> Placements<'a> {
             let of = |value: &'a Expr| self.guess(value, path, depth + 1);
             match scope::given(path) {
                 Given::Value(value) => of(value),
-                // A tuple of unlike things.
+                // Elements of a tuple differ.
                 Given::Element(value) => of(value)
                     .map(|place| if place == Host && value.is_tuple_expr() { Unknown } else { place }),
                 Given::Iterated(_) => scope::gone_through(path).map_or(Some(Host), of),
@@ -387,7 +381,7 @@ impl<'a> Placements<'a> {
         };
         let Some(bound) = self.index().reaching(around, name) else { return Some(Unknown) };
         let bound: Vec<Sofar> = bound.into_iter().map(given).collect();
-        // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on; so is a list of such.
+        // `count = 0`, then `count += (a == b).sum()`: a device tensor from there on; a list of them too.
         let added = all.iter().filter(|one| !one.closure).filter_map(|one| {
             let value = match one.path[..] {
                 [.., Node::StmtAugAssign(ast), _] if !one.store => &ast.value,
@@ -423,7 +417,7 @@ fn names_dtype(attribute: &str) -> bool {
         || ["float", "int", "type"].iter().any(|word| attribute.contains(word))
 }
 
-/// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
+/// Usual meaning of a variable's name: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
 pub fn device_name(name: &str) -> Placement {
     let name = name.to_ascii_lowercase();
     match () {
@@ -433,7 +427,6 @@ pub fn device_name(name: &str) -> Placement {
     }
 }
 
-/// Where a parameter's annotation says it lives.
 fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
     let annotation = scope::parameter(owner, name)?.annotation()?;
     match split_callee(&dotted(annotation)).1 {
@@ -442,7 +435,7 @@ fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
     }
 }
 
-/// Whether a read of a name treats it as only tensors are: `x.detach()`, `x.abs().max().item()`, `F.relu(x)`.
+/// Whether a read treats the name as a tensor: `x.detach()`, `x.abs().max().item()`, `F.relu(x)`.
 fn used_as_tensor(path: &[Node<'_>]) -> bool {
     let mut end = path.len();
     while let Some((_, method)) = nodes::method_of(&path[..end]) {
@@ -454,7 +447,7 @@ fn used_as_tensor(path: &[Node<'_>]) -> bool {
     is_input(path)
 }
 
-/// Whether the last node is what a function of a module of torch works on: its first argument. Those of torch itself take sizes too.
+/// The first argument of a function of a torch submodule; functions of `torch` take sizes too.
 fn is_input(path: &[Node<'_>]) -> bool {
     nodes::argument_of(path).is_some_and(|call| {
         let first = call.arguments.args.first().map(Ranged::range);
@@ -468,7 +461,6 @@ fn operands(a: Sofar, b: Sofar) -> Sofar {
     if a == Some(Device) || b == Some(Device) { Some(Device) } else { same(a, b) }
 }
 
-/// One value or the other.
 fn same(a: Sofar, b: Sofar) -> Sofar {
     match (a, b) {
         (Some(a), Some(b)) if a != b => Some(Unknown),

@@ -1,18 +1,17 @@
-//! The clocks of exports put together.
+//! Aligns the clocks of exports.
 //!
 //! ```text
 //!  rank 0   ···[all-reduce~~~~~~~]····[all-reduce~]···        ends e₀, e₁, …     a collective ends on all ranks
 //!  rank 1   ·····[all-reduce~~~~~]·······[~~~~~~~~]···        ends f₀, f₁, …     at the same time
 //!  offset                       f₀ - e₀          f₁ - e₁      their median; what they stray by is the residual
 //! ```
-//! `TARGET_INFO_SESSION_START_TIME` puts an export's clock on that of its machine, which is good to milliseconds between
-//! machines. Then collectives do better. Which of one rank is which of the other is not recorded, and captures begin where
-//! they begin: of all numbers by which the two lists may be shifted, the one is taken with which the ends stray least;
-//! of several that are as good (a loop without variation), the one nearest to what the machines' clocks say. An export
-//! that shares no collectives with the first is put on the clock of one that was put there before: ranks 0 and 3 of
-//! groups 01, 23, 02, 13 meet nowhere.
-//!
-//! For each export some 65 shifts over at most 512 collectives, as often as exports come to be known that it may share them with.
+//! `TARGET_INFO_SESSION_START_TIME` puts an export's clock on its machine's clock, which is good to
+//! milliseconds between machines. Collectives then do better. No export records which collective of one rank
+//! matches which of another, and captures begin at different times. Of all shifts between the two lists, the
+//! one with the least stray of the ends is taken; of equally good ones (a loop without variation) the one
+//! nearest to the machines' clocks. An export without collectives in common with the first is aligned to one
+//! aligned before: ranks 0 and 3 of groups 01, 23, 02, 13 meet nowhere.
+//! Cost per export: 65 shifts over at most 512 collectives, repeated as more exports are aligned.
 
 use super::numbers::{Party, PartyIx};
 use crate::model::ranks::Clocks;
@@ -21,57 +20,52 @@ use polars::prelude::DataFrame;
 use std::collections::BTreeMap;
 use typed_index_collections::{TiSlice, TiVec};
 
-/// By so many collectives one capture may have begun before another.
+/// Most collectives by which one capture may begin before another.
 const SHIFTS: isize = 32;
 
-/// Collectives that are looked at, from the first on.
+/// Collectives compared, from the first on.
 const LOOKED_AT: usize = 512;
 
-/// Fewer tell nothing.
+/// Fewer pairs prove nothing.
 const FEWEST: usize = 3;
 
-/// Shifts with which ends stray at most twice as much as with the best, and this much in ns, are as good: what the end
-/// of a kernel is measured to.
+/// A shift is as good as the best if its ends stray at most twice as much plus this (precision of an end).
 const AS_GOOD_NS: i64 = 2_000;
 
-/// Where more than a tenth of the ends are so much further apart than those before them, these are no collectives of both
-/// ranks, or not these: kernels end within some µs of each other, and clocks of machines drift apart by some ten µs in a second.
+/// Lists do not match if more than a tenth of the distances between ends leap by more than this: kernels end
+/// within some µs of each other, and machines' clocks drift apart by some ten µs per second.
 const LEAP_NS: i64 = 100_000;
 
-/// A kernel of NCCL on a rank. Times in ns; of a rank whose clock was set, on the clock of the first rank.
+/// An NCCL kernel on a rank. Times in ns, on the first rank's clock once aligned.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Begin and end on the GPU.
     pub span: (i64, i64),
-    /// Start of the call that launched it.
     pub launched: Option<i64>,
     /// The wait before it: index of its site's key, start, end.
     pub wait: Option<(u32, i64, i64)>,
 }
 
-/// Collectives that belong together: those of one kernel, called for one communicator where that is recorded.
+/// Collectives that belong together: one kernel and, where recorded, one communicator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
-    /// The kernel.
     pub name: String,
     /// Hash of the communicator.
     pub communicator: Option<String>,
 }
 
-/// The collectives of all ranks on one clock.
 #[derive(Default)]
 pub struct Aligned {
-    /// By group, then by rank, in the order of the list; in the order of their start.
+    /// By group, then by rank; in order of start.
     pub kernels: BTreeMap<Group, TiVec<PartyIx, Vec<Kernel>>>,
     /// Keys of the sites of waits.
     pub keys: Vec<String>,
-    /// What was added to each rank's times.
+    /// Ns added to each rank's times.
     pub offsets: TiVec<PartyIx, Option<i64>>,
-    /// How clocks were put together.
+    /// `None` for a single capture.
     pub clocks: Option<Clocks>,
 }
 
-/// Reads the rows of collectives and puts them on the clock of the first rank that has any.
+/// Reads the rows of collectives and puts them on the clock of the first rank.
 pub fn align(rows: DataFrame, parties: &TiSlice<PartyIx, Party>) -> Aligned {
     let mut out = read(&rows, parties.len()).unwrap_or_default();
     let first = parties.first().map(|p| p.capture.as_str());
@@ -115,10 +109,9 @@ index! {
     CaptureIx
 }
 
-/// The exports of all ranks: each has one clock.
 #[derive(Default)]
 struct Captures {
-    /// Of each rank.
+    /// By rank.
     of: TiVec<PartyIx, CaptureIx>,
     /// When each began, by its machine's clock.
     started: TiVec<CaptureIx, Option<i64>>,
@@ -138,8 +131,8 @@ impl Captures {
     }
 }
 
-/// For each export what is to be added to its times, and by how much ends stray then, by collectives that it shares with
-/// the reference or with one set before.
+/// Per export: the offset to add to its times, and the stray of ends with it, by collectives shared with the
+/// reference or an export aligned before.
 fn by_collectives(
     found: &Aligned,
     captures: &Captures,
@@ -148,7 +141,7 @@ fn by_collectives(
 ) -> TiVec<CaptureIx, Option<(i64, i64)>> {
     let mut set: TiVec<CaptureIx, Option<(i64, i64)>> = captures.started.iter().map(|_| None).collect();
     set.get_mut(reference).into_iter().for_each(|zero| *zero = Some((0, 0)));
-    // Groups whose collectives are known by an export that is set: by one of its ranks.
+    // `known`: groups with a rank whose export is aligned.
     let mut next: Vec<CaptureIx> = vec![reference];
     let mut known: BTreeMap<&Group, PartyIx> = BTreeMap::new();
     while !next.is_empty() {
@@ -196,7 +189,7 @@ fn ends(kernels: &[Kernel]) -> Vec<i64> {
     kernels.iter().take(LOOKED_AT).map(|kernel| kernel.span.1).collect()
 }
 
-/// What is to be added to the second list's times, and by how much nine tenths of the ends stray then at most.
+/// The offset to add to the second list's times, and the most by which nine tenths of the ends then stray.
 fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     let fewest = zero.len().min(own.len());
     let fit = |shift: isize| -> Option<(i64, i64, i64)> {
@@ -232,7 +225,7 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     Some((*median, *stray))
 }
 
-/// By group and rank, as the exports have them; `None` where there are none.
+/// By group and rank, on the exports' own clocks; `None` where a column is missing.
 fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
     let whole = |name: &str| rows.column(name).ok()?.i64().ok().cloned();
     let (start, end, launched) = (whole("start_ns")?, whole("end_ns")?, whole("launch_ns")?);
@@ -246,7 +239,7 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
     for i in 0..rows.height() {
         let (Some(name), Some(party)) = (names.get(i), party.get(i)) else { continue };
         let (Some(start), Some(end)) = (start.get(i), end.get(i)) else { continue };
-        // Of a process with several GPUs the first stands for all: they work through the same list.
+        // A process with several GPUs is represented by the first: all run the same list.
         if *devices.entry(party).or_insert(device.get(i)) != device.get(i) {
             continue;
         }
@@ -274,7 +267,7 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
 mod tests {
     use super::*;
 
-    /// A loop whose turns differ: the second capture began a turn later.
+    /// Iterations differ, and the second capture began one iteration later.
     #[test]
     fn the_shift_with_which_ends_agree_is_found() {
         let zero = [100_000, 230_000, 310_000, 475_000, 580_000, 644_000];
@@ -287,7 +280,7 @@ mod tests {
         );
     }
 
-    /// Turns all alike: any shift fits, and the machines' clocks decide.
+    /// Equal iterations: any shift fits, and the machines' clocks decide.
     #[test]
     fn of_a_loop_without_variation_the_machines_clocks_tell() {
         let zero: Vec<i64> = (0..10).map(|i| i * 100_000).collect();

@@ -1,4 +1,4 @@
-//! Who comes late to collectives, what that costs the others, and from which wait.
+//! Ranks that come late to collectives, the cost for other ranks, and the wait that made a rank late.
 //!
 //! ```text
 //!  rank 0   [work][all-reduce, stands ~~~~~~~~~~~~~~~~~~~~~~~|~~~]
@@ -7,11 +7,11 @@
 //!  late            |-----------------------------------------|
 //!  spent           |--- waiting ---------|--- host -----|-gpu|            the wait ended within, so it is what made it late
 //! ```
-//! The kernels of one name and communicator are matched between the ranks that have them as within an export ([`crate::waits::collectives`]). Late is the last
-//! to begin, by the time after the one before it, as far as that exceeds what the clocks may be off; it costs each other rank the time from its
-//! own begin. A wait that ended before the others stood there is not what made it late; a launch before that is not
-//! either: then its GPU had more to do.
-//!
+//! Kernels of one name and communicator are matched between ranks as within an export
+//! ([`crate::waits::collectives`]). The rank that begins last is late, by the time since the rank before it,
+//! if this exceeds the clocks' error. The delay costs each other rank the time since that rank's own begin. A
+//! wait that ended before the others had begun did not make the rank late. A launch before that did not
+//! either: then its GPU had more work.
 //! Linear in the collectives, times the ranks.
 
 use super::clocks::{Aligned, Group, Kernel};
@@ -25,43 +25,38 @@ use crate::waits::collectives::{END_APART_NS, Meeting, meetings};
 use std::collections::BTreeMap;
 use typed_index_collections::TiSlice;
 
-/// Late ranks and collectives that are listed.
 const LISTED: usize = 20;
 
-/// Those that cost less than this part of the first are noise beside it.
+/// Entries below this fraction (1/n) of the first one's cost are noise.
 const LEAST_PART: i64 = 50;
 
-/// What was found.
 #[derive(Default)]
 pub struct LateRanks {
-    /// What costs the others most first.
+    /// Most costly for other ranks first.
     pub late: Vec<Late>,
     /// Collectives on all ranks of their group.
     pub met: u64,
-    /// Others.
     pub alone: u64,
-    /// Whether the communicator of none is known.
+    /// Whether no communicator is known.
     unnamed: bool,
 }
 
-/// One rank late at one kind of collective, while it is added up.
 #[derive(Default)]
 struct Sum {
-    /// In the order of time: how late, and the part of it in a wait.
+    /// In order of time: the delay in ns, and its part in a wait.
     late: Vec<(i64, i64)>,
     cost: i64,
     spent: Spent,
     waits: BTreeMap<u32, u64>,
 }
 
-/// Over all kinds of collectives.
 pub fn find(aligned: &Aligned, parties: &TiSlice<PartyIx, Party>, per: Per) -> LateRanks {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
     let unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
     let mut found = LateRanks { unnamed, ..LateRanks::default() };
     for (group, by_rank) in &aligned.kernels {
-        // Of which ranks a communicator is, its kernels tell; without it, all are taken to be in one.
+        // Ranks with kernels are a communicator's members; without one, all ranks are one group.
         let among: Vec<PartyIx> = by_rank
             .keys()
             .filter(|&rank| group.communicator.is_none() || !by_rank[rank].is_empty())
@@ -115,7 +110,7 @@ impl Sum {
         wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
     }
 
-    /// The mean over iterations of a part of each time, without start-up.
+    /// Mean of `part` per iteration, without start-up.
     fn each(&self, part: fn(&(i64, i64)) -> i64, iterations: u64) -> i64 {
         let times: Vec<i64> = self.late.iter().map(|late| late.0).collect();
         let settled = &self.late[start_up(&times, times.len() / WARM_UP)..];
@@ -154,7 +149,6 @@ impl Sum {
 }
 
 impl LateRanks {
-    /// Says so where ranks run collectives and none of them fits those of the others.
     pub fn doubts(&self, parties: &[Party]) -> Option<Warning> {
         let by = if self.unnamed { "name" } else { "communicator" };
         let message = format!(
@@ -162,7 +156,7 @@ impl LateRanks {
             text::counted(self.alone, "collective"),
             text::counted(parties.len() as u64, "rank")
         );
-        // What a capture without `-t nvtx`, or an export without payloads, leaves out.
+        // Missing without `-t nvtx` in the capture, or payloads in the export.
         let action = "capture with NVTX and export with --include-json=true: then NCCL names the communicator of each, since 2.25";
         let action = if self.unnamed { action } else { "" };
         (self.met == 0 && self.alone > 0).then(|| Warning::new(Code::CollectivesNotMatched, message, action))

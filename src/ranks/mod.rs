@@ -5,9 +5,9 @@
 //!  sites        a row each rank and site      ── grouped by key ──►  p10 p50 p90 max, ranks that stand out
 //!  collectives  a row each rank and kernel    ── clocks, meetings ──►  who came late, and from which wait
 //! ```
-//! The three tables ([`tables`]) are all that this rests on: whether they come from exports analysed just now, from folders
-//! that `--format parquet` wrote, or from merged ones, is not seen here. Rows are put in the order of ranks first, so that
-//! the result has the same bytes whatever order they came in.
+//! The three tables ([`tables`]) are the only input: exports analysed just now, folders written by `--format
+//! parquet` and merged folders all look alike. Rows are sorted by rank first, so the result has the same
+//! bytes in any input order.
 
 pub mod clocks;
 mod late;
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use tables::Tables;
 use typed_index_collections::TiSlice;
 
-/// What is said over ranks, with what limits it; `None` where there are not two.
+/// The report over ranks, and its warnings; `None` for fewer than two ranks.
 ///
 /// # Errors
 /// polars refused a query: a defect, or tables of another program.
@@ -49,7 +49,7 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     let list: Vec<Rank> = parties.iter().zip(&aligned.offsets).map(clocked).collect();
     let known = |number: &u32| list.binary_search_by_key(number, |rank| rank.rank).is_err();
     let (first, last) = (list[0].rank, list[list.len() - 1].rank);
-    // A number far beyond all others is no count of ranks.
+    // A number far beyond all others is not a rank count.
     let missing: Vec<u32> = (first..last).take(list.len() * 4).filter(known).collect();
     warnings.extend(numbers::missing(&missing));
     let mut ranks = Ranks {
@@ -67,7 +67,7 @@ pub fn over_ranks(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
     Ok((Some(ranks), warnings))
 }
 
-/// Marks the needed waits of other ranks that are half or more for the rank that comes late.
+/// Marks other ranks' needed waits of which the late rank's delay is half or more.
 fn behind_the_latest(ranks: &mut Ranks) {
     let Some((rank, (delay, _))) = ranks.latest().map(|late| (late.rank, late.delay_ns())) else { return };
     let behind = |site: &&mut RankSite| {
@@ -79,10 +79,6 @@ fn behind_the_latest(ranks: &mut Ranks) {
     }
 }
 
-/// The report of ranks that were written to folders.
-///
-/// # Errors
-/// As [`over_ranks`].
 pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     let parties = tables.parties()?;
     let mut report = Report { schema_version: SCHEMA_VERSION, ..Report::default() };
@@ -108,7 +104,6 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     Ok(report)
 }
 
-/// What adds up over ranks.
 fn totals(report: &Report, parties: &[Party], sites: usize) -> Totals {
     let mut totals = Totals { sites: sites as u64, ..Totals::default() };
     totals.add_gpus(&report.profiles);

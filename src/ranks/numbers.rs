@@ -1,10 +1,10 @@
-//! Which rank a process is.
+//! Numbers the ranks.
 //!
-//! The first sign that gives every process a number of its own wins: `rank` in the names of exports (`rank_3`, `rank3`,
-//! `r3`, as `%q{RANK}` in `nsys profile -o` writes them), the rank that the recorded environment names, the rank in the largest
-//! communicator of NCCL, if that is the same of all, the one number in which names differ (`prof_%q{SLURM_PROCID}`), the same of
-//! the folders that tables were written to. Else ranks are numbered in the order of names, devices and process ids, and the
-//! report says so where signs contradict.
+//! The first sign that numbers every process differently wins: `rank` in the names of exports (`rank_3`,
+//! `rank3`, `r3`, as `%q{RANK}` in `nsys profile -o` writes them), the rank in the recorded environment, the
+//! rank in NCCL's largest communicator if all processes share it, the one number in which names differ
+//! (`prof_%q{SLURM_PROCID}`), and the same name rules for the folders of tables. Else ranks are numbered by
+//! name, device and process id, and the report says so where signs contradict.
 
 use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{Code, ProfileInfo, Warning};
@@ -19,39 +19,34 @@ index! {
     PartyIx
 }
 
-/// A process of the program.
 #[derive(Clone, Debug)]
 pub struct Party {
-    /// As the report lists it; its clock is set later.
+    /// The report's entry; its clock is set later.
     pub listed: Rank,
-    /// What tells its export from others: path, host, start.
+    /// Identity of the export: path, host, start.
     pub capture: String,
-    /// Name of the folder that its tables were written to; empty of an export analysed just now.
+    /// Folder of the process's tables; empty for an export analysed just now.
     pub folder: String,
-    /// Its export.
     pub profile: ProfileInfo,
-    /// Its first GPU, as the report numbers them.
+    /// First GPU, as the report numbers GPUs.
     pub device: Option<i64>,
-    /// What limits the report that its rows come from, in JSON; with the first process of each.
+    /// Warnings of the source report, as JSON; only on each report's first process.
     pub warnings: String,
 }
 
-/// Modules that run a script named behind them.
 const LAUNCHERS: [&str; 4] = ["torch.distributed", "accelerate", "deepspeed", "debugpy"];
 
-/// A piece of a name: text, or a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Piece {
     Number(u64),
     Text(String),
 }
 
-/// What names are ordered by: `rank_10` comes after `rank_9`.
+/// Sort key of names: `rank_10` comes after `rank_9`.
 pub fn natural(name: &str) -> impl Ord + use<> {
     (pieces(name), name.to_owned())
 }
 
-/// A name in pieces.
 fn pieces(name: &str) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::new();
     for c in name.chars() {
@@ -65,7 +60,7 @@ fn pieces(name: &str) -> Vec<Piece> {
     out
 }
 
-/// The last part of a path, without what stands behind a dot: names of exports, of light captures and of folders.
+/// The last part of a path without known suffixes: of exports, light captures and folders.
 fn stem(path: &str) -> &str {
     let name = text::path_end(path.trim_end_matches('/'), 1);
     let known = [".sqlite", ".nsys-rep", ".qdrep", "_pqtdir"];
@@ -73,7 +68,7 @@ fn stem(path: &str) -> &str {
     name.strip_suffix(".light").unwrap_or(name)
 }
 
-/// The number behind `rank` or a lone `r`.
+/// The number after `rank` or a lone `r`.
 fn said(name: &str) -> Option<u32> {
     let pieces = pieces(name);
     let number = |pair: &[Piece]| {
@@ -88,8 +83,7 @@ fn said(name: &str) -> Option<u32> {
     pieces.windows(2).find_map(number)
 }
 
-/// The one number in which names differ that are alike otherwise, where numbers are small enough for ranks: process ids
-/// are not.
+/// The one number in which otherwise equal names differ, if small enough for a rank: process ids are not.
 fn counted(names: &[&str]) -> Option<Vec<u32>> {
     let all: Vec<Vec<Piece>> = names.iter().map(|name| pieces(name)).collect();
     let first = all.first()?;
@@ -108,7 +102,7 @@ fn counted(names: &[&str]) -> Option<Vec<u32>> {
     all.iter().map(number).collect()
 }
 
-/// Its rank in the communicator of another: the largest of both. Ranks of two groups count from 0 each.
+/// `party`'s rank in its largest communicator, if `other` shares it: two groups count from 0 each.
 fn member(party: &Party, other: &Party) -> Option<u32> {
     let of =
         |party: &Party| party.profile.members.iter().find(|member| member.pid == party.listed.pid).cloned();
@@ -116,7 +110,6 @@ fn member(party: &Party, other: &Party) -> Option<u32> {
     of(party).filter(|member| member.communicator == group).map(|member| member.rank)
 }
 
-/// Puts processes in the order of their ranks, and numbers them.
 pub fn number(parties: &mut [Party]) {
     parties.sort_by_cached_key(|p| {
         let place = (pieces(stem(&p.profile.path)), pieces(&p.profile.path), pieces(&p.folder));
@@ -142,7 +135,7 @@ pub fn number(parties: &mut [Party]) {
     parties.sort_by_key(|party| party.listed.rank);
 }
 
-/// What of the ranks may not be what whoever gave them thinks: two exports of one rank, other programs, other versions.
+/// Doubts about the given ranks: two exports of one rank, different programs or versions.
 pub fn doubts(parties: &[Party]) -> Vec<Warning> {
     [twice(parties), programs(parties), versions(parties)].into_iter().flatten().collect()
 }
@@ -162,7 +155,7 @@ fn twice(parties: &[Party]) -> Option<Warning> {
     None
 }
 
-/// What a command line runs: its script, or its module, which no launcher is.
+/// The script or module that a command line runs; launcher modules are skipped.
 fn script(party: &Party) -> Option<&str> {
     let command = party.profile.command.as_deref()?;
     let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
@@ -201,7 +194,7 @@ fn versions(parties: &[Party]) -> Option<Warning> {
     })
 }
 
-/// The first process that differs from most, what it has, and what most have.
+/// The first process with an unusual value, that value, and the usual one.
 fn odd_one<'a>(
     parties: &'a [Party],
     of: impl Fn(&'a Party) -> Option<&'a str>,
@@ -213,7 +206,6 @@ fn odd_one<'a>(
     Some((odd, of(odd)?, usual))
 }
 
-/// Says which ranks lack an export.
 pub fn missing(numbers: &[u32]) -> Option<Warning> {
     let named: Vec<String> = numbers.iter().map(u32::to_string).collect();
     let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
@@ -222,7 +214,7 @@ pub fn missing(numbers: &[u32]) -> Option<Warning> {
     (!numbers.is_empty()).then(|| Warning::new(Code::RanksMissing, message, ""))
 }
 
-/// Warnings of many ranks: what several say in other words is said by the first. Each damage is said.
+/// Merges warnings of many ranks: the first of each code is kept with a count; every damage is kept.
 pub fn once(warnings: Vec<Warning>) -> Vec<Warning> {
     let mut said: Vec<(Warning, usize)> = Vec::new();
     for warning in warnings {
@@ -238,7 +230,6 @@ pub fn once(warnings: Vec<Warning>) -> Vec<Warning> {
     said.into_iter().map(counted).collect()
 }
 
-/// Says that an input could not be read, and so is left out.
 pub fn unread(path: &Path, error: &anyhow::Error) -> Warning {
     let said = format!("{error:#}");
     let path = path.display().to_string();

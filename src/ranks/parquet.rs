@@ -1,8 +1,8 @@
 //! The report as tables, for data frames and to be merged: every wait, and the tables of [`crate::ranks::tables`].
 //!
-//! `waits.parquet` names sites by id and by key. A key is the same in every rank of a program, so the waits of many ranks are
-//! read as one table (`*/waits.parquet`) and grouped by `key`. What belongs to no site (the report's totals, iterations,
-//! warnings) stands in the metadata of `sites.parquet` as the JSON report without its sites.
+//! `waits.parquet` names sites by id and by key. A key is the same in every rank of a program, so waits of
+//! many ranks are one table (`*/waits.parquet`), grouped by `key`. The report's totals, iterations and
+//! warnings are in the metadata of `sites.parquet`, as the JSON report without its sites.
 
 use super::tables::{COLLECTIVES, RANKS, SITES, Tables, put, stacked};
 use crate::frame::WaitTable;
@@ -13,15 +13,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A row each wait.
 const WAITS: &str = "waits.parquet";
-/// What the metadata of sites is found by.
 const REPORT: &str = "sync-report";
 
-/// Refuses what is no folder, and one that holds anything but an earlier report of this format.
-///
-/// # Errors
-/// One sentence that says why.
+/// Refuses a path that is no folder, and a folder with anything but an earlier report of this format.
 pub fn refuse(folder: &Path) -> Result<()> {
     let name = folder.display();
     if folder == Path::new("-") {
@@ -40,10 +35,7 @@ pub fn refuse(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes all of them; `waits` of each export of the report, in its order.
-///
-/// # Errors
-/// One sentence where the folder cannot be written.
+/// Writes all tables; `waits`: of each export, in the report's order.
 pub fn write(report: &Report, waits: &[WaitTable], folder: &Path) -> Result<()> {
     make(folder)?;
     let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
@@ -55,7 +47,6 @@ pub fn write(report: &Report, waits: &[WaitTable], folder: &Path) -> Result<()> 
     write_tables(report, &Tables::of(report, &collectives)?, folder)
 }
 
-/// The folder, empty or with an earlier report.
 fn make(folder: &Path) -> Result<()> {
     refuse(folder)?;
     if !folder.is_dir() {
@@ -64,7 +55,7 @@ fn make(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the tables of merged ranks: waits stay in the folders that they are in.
+/// Writes the tables of merged ranks; waits stay in their own folders.
 pub fn write_merged(report: &Report, tables: &Tables, folder: &Path) -> Result<()> {
     make(folder)?;
     write_tables(report, &tables.in_order()?, folder)

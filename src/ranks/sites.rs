@@ -6,11 +6,10 @@
 //!     1   K     380    ── by key ──►    p50      400, by nearest rank
 //!     3   K    3100                     stands out: 3100, three quartile ranges above the upper quartile
 //! ```
-//! Quantiles are over all ranks: a rank without the site waits 0 there. A rank **stands out** where it blocks more than three
-//! times the distance of the quartiles above the upper one (Tukey's outer fence), a tenth more than the median, and, of
-//! four ranks or more, longer than what one clock can tell from nothing.
-//!
-//! A sort of each key's rows, of which there are as many as ranks.
+//! Quantiles are over all ranks: a rank without the site counts as 0. A rank **stands out**, among four or
+//! more, if it blocks longer than Tukey's outer fence (upper quartile plus three quartile ranges), than the
+//! median plus a tenth, and than the median plus [`LEAST_NS`].
+//! Cost: a sort of each key's rows, one row per rank.
 
 use super::numbers::Party;
 use super::tables::{Tables, numbers_of};
@@ -25,10 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Fewer ranks have no quartiles to stand out from.
 const FEWEST: usize = 4;
 
-/// Blocked time, in ns, below which no rank stands out: the call itself takes as long.
+/// Least excess over the median: the call itself takes as long.
 const LEAST_NS: i64 = 10_000;
 
-/// Columns that are read.
 const COLUMNS: [&str; 19] = [
     "key",
     "id",
@@ -51,7 +49,7 @@ const COLUMNS: [&str; 19] = [
     "saves_per_iteration_ns",
 ];
 
-/// A site of one rank. Times are those of one iteration where the site waits in iterations of any rank, else of the run.
+/// A site of one rank. Times are per iteration if the site waits in iterations of any rank, else per run.
 struct Row<'t> {
     party: usize,
     rank: u32,
@@ -72,7 +70,7 @@ struct Row<'t> {
     saves: i64,
 }
 
-/// All of them: what waits in iterations first, what saves that much for sure before what saves that much at most.
+/// All sites: recurring before once, by class, iterations before runs, sure savings before upper bounds.
 pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
     let table = tables.sites(parties, &COLUMNS)?;
     let by_key = rows(&table, parties, per)?;
@@ -82,7 +80,7 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
         let most = |s: &RankSite| (Reverse(s.saves_ns.max), Reverse(s.blocked_ns.max));
         first(a).cmp(&first(b)).then(most(a).cmp(&most(b))).then(a.key.cmp(&b.key))
     });
-    // One id for two keys: the rows are of several reports, each of which counts from 1.
+    // Two keys share an id: the rows come from several reports, each counting from 1.
     let ids: BTreeSet<&String> = sites.iter().map(|site| &site.id).collect();
     if ids.len() < sites.len() {
         sites.iter_mut().zip(1..).for_each(|(site, number)| site.id = format!("S{number}"));
@@ -90,8 +88,7 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
     Ok(sites)
 }
 
-/// Groups the rows by key; those of one key are in the order of ranks. A process whose loop is not known has the times of the run by its export's
-/// iterations.
+/// Rows by key, in order of ranks. Without a known loop, times are the run's per iteration of the export.
 fn rows<'t>(table: &'t DataFrame, parties: &[Party], per: Per) -> Result<BTreeMap<&'t str, Vec<Row<'t>>>> {
     let texts = |name: &str| -> Result<Vec<Option<&str>>> { Ok(table.column(name)?.str()?.iter().collect()) };
     let text = |name: &str| -> Result<Vec<&str>> {
@@ -147,9 +144,8 @@ fn rows<'t>(table: &'t DataFrame, parties: &[Party], per: Per) -> Result<BTreeMa
     Ok(found)
 }
 
-/// The site of a key.
 fn site(key: &str, rows: &[Row], parties: &[Party]) -> RankSite {
-    // Longest blocked first, of those the first rank.
+    // Longest blocked; of equals the first rank.
     let longest = rows.iter().min_by_key(|row| (Reverse(row.blocked), row.rank)).unwrap_or(&rows[0]);
     let over = |of: fn(&Row) -> i64| over_ranks(rows, of, parties.len());
     let mut blocked_by_rank_ns = vec![0i64; parties.len()];
@@ -182,7 +178,7 @@ fn site(key: &str, rows: &[Row], parties: &[Party]) -> RankSite {
     }
 }
 
-/// Quantiles of all ranks by [`nearest_rank`]: those that have no row come first, with 0.
+/// Quantiles over all ranks by [`nearest_rank`]: ranks without a row come first, with 0.
 fn over_ranks(rows: &[Row], of: fn(&Row) -> i64, ranks: usize) -> Over {
     let mut values: Vec<i64> = rows.iter().map(of).collect();
     values.sort_unstable();
@@ -201,7 +197,7 @@ fn over_ranks(rows: &[Row], of: fn(&Row) -> i64, ranks: usize) -> Over {
     }
 }
 
-/// The ranks that stand out.
+/// Longest blocked first.
 fn odd(blocked_by_rank: &[i64], parties: &[Party]) -> Vec<Odd> {
     if parties.len() < FEWEST {
         return Vec::new();

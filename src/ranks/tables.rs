@@ -6,8 +6,8 @@
 //! | `sites.parquet` | process and site ([`crate::frame::sites`]) |
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
-//! `capture` and `pid` say whose row it is in each. A query reads only the columns that it asks for. polars' own
-//! scan of parquet (`LazyFrame::scan_parquet`) brings its query planner and streaming engine along.
+//! `capture` and `pid` name the process of each row. A query reads only its own columns. polars' own scan of
+//! parquet (`LazyFrame::scan_parquet`) would add its query planner and streaming engine.
 
 use super::numbers::{self, Party};
 use crate::frame::parquet::{self, Layout};
@@ -24,14 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 
-/// The files of a folder.
 pub const RANKS: &str = "ranks.parquet";
-/// A row each process and site.
 pub const SITES: &str = "sites.parquet";
-/// A row each kernel.
 pub const COLLECTIVES: &str = "collectives.parquet";
 
-/// What every result over ranks is computed from.
 #[derive(Clone)]
 pub struct Tables {
     ranks: DataFrame,
@@ -39,7 +35,7 @@ pub struct Tables {
     collectives: Rows,
 }
 
-/// The rows of a table: at hand, or in files that are read when they are asked for.
+/// Rows of a table: in memory, or in files that are read on demand.
 #[derive(Clone)]
 enum Rows {
     Here(DataFrame),
@@ -47,10 +43,7 @@ enum Rows {
 }
 
 impl Tables {
-    /// Of a report; `collectives` of each of its exports, in their order.
-    ///
-    /// # Errors
-    /// polars refused the columns: a defect.
+    /// `collectives`: of each of the report's exports, in their order.
     pub fn of(report: &Report, collectives: &[DataFrame]) -> Result<Self> {
         let mut kernels = collectives.to_vec();
         for (table, profile) in kernels.iter_mut().zip(&report.profiles) {
@@ -64,10 +57,10 @@ impl Tables {
         })
     }
 
-    /// Of folders. Those that cannot be read are handed back with the reason.
+    /// Unreadable folders are handed back as warnings.
     ///
     /// # Errors
-    /// Two of them hold the same process of the same export.
+    /// Two folders hold the same process of the same export.
     pub fn read(folders: &[PathBuf]) -> Result<(Self, Vec<Warning>)> {
         let (mut ranks, mut good, mut bad) = (Vec::new(), Vec::new(), Vec::new());
         for folder in folders {
@@ -105,7 +98,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Its processes in the order of their ranks.
+    /// Processes in the order of their ranks.
     ///
     /// # Errors
     /// A column is missing or of another type: tables of another version.
@@ -141,26 +134,21 @@ impl Tables {
         Ok(parties)
     }
 
-    /// What limits the reports that the rows come from.
     pub fn warnings(&self, parties: &[Party]) -> Vec<Warning> {
         let said = |party: &Party| serde_json::from_str::<Vec<Warning>>(&party.warnings).unwrap_or_default();
         numbers::once(parties.iter().flat_map(said).collect())
     }
 
-    /// These columns of sites and whose they are, with the place of their process among these (`party`), in that order.
+    /// These columns of sites, with `capture`, `pid` and process index (`party`), sorted by `party`.
     pub fn sites(&self, parties: &[Party], columns: &[&str]) -> Result<DataFrame> {
         whose(&self.sites.read(Some(&[&["capture", "pid"], columns].concat()))?, parties)
     }
 
-    /// Rows of collectives, likewise.
     pub fn collectives(&self, parties: &[Party]) -> Result<DataFrame> {
         whose(&self.collectives.read(None)?, parties)
     }
 
-    /// The same with their rows in the order of ranks.
-    ///
-    /// # Errors
-    /// As [`Self::parties`].
+    /// These tables, rows in the order of ranks.
     pub fn in_order(&self) -> Result<Self> {
         let parties = self.parties()?;
         let sorted = |rows: &DataFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.drop("party")?) };
@@ -171,17 +159,14 @@ impl Tables {
         })
     }
 
-    /// Writes them to a folder that is there. `rest`: what stands in the metadata of sites.
-    ///
-    /// # Errors
-    /// One sentence where a file cannot be written.
+    /// Writes all tables to an existing folder. `rest`: key and value for the metadata of sites.
     pub fn write(&self, folder: &Path, rest: (String, String)) -> Result<()> {
         let parties = self.parties()?;
         let at = parties.iter().map(|p| ((p.capture.as_str(), i64::from(p.listed.pid)), p));
         let at: FxHashMap<(&str, i64), &Party> = at.collect();
         let whose = self.ranks.column("capture")?.str()?.iter().zip(self.ranks.column("pid")?.i64()?.iter());
         let rows: Vec<Option<&Party>> = whose.map(|key| at.get(&(key.0?, key.1?)).copied()).collect();
-        // An export's own folder; of merged ones, the folders that they came from.
+        // An export's own folder; merged exports keep the folders they came from.
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let from = |party: &Party| if party.folder.is_empty() { name.clone() } else { party.folder.clone() };
         let mut ranks = self.ranks.clone();
@@ -194,17 +179,17 @@ impl Tables {
     }
 }
 
-/// The texts of a column; empty where it has none.
+/// Texts of a column; empty for null.
 pub(super) fn texts(table: &DataFrame, name: &str) -> Result<Vec<String>> {
     Ok(table.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
 }
 
-/// The numbers of a column; 0 where it has none.
+/// Numbers of a column; 0 for null.
 pub(super) fn numbers_of(table: &DataFrame, name: &str) -> Result<Vec<i64>> {
     Ok(table.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The table of ranks in a folder, whose other tables are seen to be good.
+/// The table of ranks in a folder, once all its tables are checked.
 fn read(folder: &Path) -> Result<DataFrame> {
     for name in [SITES, COLLECTIVES, RANKS] {
         let path = folder.join(name);
@@ -229,22 +214,19 @@ fn read(folder: &Path) -> Result<DataFrame> {
     parquet::read(&folder.join(RANKS), None).with_context(damaged)
 }
 
-/// Whether the tables written here have columns of this type. Of most others polars panics, at the latest when it adds them.
+/// Whether tables written here have columns of this type: polars panics on most others.
 fn is_known(kind: &ArrowDataType) -> bool {
     use ArrowDataType as T;
     matches!(kind, T::Boolean | T::Int64 | T::Float64 | T::Utf8View)
 }
 
-/// Tables below one another; those without columns left out.
-///
-/// # Errors
-/// They have other columns: a defect.
+/// Concatenates rows; tables without columns are left out.
 pub fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
     let tables = tables.into_iter().filter(|table| table.width() > 0);
     Ok(tables.map(PolarsResult::Ok).reduce(|all, table| all?.vstack(&table?)).transpose()?)
 }
 
-/// Rows in the order of their processes, with the place of each (`party`).
+/// Rows sorted by process, with the process's index (`party`).
 fn whose(rows: &DataFrame, parties: &[Party]) -> Result<DataFrame> {
     let known = parties.iter().zip(0u32..).map(|(p, at)| ((p.capture.as_str(), i64::from(p.listed.pid)), at));
     let known: FxHashMap<(&str, i64), u32> = known.collect();
@@ -259,9 +241,8 @@ fn whose(rows: &DataFrame, parties: &[Party]) -> Result<DataFrame> {
     Ok(sorted)
 }
 
-/// A row each process that waits or meets others; of an export without any, its first.
+/// One row per process that waits or meets others; an export without any gets its first process.
 fn ranks(report: &Report, kernels: &[DataFrame]) -> Result<DataFrame> {
-    /// Sums over the waits of a process, and its first device.
     #[derive(Default)]
     struct Sum {
         device: Option<i64>,
@@ -317,10 +298,7 @@ fn ranks(report: &Report, kernels: &[DataFrame]) -> Result<DataFrame> {
     Ok(DataFrame::new(sums.len(), columns)?)
 }
 
-/// Writes a table; `more` as in [`parquet::write`].
-///
-/// # Errors
-/// One sentence where the file cannot be written.
+/// `more` as in [`parquet::write`].
 pub fn put(table: &DataFrame, path: &Path, more: Option<(String, String)>) -> Result<()> {
     let failed = || format!("{}: cannot be written", path.display());
     let mut file = BufWriter::new(Whole::begin(path)?);
@@ -329,7 +307,7 @@ pub fn put(table: &DataFrame, path: &Path, more: Option<(String, String)>) -> Re
 }
 
 impl Rows {
-    /// These columns of them, or all.
+    /// All columns if `None`.
     fn read(&self, columns: Option<&[&str]>) -> Result<DataFrame> {
         let files = match self {
             Self::Here(table) => {

@@ -8,18 +8,17 @@ use crate::model::{BoundBy, Report};
 /// The share of an iteration below which waits are not worth a look.
 const LEAST_SHARE: f64 = 0.01;
 
-/// In parts.
 pub fn finding(report: &Report) -> Option<Finding> {
     let saved = saving::finding(&report.totals);
     let Some(late) = report.ranks.as_ref().and_then(ranks::latest) else {
         return saved.map(|found| Finding { limit: limit(report), ..found });
     };
-    // The rank that comes late limits a program of many ranks: what its lines may bring besides is for later.
+    // The late rank limits a program of many ranks; rewritings and undecided waits come later.
     let saved = saved.unwrap_or_default();
     Some(Finding { late: Some(late), rewriting: None, undecided: None, ..saved })
 }
 
-/// The limit of a program of whose waits nothing is to be told.
+/// The answer where there is no finding.
 pub fn without_waits(report: &Report) -> Finding {
     Finding { limit: is_blocked(&report.gpu_time()).then(|| BLOCKED.to_owned()), ..Finding::default() }
 }

@@ -1,7 +1,8 @@
 //! A report of bounded size, for whoever reads a limited text: language models, chat bots, logs.
 //!
-//! It takes less than [`LIMIT`] bytes whatever the capture holds: texts are cut, a list ends where the next entry would
-//! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
+//! It takes less than [`LIMIT`] bytes whatever the capture holds. Texts are cut, a list ends where the next
+//! entry would not fit, and omissions are counted. Keys and commands, which a cut would make wrong, are whole
+//! or missing.
 
 use super::saving::Finding;
 use super::{answer, json};
@@ -12,13 +13,13 @@ use crate::model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Bytes that the whole stays below: agents' tools cut answers at 25,000 tokens and less, and people pay for each.
+/// Upper bound in bytes: agents' tools cut answers at 25,000 tokens or less, and each token costs.
 pub const LIMIT: usize = 20_000;
-/// Bytes of a text, as JSON has it: a sentence of evidence, a line of code with its arguments.
+/// Bytes of a text as JSON writes it: a sentence of evidence, a line of code with its arguments.
 const TEXT: usize = 240;
 /// Bytes of a key or command.
 const WHOLE: usize = 400;
-/// Exports that are named. Ranks have names alike.
+/// Exports that are named; ranks have similar names.
 const PROFILES: usize = 3;
 /// Warnings at most, so that sites have more than half of the room.
 const WARNINGS: usize = 8;
@@ -118,7 +119,6 @@ pub struct BriefFix {
     pub caveat: String,
 }
 
-/// The report in brief.
 pub fn in_brief(report: &Report) -> Brief {
     let mut brief = Brief {
         schema_version: report.schema_version,
@@ -147,7 +147,6 @@ pub fn in_brief(report: &Report) -> Brief {
     brief
 }
 
-/// The late rank, else the saving.
 fn finding(found: Finding) -> Option<String> {
     let saved = found.lead + &found.rest;
     let late = found.late.map(|words| format!("{} {saved}", words.join(" ")));
@@ -193,7 +192,7 @@ fn site(site: &Site) -> BriefSite {
 }
 
 fn fix(fix: &Fix, site: &Site) -> BriefFix {
-    // Code that is cut is no code, and one copy for several reads is no expression in the place of another.
+    // Cut code is no code. An edit that reads several values in one copy replaces no single expression.
     let rewrite = |r: &Rewrite| Some(Rewrite { before: whole(&r.before)?, after: whole(&r.after)? });
     let kind = site.proposal.as_ref().and_then(|proposal| proposal.outcome.kind());
     let here = fix.here.as_ref().filter(|_| kind != Some(EditKind::ReadTogether)).and_then(rewrite);
@@ -213,7 +212,7 @@ fn width(c: char) -> usize {
     }
 }
 
-/// The text, where it is short enough.
+/// `None` where the text is longer than [`WHOLE`].
 fn whole(text: &str) -> Option<String> {
     (text.chars().map(width).sum::<usize>() <= WHOLE).then(|| text.to_owned())
 }
@@ -226,7 +225,7 @@ fn start(text: &str) -> String {
     if kept.len() < text.len() { kept + "…" } else { kept }
 }
 
-/// The last [`TEXT`] bytes: of a path, the end is what tells it from others.
+/// The last [`TEXT`] bytes: the end of a path tells it from others.
 fn end(text: &str) -> String {
     let reversed: String = text.chars().rev().collect();
     start(&reversed).chars().rev().collect()
@@ -237,7 +236,7 @@ mod tests {
     use super::*;
     use crate::model::sample;
 
-    /// Names that are as long and as hostile as an export can have them, in every text of the report.
+    /// Every text of the report is as long and as hostile as an export allows.
     #[test]
     fn whatever_the_capture_holds_it_is_short() {
         for text in ["\u{1}\"\\".repeat(5_000), "名前 ".repeat(5_000), "a".repeat(5_000)] {

@@ -10,11 +10,8 @@ use crate::model::edit::Block as Edit;
 use crate::model::{Attribution, Class, Example, Fix, Frame, Recorder, Report, Site};
 use crate::text::{self, escape_terminal};
 
-/// Columns of the longest bar of the histogram.
 const BAR: usize = 40;
-/// Native functions are cut to this width.
 const LONG_SYMBOL: usize = 160;
-/// Frames of a stack that a reviewer reads.
 const FRAMES: usize = 12;
 
 /// The site of this id ("S1", "s1", "train.py:30"); `None` where the report has none.
@@ -46,9 +43,7 @@ pub(crate) fn document(report: &Report, site_id: &str) -> Option<Vec<Block>> {
     Some(blocks)
 }
 
-/// Other lines of the repository with the same pattern.
 fn elsewhere(site: &Site) -> Option<Block> {
-    /// Places that are listed.
     const MOST: usize = 10;
     let all = site.elsewhere.as_ref()?;
     let more = all.len().saturating_sub(MOST);
@@ -60,12 +55,10 @@ fn elsewhere(site: &Site) -> Option<Block> {
     Some(if all.is_empty() { Block::lines([title]) } else { Block::section(title, [Block::lines(lines)]) })
 }
 
-/// Why it has its verdict, and who calls it.
 pub(super) fn reasons(site: &Site, views: &Views) -> [Block; 2] {
     [evidence(site), called_from(site, views)]
 }
 
-/// What it costs, what it waited for, where else it can be placed.
 pub(super) fn about(report: &Report, site: &Site) -> [Block; 3] {
     [
         Block::section("cost", [Block::values(costs(report, site))]),
@@ -74,11 +67,10 @@ pub(super) fn about(report: &Report, site: &Site) -> [Block; 3] {
     ]
 }
 
-/// The parts that a reviewer reads, shorter.
 pub(super) fn for_review(report: &Report, site: &Site, views: &Views) -> Vec<Block> {
     let frame = |f: &Frame| {
         let sign = if f.user { ">" } else { " " };
-        // Never bare at the start of a line: in a log, `::` there begins a command.
+        // No frame starts a line bare: in a log, `::` there begins a command.
         Words::from(format!("{sign} {}  {}", phrase::at_line(&f.file, f.line), f.function))
     };
     let source = site.source.iter().map(|source| Words::from(format!("| {}", source.trim())));
@@ -102,13 +94,12 @@ pub(super) fn for_review(report: &Report, site: &Site, views: &Views) -> Vec<Blo
     blocks
 }
 
-/// The reasons of a verdict.
 fn evidence(site: &Site) -> Block {
     let reasons = site.evidence.iter().map(|evidence| (evidence.rule.as_str(), &*evidence.text));
     Block::section(evidence_title(site.class), [Block::facts(reasons)])
 }
 
-/// The Python stack in the order of a Python traceback; frames of the user stand out.
+/// In the order of a Python traceback.
 fn stack(site: &Site) -> Block {
     let frame = |frame: &Frame| {
         let FrameView { file, function, user, source } = FrameView::of(site, frame);
@@ -121,7 +112,6 @@ fn stack(site: &Site) -> Block {
     Block::Code("", view::stack(site).iter().rev().flat_map(frame).collect())
 }
 
-/// The ways to the line, where there are several.
 fn called_from(site: &Site, views: &Views) -> Block {
     let (paths, more) = phrase::call_paths(site, &views.files);
     let left =
@@ -153,7 +143,6 @@ fn histogram(site: &Site) -> Block {
     ))
 }
 
-/// The title of the examples, which says whose clock their times are by.
 fn clock(report: &Report, site: &Site) -> &'static str {
     let recorder = report.profiles.get(site.process.profile.index()).map(|profile| profile.recorder);
     match recorder.unwrap_or_default() {
@@ -162,7 +151,6 @@ fn clock(report: &Report, site: &Site) -> &'static str {
     }
 }
 
-/// The waits to look at in a viewer.
 fn examples(examples: &[Example]) -> Table {
     let of = |value: fn(&Example) -> String| examples.iter().map(value);
     let awaited = |e: &Example| {
@@ -181,7 +169,6 @@ fn examples(examples: &[Example]) -> Table {
     )
 }
 
-/// The advice: the change, the site's line or the pattern's example before and after, other ways, how to confirm it.
 pub(super) fn advice(fix: &Fix) -> Block {
     let title = format!("{} ({})", fix.title, fix.strategy);
     let mut blocks =
@@ -195,7 +182,6 @@ pub(super) fn advice(fix: &Fix) -> Block {
     Block::section("what to do", blocks)
 }
 
-/// Other ways, and what to mind.
 fn ways(fix: &Fix) -> Option<Block> {
     let or = fix.alternatives.iter().map(|way| ("or", &**way));
     let mind = (!fix.caveat.is_empty()).then_some(("mind", &*fix.caveat));
@@ -203,7 +189,6 @@ fn ways(fix: &Fix) -> Option<Block> {
     (!all.is_empty()).then(|| Block::facts(all))
 }
 
-/// The line before and after, else the example of the pattern.
 fn difference(fix: &Fix) -> Block {
     match &fix.here {
         Some(here) => signed(&here.before, &here.after),
@@ -211,14 +196,13 @@ fn difference(fix: &Fix) -> Block {
     }
 }
 
-/// Lines that go, then those that come.
 fn signed(before: &str, after: &str) -> Block {
     let gone = before.lines().map(|line| format!("- {line}"));
     Block::Code("diff", gone.chain(after.lines().map(|line| format!("+ {line}"))).map(Words::from).collect())
 }
 
-/// The edit of the site's file as blocks that a review comment on those lines can apply; `None` where there is none, or its text
-/// has what would not arrive as it is.
+/// The edit of the site's file as blocks that a review comment on those lines can apply. `None` without an
+/// edit, or if escaping would change its text.
 fn suggestions(site: &Site) -> Option<Vec<Block>> {
     let edit = site.proposal.as_ref()?.outcome.edit()?;
     let file = text::path_end(&site.location()?.file, 1);
@@ -243,7 +227,6 @@ pub(super) fn api(site: &Site) -> String {
     if api == driver { api.into_owned() } else { format!("{api} ({driver})") }
 }
 
-/// What the reasons of a verdict are reasons for.
 const fn evidence_title(class: Class) -> &'static str {
     match class {
         Class::False => "why it is avoidable",
@@ -252,7 +235,6 @@ const fn evidence_title(class: Class) -> &'static str {
     }
 }
 
-/// Where else the waits can be placed: thread, process, device, NVTX.
 fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     let exact = site.attribution == Attribution::PythonBacktrace;
     let note = match &*escape_terminal(&site.attribution_note) {
@@ -279,7 +261,6 @@ fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     pairs.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
 }
 
-/// What the waits cost.
 fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     let mut waits = text::count(site.waits);
     waits.extend(site.per_iteration.map(|rate| format!(", {} per iteration", text::rate(rate))));
@@ -292,7 +273,7 @@ fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     blocked += &format!(", {} of the thread's time", text::percent(site.blocked_percent));
     let [total, half, most] = [site.drain_ns, site.drain_p50_ns, site.drain_max_ns].map(text::duration);
     let mut drain = format!("{total}, {} of the GPU's time", text::percent(site.drain_percent));
-    // One wait can hold most of it: the first after a pause, or one that the profiler held up.
+    // One wait can hold most of the idle time: the first after a pause, or one that the profiler held up.
     if site.drain_ns > 0 && site.waits > 1 {
         drain += &format!("; median {half}, max {most}");
     }

@@ -16,7 +16,7 @@ fn sites_are_shown_whole() {
     insta::assert_snapshot!(sites.join("\n"));
 }
 
-/// Two streams, one of them with work that nobody reads, a rank that comes late, a GPU that had nothing to do.
+/// Two streams, one with work that is not read; a rank that comes late; a GPU that had nothing to do.
 #[test]
 fn a_site_says_what_it_waited_for() {
     let text = rendered("S6", Some(120), false).expect("S6 is a site");

@@ -3,7 +3,6 @@
 use super::document::{Block, Column, Table, Words};
 use crate::model::doctor::{Diagnosis, Examined};
 
-/// What each capture has and lacks.
 pub(crate) fn document(found: &Diagnosis) -> Vec<Block> {
     found.captures.iter().flat_map(one).collect()
 }
@@ -26,7 +25,7 @@ fn one(capture: &Examined) -> Vec<Block> {
     blocks
 }
 
-/// What is missing, and the commands that mend it; one command often mends several things: it stands once.
+/// A command that mends several things in a row is printed once.
 fn advice(capture: &Examined) -> Vec<Block> {
     if capture.warnings.is_empty() {
         let whole = capture.checks.iter().all(|check| check.good);

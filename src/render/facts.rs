@@ -7,7 +7,6 @@ use crate::text::{self, escape_terminal};
 /// Exports and GPUs named one by one; more are summed up.
 const MOST_NAMED: usize = 2;
 
-/// What was captured, and how busy the GPU was: labels and texts.
 pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut previous = None;
@@ -30,7 +29,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
     lines
 }
 
-/// Path, span, and what the export before does not say already.
+/// Omits a version or command that equals the export before's.
 fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String {
     let mut parts = vec![view::escaped(&profile.path), text::duration(profile.span_ns)];
     let version = profile.export_version.as_deref();

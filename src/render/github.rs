@@ -1,7 +1,7 @@
 //! GitHub annotations: workflow commands on stdout, the rest in the step's summary.
 //!
-//! A step may have ten warnings and ten notices; GitHub drops more without a word. So the ten worst avoidable waits are
-//! warnings, the ten worst open ones notices, and the Markdown report goes into `$GITHUB_STEP_SUMMARY`.
+//! A step may have ten warnings and ten notices; GitHub drops more without a word. So the ten worst avoidable waits
+//! are warnings and the ten worst undecided ones notices. The Markdown report goes into `$GITHUB_STEP_SUMMARY`.
 
 use super::Paths;
 use super::{phrase, saving};
@@ -14,7 +14,6 @@ pub const MOST: usize = 10;
 /// Bytes that a step's summary may have ("supports content up to a size of 1024k").
 pub const SUMMARY: u64 = 1 << 20;
 
-/// An annotation at a place of the program.
 pub struct Annotation<'a> {
     /// "error", "warning" or "notice".
     pub level: &'static str,
@@ -22,9 +21,7 @@ pub struct Annotation<'a> {
     pub file: Option<&'a str>,
     /// From 1; 0 where not known.
     pub line: u32,
-    /// One line.
     pub title: String,
-    /// What to know and to do.
     pub message: String,
 }
 
@@ -34,7 +31,7 @@ impl Annotation<'_> {
         let found = self.file.and_then(paths);
         let line = if self.line > 0 { format!("line={},", self.line) } else { String::new() };
         let at = found.as_ref().map(|path| format!("file={},{line}", property(path))).unwrap_or_default();
-        // Of a file outside the checkout, the message has to say the name.
+        // The message names a file outside the checkout.
         let outside = self.file.filter(|_| found.is_none());
         let place = outside.map(|file| format!("{}: ", phrase::at_line(file, self.line))).unwrap_or_default();
         let message = data(&format!("{place}{}", self.message));
@@ -42,12 +39,12 @@ impl Annotation<'_> {
     }
 }
 
-/// Text of a workflow command's message: a line break would end it, and what follows be a command of its own.
+/// Escapes a workflow command's message: a line break would end it, and start a command of its own.
 fn data(text: &str) -> String {
     escape_terminal(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Text of a property, which a comma or a colon would end.
+/// Escapes a property, which a comma or a colon would end.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -78,7 +75,6 @@ fn annotation<'a>(site: &'a Site, level: &'static str) -> Annotation<'a> {
     }
 }
 
-/// What a site costs and what to do, in one paragraph.
 pub fn message(site: &Site) -> String {
     let idle = match site.drain_ns {
         0 => String::new(),
@@ -94,7 +90,7 @@ pub fn message(site: &Site) -> String {
     parts.join(" ")
 }
 
-/// Where below the line it waits, as a part of a sentence: in a library, or in the backward pass that the line starts.
+/// Where below the line it waits: in a library, or in the backward pass that the line starts.
 fn inside(site: &Site) -> String {
     let at = |f: &Frame| format!("{} {}", phrase::at_line(text::path_end(&f.file, 1), f.line), f.function);
     if let Some(frame) = &site.library_frame {

@@ -1,4 +1,4 @@
-//! The head of a report: in a few lines what was run, what avoidable waits cost of it, and where the GPU's time goes.
+//! The head of a report: what was run, what avoidable waits cost, and where the GPU's time goes.
 
 use super::answer;
 use super::phrase;
@@ -8,10 +8,9 @@ use crate::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
 use crate::model::{Gpu, HostMemory, Report};
 use crate::text;
 
-/// A share from which one kind of copies is named.
+/// The share from which a kind of copies is named.
 const NAMED: f64 = 0.1;
 
-/// The label of the line that says where GPU time goes.
 pub(crate) const GPU_TIME: &str = "GPU time";
 
 /// A line: its label, or none for a sentence of its own, and the words.
@@ -54,14 +53,13 @@ fn length(report: &Report) -> Option<String> {
             format!("{count} of about {own} ({slowed} under the profiler)")
         }
         one => {
-            // What the launches of a loop take may be a part of what its work takes.
+            // A loop's launches may take less time than its work.
             let captured = one.map_or(iterations.start_to_start_ns, |one| one.captured_ns);
             format!("{count} of {}", text::duration(captured))
         }
     })
 }
 
-/// The answer in lines.
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let Finding { late, lead, rest, rewriting, undecided, limit, once } =
         answer::finding(report).unwrap_or_else(|| answer::without_waits(report));
@@ -75,14 +73,13 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     lines
 }
 
-/// The finding, where there is one, and the other lines.
 pub(crate) fn parted(report: &Report) -> (Option<String>, Vec<Line>) {
     let mut lines = lines(report).into_iter().peekable();
     let finding = lines.next_if(|(label, _)| label.is_empty()).map(|(_, words)| words);
     (finding, lines.collect())
 }
 
-/// A part of GPU time: what a drawing calls it, its words, its share of the whole, 0 to 1.
+/// `kind` is the drawing's name of the part; `share` is 0 to 1.
 #[derive(serde::Serialize)]
 pub(crate) struct Part {
     pub kind: &'static str,
@@ -90,7 +87,7 @@ pub(crate) struct Part {
     pub share: f64,
 }
 
-/// Where the time of the GPUs goes: of the loop, else of the whole capture. Parts too small for a word are left out.
+/// GPU time of the loop, else of the whole capture. Parts that round to 0 % are left out.
 pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
     let time = report.gpu_time();
     let GpuTime { kernels_ns, collectives_ns, memsets_ns, idle_after_waits_ns, .. } = time;
@@ -116,10 +113,9 @@ pub(crate) fn gpu_time_parts(report: &Report) -> Vec<Part> {
     shown.map(part).collect()
 }
 
-/// The same in a line.
 pub(crate) fn gpu_time(report: &Report) -> Option<String> {
     let parts: Vec<String> = gpu_time_parts(report).into_iter().map(|part| part.words).collect();
-    // The export with the longest iterations stands for several.
+    // The export with the longest iterations represents all.
     let of = report.iterations.as_ref().map(|found| phrase::looping(report, found)).unwrap_or_default();
     (!parts.is_empty()).then(|| parts.join(" · ") + &of)
 }
@@ -133,7 +129,7 @@ fn named(copy: &CopyTime, share: f64) -> String {
     }
 }
 
-/// " in poll (train.py:12)"; of several the function that takes most.
+/// " in poll (train.py:12)": the function that takes most.
 fn blocked_in(times: &[BlockedTime]) -> String {
     let Some((BlockedTime { call, at, ns }, others)) = times.split_first() else { return String::new() };
     let call = call.as_ref().map(|call| format!(" in {}", view::escaped(call))).unwrap_or_default();

@@ -14,10 +14,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Characters of an expression in a table.
 const EXPRESSION: usize = 48;
 
-/// A row per line that waits, the allowed lines, and the facts that sources cannot tell.
 pub(crate) fn document(report: &LintReport) -> Vec<Block> {
     let open: Vec<&LintFinding> = report.open().collect();
     let mut blocks = vec![Block::Heading(heading(report, open.len()))];
@@ -81,7 +79,6 @@ fn table(open: &[&LintFinding]) -> Table {
     )
 }
 
-/// The frequency of a line, in a table.
 const fn often(heat: Heat) -> &'static str {
     match heat {
         Heat::Loop => "in a loop",
@@ -91,7 +88,6 @@ const fn often(heat: Heat) -> &'static str {
     }
 }
 
-/// The wait, the reason for its class and the advice, in one paragraph.
 fn message(one: &LintFinding) -> String {
     let sure = format!("The CPU waits for the GPU at `{}` ({}).", one.expression, one.certainty);
     let why = one.evidence.first().map(|evidence| format!(" Why: {}.", evidence.text.trim_end_matches('.')));
@@ -99,7 +95,6 @@ fn message(one: &LintFinding) -> String {
     format!("{sure}{}{}", why.unwrap_or_default(), fix.unwrap_or_default())
 }
 
-/// The open findings of a class.
 fn reviewed(report: &LintReport, class: Class) -> Vec<&LintFinding> {
     report.open().filter(|one| one.class == class).collect()
 }
@@ -125,7 +120,6 @@ pub fn github(report: &LintReport, paths: Paths, out: &mut dyn Write) -> io::Res
     Ok(left)
 }
 
-/// Prints SARIF 2.1.0: a result per avoidable or undecided line.
 pub fn sarif(report: &LintReport, paths: Paths, describe: Describe, out: &mut dyn Write) -> io::Result<()> {
     let all: Vec<&LintFinding> = report.open().filter(|one| one.class != Class::True).collect();
     let shown = &all[..all.len().min(sarif::MOST)];

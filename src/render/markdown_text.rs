@@ -2,7 +2,7 @@
 
 use crate::text::escape_terminal;
 
-/// Characters that GitHub takes in a comment (65,536), less what its own count may see differently.
+/// GitHub's limit for a comment (65,536 characters), less a reserve: GitHub may count differently.
 pub const COMMENT: usize = 65_000;
 
 /// A name as a code span: nothing in it is markup, a mention or a link.
@@ -16,8 +16,8 @@ pub fn code(name: &str) -> String {
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 
-/// The same inside a table, where a bar would end the cell even in code. Backslashes before a bar are doubled: an even
-/// number of them would leave it bare.
+/// [`code`] inside a table, where a bar would end the cell even in code. Backslashes before a bar are
+/// doubled: an even number would leave the bar unescaped.
 pub fn code_cell(name: &str) -> String {
     let mut out = String::new();
     let mut slashes = 0;
@@ -35,7 +35,6 @@ pub fn code_cell(name: &str) -> String {
     out
 }
 
-/// A sentence that may quote names.
 pub fn plain(sentence: &str) -> String {
     let mut out = String::new();
     let sentence = escape_terminal(sentence);
@@ -48,7 +47,7 @@ pub fn plain(sentence: &str) -> String {
             _ => "",
         });
         out.push(c);
-        // GitHub looks for mentions in what is rendered: only a tag in between parts sign and name.
+        // GitHub looks for mentions in the rendered text: only a tag separates sign and name.
         if c == '@' || (c == '#' && rest.peek().is_some_and(char::is_ascii_digit)) {
             out.push_str("<!-- -->");
         }
@@ -64,13 +63,12 @@ pub fn html(text: &str) -> String {
     SIGNS.iter().fold(text, |text, (sign, written)| text.replace(*sign, written))
 }
 
-/// Lines as a code block.
 pub fn block(language: &str, lines: &[String]) -> String {
     let lines: Vec<String> = lines.iter().map(|l| escape_terminal(l).into_owned() + "\n").collect();
     fenced(language, &lines.concat())
 }
 
-/// Whole lines in place of those that a review comment is on; nothing deletes them.
+/// Whole lines that replace the lines under a review comment; an empty text deletes them.
 pub fn suggestion(lines: &str) -> String {
     let end = if lines.is_empty() || lines.ends_with('\n') { "" } else { "\n" };
     fenced("suggestion", &format!("{lines}{end}"))
@@ -85,12 +83,12 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// A row of a table. Cells are escaped already.
+/// Cells are escaped already.
 pub fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Titles and the line below them; `>` in front of a title aligns its column to the right.
+/// `>` in front of a title aligns its column to the right.
 pub fn header(titles: &[impl AsRef<str>]) -> String {
     let titles = || titles.iter().map(|title| title.as_ref());
     let names = titles().map(|title| title.trim_start_matches('>').to_owned());
@@ -140,7 +138,6 @@ impl Limited {
         left
     }
 
-    /// The text with a last piece, for which room was reserved.
     pub fn close(mut self, last: &str) -> String {
         self.text.push_str(last);
         self.text
@@ -159,7 +156,7 @@ mod tests {
         assert_eq!(code(" "), "");
     }
 
-    /// Cells as GitHub parts them: at bars that no odd number of backslashes precedes.
+    /// Counts cells as GitHub does: a bar after an odd number of backslashes ends none.
     fn cells(row: &str) -> usize {
         let (mut cells, mut slashes) = (0, 0);
         for c in row.chars() {
@@ -181,7 +178,7 @@ mod tests {
     fn sentences_hold_no_markup() {
         let said =
             plain("<img src=x onerror=alert(1)> @ada [a](javascript:b) **x** ![i](u) a|b https://x #12");
-        // What a backslash stands before is itself.
+        // A character after a backslash is literal.
         let mut bare = String::new();
         let mut rest = said.chars();
         while let Some(c) = rest.next() {

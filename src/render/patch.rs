@@ -24,8 +24,8 @@ fn diff(file: &PatchedFile, paths: Paths) -> String {
     lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()
 }
 
-/// One sentence on the whole, then one on each site that has no edit in the patch, on each file that is not what ran, and on the sites
-/// without a line.
+/// One sentence on the whole, then on each file edited since the capture, on each site without an edit, and
+/// on the sites without a line.
 pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
     let edits: usize = patch.files.iter().map(|file| file.edits).sum();
     let (made, left): (Vec<&Answer>, Vec<_>) = patch.sites.iter().partition(|answer| answer.made);

@@ -1,4 +1,4 @@
-//! What the formats for people say about a site, in the same words. All text comes out escaped.
+//! Words about a site that all formats for people share. All text comes out escaped.
 
 use super::document;
 use crate::model::{
@@ -13,7 +13,6 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct FileNames<'a>(HashMap<&'a str, String>);
 
 impl<'a> FileNames<'a> {
-    /// Names for the files that the sites' location column can show.
     pub(crate) fn of(report: &'a Report) -> Self {
         let frames = report.sites.iter().flat_map(|site| {
             let callers = site.call_paths.iter().flat_map(CallPath::frames);
@@ -26,7 +25,7 @@ impl<'a> FileNames<'a> {
     pub(crate) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
         // Past this many components, the whole path reads no worse.
         const DEEPEST: usize = 8;
-        // A package's own file is called by the package.
+        // `__init__.py` is named with its package.
         let end = |path: &'a str, components: usize| {
             let own = text::path_end(path, 1) == "__init__.py";
             text::path_end(path, components + usize::from(own))
@@ -57,8 +56,8 @@ impl<'a> FileNames<'a> {
     }
 }
 
-/// Where a site is, in the best terms at hand, and what waits there where that is another line: the library's that the user's calls,
-/// or the node of autograd's graph and its forward line.
+/// The best known place of a site. `inner` is another line that waits: the library's, or autograd's node with
+/// its forward line.
 pub(crate) struct SitePlace {
     pub line: document::Place,
     pub inner: Option<document::Place>,
@@ -98,7 +97,7 @@ impl SitePlace {
     }
 }
 
-/// Where known, `train.py:18`; the name; how it is known; what waits there.
+/// `[file:line, name, mark, inner]`; unknown parts are empty.
 impl Serialize for SitePlace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let document::Place { file, name, mark } = &self.line;
@@ -107,13 +106,13 @@ impl Serialize for SitePlace {
     }
 }
 
-/// The ways to a site's line, as far as they differ, with what each costs; and how many more there are.
+/// A site's call paths without the frames that all share, with their costs; and how many are left out.
 pub(crate) fn call_paths(site: &Site, files: &FileNames<'_>) -> (Vec<(String, String)>, usize) {
-    /// A recursive program has thousands.
+    /// A recursive program has thousands of paths.
     const MOST: usize = 20;
     let paths = &site.call_paths;
     let ways: Vec<Vec<&Frame>> = paths.iter().map(|path| path.frames().collect()).collect();
-    // The frames that all share, from the outside and, of a library's, from the inside.
+    // All paths share outer frames, and perhaps library frames inside.
     let like_first = |way: &Vec<&Frame>| {
         way.iter().rev().zip(ways[0].iter().rev()).take_while(|(own, first)| own == first).count()
     };
@@ -139,7 +138,6 @@ pub(crate) fn at_line(file: &str, line: u32) -> String {
     if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
 }
 
-/// What the signs mean.
 pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static str> {
     match attribution {
         Attribution::PythonBacktrace | Attribution::None => None,
@@ -156,7 +154,7 @@ pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static st
     }
 }
 
-/// "95 %", or "?" where the class itself is open.
+/// "95 %", or "?" where the wait is undecided.
 pub(crate) fn confidence(class: Class, confidence: f64) -> String {
     match class {
         Class::Unknown => "?".to_owned(),
@@ -164,7 +162,7 @@ pub(crate) fn confidence(class: Class, confidence: f64) -> String {
     }
 }
 
-/// How a GPU, or all together, spent its span.
+/// Takes one GPU, or the sum of all.
 pub(crate) fn busy(gpu: &Gpu) -> String {
     let span = gpu.whole_ns();
     if span <= 0 {
@@ -182,7 +180,6 @@ pub(crate) fn waits(rate: f64) -> String {
     format!("{rate} {}", if rate == "1" { "wait" } else { "waits" })
 }
 
-/// How long single waits block.
 pub(crate) fn each(site: &Site) -> String {
     let [median, p99, max] =
         [site.blocked_p50_ns, site.blocked_p99_ns, site.blocked_max_ns].map(text::duration);
@@ -192,7 +189,7 @@ pub(crate) fn each(site: &Site) -> String {
 /// A site that waits before the loop or in its first iterations, and never again.
 pub(crate) const START_UP: &str = "start-up only";
 
-/// What blocks: "stream sync, 512 KiB H2D pageable".
+/// "stream sync, 512 KiB H2D pageable".
 pub(crate) fn call(site: &Site) -> String {
     let api = match site.driver_api {
         DriverApi::StreamSynchronize => "stream sync",
@@ -208,7 +205,6 @@ pub(crate) fn call(site: &Site) -> String {
     site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved, site.copy_bytes_max)))
 }
 
-/// "H2D".
 pub(crate) const fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::HostToDevice => "H2D",
@@ -241,7 +237,7 @@ pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
     }
 }
 
-/// " in rank_0.sqlite", of which the report's iterations are, where other exports have a loop of their own.
+/// " in rank_0.sqlite": the export of the report's iterations; empty unless several exports have a loop.
 pub(crate) fn looping(report: &Report, iterations: &Iterations) -> String {
     let several = report.profiles.iter().filter(|profile| profile.iterations > 0).count() > 1;
     let own = report.profiles.get(iterations.profile.index()).filter(|_| several);
@@ -264,23 +260,22 @@ pub(crate) fn thread(site: &Site) -> String {
     if thread.count > 1 { format!("{label} ×{}", thread.count) } else { label }
 }
 
-/// Whether a site's waits are of the first thread of its process: what a reader expects.
+/// Whether a site's waits are on the first thread of its process only: the usual case.
 pub(crate) fn is_main(site: &Site) -> bool {
     let thread = &site.thread;
     thread.count <= 1 && thread.main && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
 }
 
-/// What the columns of costs mean.
 pub(crate) const COSTS: &str =
     "blocked: CPU time inside waits, not a saving. idle after: GPU idle time that follows them.";
 
-/// The names of a report's exports, without the folders where they do not tell them apart.
+/// Names of exports, with folders only where they tell exports apart.
 pub(crate) fn exports(report: &Report) -> Vec<String> {
     let names = FileNames::new(report.profiles.iter().map(|profile| profile.path.as_str()));
     report.profiles.iter().map(|profile| names.get(&profile.path)).collect()
 }
 
-/// The processes of a report as people tell them apart: by export where each is of its own, else by name and id.
+/// Labels processes by export, and by pid where an export holds several.
 pub(crate) struct Processes {
     exports: Vec<String>,
     /// Whether some export holds several processes.

@@ -1,4 +1,4 @@
-//! What is said over ranks, in the words that all formats for people share.
+//! Ranks, in the words that all formats for people share.
 
 use super::document::{Cell, Column, Table, Words};
 use super::phrase;
@@ -8,7 +8,7 @@ use crate::model::Per;
 use crate::model::ranks::{Late, NamedBy, Odd, Over, RankSite, Ranks};
 use crate::text;
 
-/// What the ranks are, and how their clocks were put together: labels and texts.
+/// Labels and texts: the ranks, and how their clocks were put together.
 pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
     let (Some(first), Some(last)) = (ranks.list.first(), ranks.list.last()) else { return Vec::new() };
     let by = match first.named_by {
@@ -34,24 +34,23 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
     lines
 }
 
-/// The ranks that come late: the delay of each, and where it came from.
 pub(crate) fn late(ranks: &Ranks) -> impl Iterator<Item = [String; 2]> {
     ranks.late.iter().map(|late| sentences(late, ranks))
 }
 
-/// Those of [`late`] that are not the answer, which stands above, a text each.
+/// The sentences of [`late`] without the first where that is the answer, a text each.
 pub(crate) fn more_late(ranks: &Ranks) -> impl Iterator<Item = String> {
     late(ranks).skip(usize::from(ranks.latest().is_some())).map(|words| words.join(" "))
 }
 
-/// The rank that is the answer; the first of [`late`].
+/// The late rank that is the answer; the first of [`late`].
 pub(crate) fn latest(ranks: &Ranks) -> Option<[String; 2]> {
     ranks.latest().map(|late| sentences(late, ranks))
 }
 
 fn sentences(late: &Late, ranks: &Ranks) -> [String; 2] {
     let (delay, waiting) = late.delay_ns();
-    // The group is said where it is not all ranks.
+    // Names the group where it is not all ranks.
     let communicator = late.communicator.as_deref().filter(|_| late.among < ranks.list.len() as u64);
     let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
     let ([times, of], collective) = ([late.times, late.of].map(text::count), short(&late.collective));
@@ -95,7 +94,7 @@ pub(crate) fn odd(site: &RankSite) -> Option<String> {
     (!named.is_empty()).then(|| format!("{}, median {median}", text::first_of(&named, 3)))
 }
 
-/// What waits, on how many ranks, how long a single wait, and where it stands out.
+/// What waits, on how many ranks, how long a single wait, and where the site stands out.
 pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     let ranks = site.ranks as usize;
     let on = match (ranks, all) {
@@ -111,7 +110,7 @@ pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     notes
 }
 
-/// Median; a tenth and nine tenths of the ranks; the most, and whose it is. Of two ranks the larger, and what the other has.
+/// Median; a tenth to nine tenths of the ranks; the most and its rank. With two ranks: the larger, then the other.
 pub(crate) fn cells(over: &Over, ranks: &Ranks, print: fn(i64) -> String) -> [String; 3] {
     let [p10, p50, p90, max] = [over.p10, over.p50, over.p90, over.max].map(print);
     if let [one, two] = &ranks.list[..] {
@@ -128,10 +127,8 @@ pub(crate) fn number(count: i64) -> String {
     text::count(count.unsigned_abs())
 }
 
-/// Titles of what [`amounts`] gives.
 pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "idle after", "saves"];
 
-/// The four amounts of a site.
 pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
     let time = |over| cells(over, ranks, text::duration);
     let known = |cell: &str| !site.saves_at_most || cell.is_empty() || cell.starts_with("0 ns");
@@ -139,13 +136,11 @@ pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
     [cells(&site.waits, ranks, number), time(&site.blocked_ns), time(&site.drain_ns), saves]
 }
 
-/// How many sites a table leaves out.
 pub(crate) fn not_shown(sites: usize) -> Option<String> {
     let more = text::counted(sites as u64, "more site");
     (sites > 0).then(|| format!("{more} not shown; --top 0 shows all."))
 }
 
-/// What the columns mean.
 pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     let mut notes: Vec<String> = not_shown(ranks.sites_omitted).into_iter().collect();
     if ranks.late.iter().any(|late| late.wait.is_some()) {
@@ -170,7 +165,6 @@ pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     notes
 }
 
-/// The sites over ranks.
 pub(crate) fn table(ranks: &Ranks) -> Table {
     let (all, sites) = (ranks.list.len(), &ranks.sites);
     let verdict = |site: &RankSite| {

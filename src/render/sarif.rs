@@ -1,9 +1,9 @@
-//! SARIF 2.1.0, for code scanning: one result per avoidable or open site.
+//! SARIF 2.1.0, for code scanning: one result per avoidable or undecided site.
 //!
-//! Needed waits are no findings and are left out. What GitHub takes: 25,000 results of which it shows 5,000, so no more
-//! than that are written, the worst first; paths relative to the repository; and a file and a line of every result, or it
-//! refuses them all ("expected a physical location"). Fingerprints come from names alone, so that an edit above a line or
-//! another run opens no new alert.
+//! Needed waits are no findings and are left out. GitHub accepts 25,000 results and shows 5,000, so only the
+//! worst 5,000 are written. It wants paths relative to the repository. It refuses all results if one has no
+//! file and line ("expected a physical location"). Fingerprints come from names alone: an edit above a line
+//! or another run opens no new alert.
 
 use super::Paths;
 use super::github;
@@ -15,23 +15,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// A pattern as the rule of its results is described.
+/// A pattern, described for the rule of its results.
 pub struct Described {
-    /// Short name.
     pub title: &'static str,
-    /// Why the CPU waits.
     pub why: &'static str,
-    /// Python that waits; empty where there is none to show.
+    /// Empty where there is no code to show.
     pub before: &'static str,
-    /// Python to write instead.
     pub after: &'static str,
-    /// Other ways, one each.
     pub alternatives: &'static [&'static str],
-    /// What to mind.
     pub caveat: &'static str,
 }
 
-/// Describes patterns.
 pub type Describe<'a> = &'a dyn Fn(PatternId) -> Described;
 
 /// Results that GitHub shows of a run.
@@ -41,7 +35,6 @@ const FRAMES: usize = 49;
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Prints the report as one run.
 pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn Write) -> io::Result<()> {
     let findings: Vec<&Site> = report.sites.iter().filter(|s| s.is_finding()).collect();
     let shown = &findings[..findings.len().min(MOST)];
@@ -50,7 +43,7 @@ pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn W
     let results: Vec<Value> = shown.iter().zip(&prints).map(result).collect();
     let left = findings.len() - shown.len() + report.sites_omitted;
     let more = (left > 0).then(|| format!("{left} more sites are left out; --format json has all"));
-    // Of sites alike, the first.
+    // The first site of a rule describes it.
     let mut rules = BTreeMap::new();
     for site in shown {
         let id = rule_id(site.pattern, site.kind);
@@ -59,7 +52,6 @@ pub fn render(report: &Report, paths: Paths, describe: Describe, out: &mut dyn W
     write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
 }
 
-/// A whole log of one run.
 pub(super) fn write(
     rules: &[Value],
     results: &[Value],
@@ -90,10 +82,8 @@ pub(super) fn write(
     super::json::write(&log, out)
 }
 
-/// What relative paths start from.
 const BASE: &str = "SRCROOT";
 
-/// The catalogue entry, else the kind of wait.
 pub(super) fn rule_id(pattern: Option<PatternId>, kind: Kind) -> &'static str {
     pattern.map_or(kind.as_str(), PatternId::as_str)
 }
@@ -105,7 +95,6 @@ pub(super) fn level(class: Class) -> &'static str {
     }
 }
 
-/// A pattern, or without one a kind of wait, as a rule of that class.
 pub(super) fn rule(
     pattern: Option<PatternId>,
     kind: Kind,
@@ -186,7 +175,7 @@ fn result(site: &Site, program: &str, paths: Paths, fingerprint: &str) -> Value 
     out
 }
 
-/// A safe edit of a file, as whole lines. SARIF has no word for edits that may change something: those are left out.
+/// A safe edit of a file, as whole lines. SARIF cannot mark an edit as unsafe: unsafe edits are left out.
 pub(super) fn fixes(edit: &Edit, file: &str, paths: Paths) -> Option<Value> {
     let edit = Some(edit).filter(|edit| edit.safety == Safety::Safe)?;
     let replacement = |block: &Block| {
@@ -202,25 +191,24 @@ pub(super) fn fixes(edit: &Edit, file: &str, paths: Paths) -> Option<Value> {
     }]))
 }
 
-/// A result at a place.
 pub(super) fn result_of(rule: &str, level: &str, message: &str, fingerprint: &str, place: Value) -> Value {
     json!({
         "ruleId": rule,
         "level": level,
         "message": { "text": plain(message) },
-        // GitHub looks at the first only, and takes it over as it is.
+        // GitHub reads the first only, and keeps it unchanged.
         "partialFingerprints": { "primaryLocationLineHash": fingerprint, "syncReportSite/v1": fingerprint },
         "locations": [place],
     })
 }
 
-/// Text without what SARIF takes for a link (`[words](target)`), a control or a reordering.
+/// Text without SARIF's links (`[words](target)`), control characters and reorderings.
 fn plain(text: &str) -> String {
     let text = escape_terminal(text);
     if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text.into_owned() }
 }
 
-/// A place of the program; without a line (0), the file as a whole, as annotations have it.
+/// Line 0 (unknown) becomes line 1: the file as a whole, as in annotations.
 pub(super) fn location(file: &str, function: &str, line: u32, paths: Paths) -> Value {
     json!({
         "physicalLocation": { "artifactLocation": artifact(file, paths), "region": { "startLine": line.max(1) } },
@@ -258,7 +246,7 @@ fn recorded_uri(file: &str) -> String {
     }
 }
 
-/// What identifies a site over runs: names and text, no lines of the program, no times, no machine.
+/// Identity of a site over runs: names and text; no lines of the program, no times, no machine.
 fn identity(site: &Site, paths: Paths) -> String {
     let frame = site.location();
     let file = frame.map_or_else(String::new, |f| {
@@ -290,7 +278,6 @@ fn fingerprints(sites: &[&Site], paths: Paths) -> Vec<String> {
 pub(super) struct Fingerprints(FxHashMap<String, usize>);
 
 impl Fingerprints {
-    /// The fingerprint of an identity.
     pub fn of(&mut self, identity: &str) -> String {
         let seen = self.0.entry(identity.to_owned()).or_default();
         *seen += 1;
@@ -309,7 +296,8 @@ mod tests {
         crate::formats::described(id)
     }
 
-    /// Every avoidable and open site is a result at its line, with a rule that says what to do; hostile names are escaped.
+    /// Every avoidable or undecided site is a result at its line, with a rule that says what to do; hostile
+    /// names are escaped.
     #[test]
     fn all_sites() {
         let repository = crate::repository::Repository::new("/nowhere".into(), Vec::new());

@@ -10,28 +10,23 @@ use crate::model::Class;
 use crate::text;
 use anstyle::{AnsiColor, Effects};
 
-/// Columns between two columns.
+/// Blanks between two columns.
 pub(crate) const GAP: usize = 2;
 
-/// Where and how a report is printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
     /// Columns of the terminal; `None` for a pipe: nothing is wrapped or cut, one line per site.
     pub width: Option<usize>,
-    /// Whether to write colours; decided once, by the command line.
+    /// Decided once, by the command line.
     pub color: bool,
 }
 
 /// What a piece of text means, which decides how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// A wait that can go.
     Avoidable,
-    /// A wait that the evidence leaves open.
     Unsure,
-    /// A wait that the program needs.
     Needed,
-    /// Secondary: read on demand.
     Faint,
     /// Titles, and the frames of the user.
     Strong,
@@ -94,10 +89,10 @@ impl Style {
     }
 }
 
-/// Columns that a text gets where its indent leaves fewer.
+/// Least columns of a text, however deep its indent.
 const LEAST: usize = 20;
 
-/// Text in lines that fit. A pipe gets one line for each text.
+/// A pipe gets one line for each text.
 impl Style {
     /// `words` in lines that fit beside an indent.
     pub(crate) fn wrap(&self, words: &str, indent: usize) -> Vec<String> {
@@ -107,7 +102,7 @@ impl Style {
         }
     }
 
-    /// `words` behind a lead, the lines after the first as deep.
+    /// `words` behind a lead; later lines are indented as deep.
     pub fn hang(&self, lead: &str, words: &str) -> String {
         let indent = text::width(lead);
         format!("{lead}{}", self.wrap(words, indent).join(&format!("\n{:indent$}", "")))

@@ -8,49 +8,42 @@ use crate::model::{Class, Frame, Report, Site, Warning};
 use crate::text::{self, escape_terminal};
 use serde::Serialize;
 
-/// What tells the sites of a report apart; what is one and the same for all of them is left out of each.
+/// Decides which parts tell a report's sites apart; a part that all sites share is left out.
 pub(crate) struct Views<'a> {
     pub(crate) files: FileNames<'a>,
     processes: Option<Processes>,
-    /// Whether sites are of other threads than the first, of several GPUs.
+    /// Whether to name threads (some are not the main one), and GPUs.
     threads: bool,
     devices: bool,
 }
 
-/// A row.
 #[derive(Serialize)]
 pub(crate) struct SiteView {
     pub id: String,
     pub class: Class,
-    /// The class in the word that people read.
     pub verdict: &'static str,
     pub kind: String,
     pub confidence: String,
     pub place: SitePlace,
     pub call: String,
-    /// The same in a word or two.
     #[serde(skip)]
     pub waited: String,
-    /// Caller, when, thread, process, GPU.
     pub who: Who,
-    /// What to do.
     pub advice: String,
-    /// Whether its saving is of each iteration, or of a run without a loop; else it is paid outside the loop, or once.
+    /// True if the saving is per iteration, or the run has no loop; false if paid outside the loop, or once.
     pub repeats: bool,
     pub cells: Cells,
 }
 
-/// Who waited for what, where that is not plainly the main thread of the only process for the only GPU.
+/// Who waited for which GPU; a part is `None` where all sites share it.
 pub(crate) struct Who {
     /// `train.py:41`, where other sites or paths have other callers.
     pub caller: Option<String>,
-    /// How many paths lead to the line.
     pub paths: usize,
     /// "start-up only", where it waits at no other time.
     pub when: Option<&'static str>,
-    /// Where sites are of several threads, of each.
     pub thread: Option<String>,
-    /// Whether that is the main one.
+    /// Whether `thread` is the main one.
     pub main: bool,
     pub process: Option<String>,
     pub device: Option<String>,
@@ -59,23 +52,21 @@ pub(crate) struct Who {
 /// A row's durations, in ns.
 #[derive(Default)]
 pub(crate) struct Durations {
-    /// The saving, and "≤ " before it where it is an upper bound.
+    /// The saving, with "≤ " before an upper bound.
     pub saves: Option<(&'static str, i64)>,
     pub blocked: i64,
     pub p99: i64,
     pub drain: i64,
 }
 
-/// A row's numbers.
 #[derive(Serialize)]
 pub(crate) struct Cells {
     pub waits: String,
     pub per_iteration: Option<String>,
     pub saves: Option<String>,
-    /// The durations, for a column of one unit, in ns.
+    /// For columns of one unit.
     #[serde(skip)]
     pub ns: Durations,
-    /// What a replay measured.
     #[serde(skip)]
     pub measured: Option<String>,
     /// Time, and its share of the thread's.
@@ -148,7 +139,7 @@ impl Who {
         paths.into_iter().chain(self.caller.as_ref().map(|place| format!("{how} at {place}")))
     }
 
-    /// All of it but that the thread is the main one.
+    /// All parts, except a thread that is the main one.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
         let thread = self.thread.clone().filter(|_| !self.main);
         let when = self.when.map(str::to_owned);
@@ -162,7 +153,6 @@ impl Serialize for Who {
     }
 }
 
-/// What to do, or what was asked for.
 fn advice(site: &Site) -> String {
     let chosen = site.recoverable.as_ref().filter(|saving| saving.chosen);
     let asked = chosen.map(|saving| format!("as --fix asks: {}", saving::change(saving.change)));
@@ -170,14 +160,13 @@ fn advice(site: &Site) -> String {
     asked.or_else(allowed).or_else(|| site.fix.as_ref().map(|fix| escaped(&fix.title))).unwrap_or_default()
 }
 
-/// A frame of a stack.
 #[derive(Serialize)]
 pub(crate) struct FrameView {
     /// `/home/ada/train.py:18`
     pub file: String,
     pub function: String,
     pub user: bool,
-    /// The text of the line, for the user's line.
+    /// Only for the user's line.
     pub source: Option<String>,
 }
 
@@ -198,7 +187,7 @@ pub(crate) fn stack(site: &Site) -> &[Frame] {
     if site.frames.is_empty() { site.user_frame.as_slice() } else { &site.frames }
 }
 
-/// Warnings, the command of each only where it is new: one command often mends several things.
+/// Keeps a repeated command at its first warning only: one command often mends several things.
 pub(crate) fn warnings(all: &[Warning]) -> Vec<Warning> {
     let said = |at: usize| all[..at].iter().any(|earlier| earlier.fix == all[at].fix);
     let view = |(at, Warning { code, message, fix }): (usize, &Warning)| {

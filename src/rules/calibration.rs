@@ -1,36 +1,38 @@
-//! How often each rule was right on labelled captures, case by case: counts, made by `scripts/calibrate.py`, and how sure a verdict
-//! is by them.
+//! Right and wrong verdicts of each rule and case on labelled programs (made by `scripts/calibrate.py`), and
+//! the confidence that follows.
 //!
-//! A verdict counts for the case of the rule that decided its class. `own` is the program of synchronising patterns, `real` are
-//! open programs labelled by hand, `adversarial` were written to be hard, `frameworks` are drivers over installed libraries, `unseen` are
-//! 63 more programs (docs/history/savings.md) whose labels were fixed before a verdict was looked at; of these only the rule is known,
-//! not the case. `snippets` are labelled pieces of Python with drawn captures, which the rules of the source were written
-//! against: they show that nothing regressed (a test holds the committed counts to them), and make nothing surer.
+//! A verdict counts for the case of the rule that decided its class. `own` is the program of synchronising
+//! patterns, `real` are open programs labelled by hand, `adversarial` were written to be hard, `frameworks`
+//! are drivers over installed libraries. `unseen` are 63 programs (docs/history/savings.md) labelled before
+//! any verdict was seen; they count by rule alone. `snippets` are labelled pieces of Python with drawn
+//! captures. The source rules were written against the snippets, so they only guard against regressions (a
+//! test checks the counts).
 //!
-//! Definition: a case that was right `r` of the `n` times that it said a class is `(r + 7 m) / (n + 7)` sure. There `m` is the same figure
-//! of its rule, whose own `m` is the share of right verdicts of that class on 217 programs (docs/accuracy.md). Few counts say little,
-//! many say all; the seven is [`PRIOR`]. Weak rules decide nothing: they count by the class that they lean to, and their `m` is the
-//! share of all weak rules.
+//! Definition: a case with `r` right verdicts of `n` of a class has the confidence `(r + 7 m) / (n + 7)`,
+//! where `m` is the same figure of its rule. The rule's own `m` is the share of right verdicts of that class
+//! on 217 programs (docs/accuracy.md). Few counts say little, many say all; the seven is [`PRIOR`]. Weak
+//! rules decide nothing: they count by the class that they lean to, and their `m` is the share of all weak
+//! rules.
 //!
 //! ```text
 //!   called needed         rule S06          case S06_SIZE
 //!    269 of 391  ──7──▶  85 of 100  ──7──▶  5 of 6              69 % → 84 % → 84 %
 //! ```
-//! A label is of a line: wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs. Most wrong ones of
-//! R18 are sizes that values do decide, of code that the label says could do without: a mask multiplied in place of a selection,
-//! which the line tells (S11) where it is at hand; a sparse matrix coalesced once. Rules that changed since a corpus was counted
-//! have no row of it: guards (S02), writes through a mask (S11).
+//! A label belongs to a line: wrong verdicts of R01 are H2D copies on lines labelled for another wait. Most
+//! wrong verdicts of R18 are sizes that values do decide, in code that the label says could do without: a
+//! mask multiplied in place of a selection, which the line tells (S11) where it is at hand; a sparse matrix
+//! coalesced once. Rules changed since a corpus was counted have no row of it: guards (S02), writes through a
+//! mask (S11).
 
 use crate::vocabulary::{Class, RuleId};
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("calibration.csv");
 
-/// How many verdicts the mean of the wider group is worth: of whole numbers, one with which the counts of the cases are likeliest (a
-/// test holds it to that).
+/// Weight of the wider group's mean, in verdicts: one of the whole numbers that fit best (a test checks it).
 pub const PRIOR: u32 = 7;
 
-/// Right verdicts of all that said so, on 217 programs (docs/accuracy.md); `None` of those that leave the class open.
+/// (right verdicts, all verdicts) of the class on 217 programs (docs/accuracy.md); `None` for undecided.
 pub const fn of_class(class: Class) -> Option<(u32, u32)> {
     match class {
         Class::False => Some((1337, 1363)),
@@ -39,24 +41,19 @@ pub const fn of_class(class: Class) -> Option<(u32, u32)> {
     }
 }
 
-/// Verdicts of one rule, or of one of its cases, on one corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The rule that decided the class.
     pub rule: RuleId,
-    /// Which of its cases; empty where only the rule was counted.
+    /// Empty where only the rule was counted.
     pub case: &'static str,
-    /// The class that they said; `None` where only the rule was counted, which says both.
+    /// `None` where only the rule was counted, which covers both classes.
     pub said: Option<Class>,
     /// The labelled set: `own`, `real`, …
     pub corpus: &'static str,
-    /// Verdicts whose class is that of the label.
     pub right: u32,
-    /// Verdicts whose class is another.
     pub wrong: u32,
 }
 
-/// All counts, by rule.
 pub fn counts() -> impl Iterator<Item = Count> {
     static COUNTS: LazyLock<Vec<Count>> = LazyLock::new(|| TABLE.lines().skip(1).filter_map(count).collect());
     COUNTS.iter().copied()
@@ -74,13 +71,13 @@ fn count(line: &'static str) -> Option<Count> {
     })
 }
 
-/// Right verdicts of all, where `is` holds, on programs.
+/// (right verdicts, all verdicts) of the counts where `is` holds, without `snippets`.
 pub fn on_programs(is: impl Fn(&Count) -> bool) -> (u32, u32) {
     let found = counts().filter(|count| count.corpus != "snippets" && is(count));
     found.fold((0, 0), |(right, all), count| (right + count.right, all + count.right + count.wrong))
 }
 
-/// How sure a verdict of that class is, 0 to 1, by the definition above.
+/// Confidence of a verdict of that class, 0 to 1, by the definition above.
 pub fn confidence(rule: RuleId, case: &str, class: Class) -> f64 {
     let weak = |rule: RuleId| rule.as_str().starts_with('X');
     let all = match of_class(class) {

@@ -1,33 +1,30 @@
-//! The cases of each rule: when each holds, and which kind of wait it then is.
+//! The cases of each rule: when a case holds, and which kind of wait it then means.
 //!
-//! A rule may be right more often in one case than in another, so each case is counted apart. The counts say how sure a verdict of
-//! a case is ([`super::calibration`]); no figure is set by hand.
+//! A rule may be right more often in one case than in another, so each case is counted apart. The counts give
+//! the confidence ([`super::calibration`]); no figure is set by hand.
 
 use super::calibration;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId};
 
-/// A rule in one of its cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grade {
-    /// The rule that this is a case of.
     pub rule: RuleId,
-    /// The case's name: that of the rule, with a word where there are several.
+    /// The rule's name, with a word where there are several cases.
     pub case: &'static str,
-    /// Which case it is, as a clause; empty where the rule has one only.
+    /// A clause; empty where the rule has one case only.
     pub when: &'static str,
-    /// The kind of wait that it is then; `None`: the catalogue's entry says.
+    /// `None`: the catalogue's entry gives the kind.
     pub kind: Option<Kind>,
-    /// The Python line shows it: a case of a rule of the trace that gives way as rules of the source do.
+    /// The Python line shows it: a case of a trace rule that yields as source rules do.
     pub by_line: bool,
 }
 
 impl Grade {
-    /// Whether it leaves the class open.
     pub fn is_open(&self) -> bool {
         self.kind.is_some_and(|kind| kind.class() == Class::Unknown)
     }
 
-    /// The share of its verdicts of that class that are right, 0 to 1, as far as labelled programs tell; [`EVEN`] where the class is open.
+    /// Share of right verdicts of the class on labelled programs, 0 to 1; [`EVEN`] where undecided.
     pub fn confidence(&self, class: Class) -> f64 {
         match class {
             Class::Unknown => EVEN,
@@ -35,17 +32,15 @@ impl Grade {
         }
     }
 
-    /// A reason that cites this case of the rule.
     pub fn reason(&self, text: impl Into<String>) -> Evidence {
         Evidence { case: Some(self.case.to_owned()), ..Evidence::new(self.rule, text) }
     }
 
-    /// Whether its verdicts are sure enough for their class to be printed.
     pub fn decides(&self) -> bool {
         self.bounds().is_some_and(|(low, _)| low >= DECIDED)
     }
 
-    /// The lowest and the highest confidence of its verdicts; `None` where it leaves the class open.
+    /// The lowest and the highest confidence of its verdicts; `None` where it leaves the class undecided.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let of = |class| self.confidence(class);
         match self.kind.map(Kind::class) {
@@ -67,7 +62,6 @@ macro_rules! grades {
             by_line: !stringify!($($line)?).is_empty(),
         };)+
 
-        /// Every case, rule by rule.
         pub const ALL: &[Grade] = &[$($name),+];
     };
     (@ _) => { None };
@@ -155,8 +149,8 @@ grades! {
     X11: X11 Logging "";
 }
 
-/// Verdicts less certain than this are printed as unknown: too few of them would be right.
+/// Verdicts less certain than this are printed as undecided: too few of them would be right.
 pub const DECIDED: f64 = 0.65;
 
-/// The confidence of what leaves the class open.
+/// The confidence where the class is undecided.
 pub const EVEN: f64 = 0.5;

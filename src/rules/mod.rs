@@ -1,7 +1,8 @@
 //! The rules of evidence: one table of what each looks at, what it proves and what it yields to.
 //!
-//! [`RuleId`] names a rule and has its title; [`row`] gives its row. Rules of the trace stand in order of precedence: the first that applies
-//! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Cases of each rule stand in [`grade`], what labelled programs say of them in [`calibration`].
+//! [`RuleId`] names a rule and has its title; [`row`] gives its row. Trace rules are in order of precedence:
+//! the first that applies decides. Its row says whether it then yields to the Python source ([`Yields`]). The
+//! cases of each rule are in [`grade`], their counts on labelled programs in [`calibration`].
 
 pub mod calibration;
 pub mod grade;
@@ -15,51 +16,45 @@ use crate::vocabulary::{Kind, PatternId, RuleId, Verdict};
 use grade::Grade;
 pub use yields::{To, Yields, ids};
 
-/// One rule of evidence.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name, as evidence cites it.
     pub id: RuleId,
-    /// What it looks at, as a sentence.
     pub looks_at: &'static str,
-    /// What it proves, as a sentence.
     pub proves: &'static str,
-    /// What it does to a verdict.
     pub role: Role,
-    /// Where the trace says the same kind, its entry of the catalogue is the one that tells more.
+    /// Its catalogue entry tells more than the trace's, where both say the same kind.
     pub finer: bool,
-    /// It rests on what happened to run around the wait, which strays from run to run.
+    /// It rests on work that happened to run around the wait, which varies from run to run.
     pub strays: bool,
-    /// A drawn timeline; of a rule of the source, lines of Python.
+    /// A drawn timeline; lines of Python for a rule of the source.
     pub example: &'static str,
 }
 
-/// What a rule does to a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
-    /// It makes the verdict from the trace, and gives way to the source as said.
+    /// Makes the verdict from the trace; `Yields` says which source findings replace it.
     Trace(Yields),
-    /// It makes the verdict from the Python source, where the trace's rule gives way.
+    /// Makes the verdict from the Python source, where the trace's rule yields.
     Source,
-    /// It makes the verdict from the Python source, whatever one run has shown.
+    /// Makes the verdict from the Python source, whatever one run has shown.
     Guard,
-    /// It leans to the kind of its case, and the verdict stays unknown.
+    /// Leans to the kind of its case; the verdict stays undecided.
     Weak,
-    /// It says something of a verdict, which stays as it is: rank, price and saving may follow what it says.
+    /// Adds to a verdict without changing it: rank, price and saving may follow the remark.
     Remark,
 }
 
-/// Every rule: those of the trace in order of precedence, of the source, weak ones, remarks.
+/// Trace rules in order of precedence, then source rules, weak rules, remarks.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     [trace::RULES, source::RULES, weak::RULES, remarks::RULES].into_iter().flatten()
 }
 
-/// The row of a rule; `None` for one of another version of the program.
+/// `None` for a rule of another version of the program.
 pub fn row(id: RuleId) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// The rule of that id, in any case, with or without the zeros before its number.
+/// Ignores case and the zeros before the number.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
     let plain = |id: &str| {
         let number = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
@@ -82,12 +77,11 @@ impl Rule {
         Self { strays: true, ..self }
     }
 
-    /// Whether its id is a letter and a number, not a word.
     pub fn has_number(&self) -> bool {
         self.id.as_str().ends_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Its cases; remarks have none.
+    /// Remarks have none.
     pub fn grades(&self) -> impl Iterator<Item = &'static Grade> {
         grade::ALL.iter().filter(|grade| grade.rule == self.id)
     }
@@ -100,12 +94,12 @@ crate::vocabulary::texts! {
     example(&'static str) => example;
 }
 
-/// The verdict of a case that says the kind.
+/// The verdict of a case that fixes the kind.
 pub fn says(grade: Grade, pattern: impl Into<Option<PatternId>>, text: impl Into<String>) -> Verdict {
     says_of(grade, Kind::ValueRead, pattern, text)
 }
 
-/// The verdict of a case; it is of that kind where the case does not say.
+/// The verdict of a case; `kind` holds where the case fixes none.
 pub fn says_of(
     grade: Grade,
     kind: Kind,

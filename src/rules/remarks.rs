@@ -1,4 +1,4 @@
-//! Remarks: they say something of a verdict and decide nothing. What a site costs, saves and ranks may follow what they say.
+//! Remarks: they decide nothing. A site's price, saving and rank may follow them.
 
 use super::{Role, Rule};
 use crate::vocabulary::RuleId;

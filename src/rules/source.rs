@@ -1,4 +1,4 @@
-//! Rules of the Python source: they speak where the trace's rule gives way.
+//! Rules of the Python source: they decide where the trace's rule yields.
 
 use super::{Role, Rule};
 use crate::vocabulary::RuleId;

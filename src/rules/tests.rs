@@ -11,7 +11,7 @@ fn every_rule_has_one_row() {
     assert_eq!(distinct, wanted);
 }
 
-/// What decides a class has a figure, and a drawn example; each case says when it holds.
+/// Rules that decide have cases and a drawn example; each case says when it holds.
 #[test]
 fn rows_are_whole() {
     for rule in all() {
@@ -32,7 +32,6 @@ fn rows_are_whole() {
     }
 }
 
-/// Thresholds that prose names are those that decide.
 #[test]
 fn figures_in_words_are_those_that_hold() {
     let row = |id| row(id).expect("a row");
@@ -51,14 +50,14 @@ fn every_line_is_a_count_of_a_known_case() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// The logarithm of how likely `right` of `all` are, where shares stray around their mean as if it had been seen on `prior`
-/// verdicts: a beta-binomial distribution, without the factor that is the same for each prior.
+/// Log-likelihood of `right` of `all` under a beta-binomial distribution of that mean, worth `prior`
+/// verdicts, without the factor that is the same for each prior.
 fn likelihood((right, all): (u32, u32), mean: f64, prior: f64) -> f64 {
     let rising = |from: f64, times: u32| (0..times).map(|n| (from + f64::from(n)).ln()).sum::<f64>();
     rising(prior * mean, right) + rising(prior * (1.0 - mean), all - right) - rising(prior, all)
 }
 
-/// Less than one unit of the logarithm apart, counts prefer neither.
+/// Counts prefer neither of two priors less than one unit of the logarithm apart.
 #[test]
 fn the_prior_is_one_of_the_likeliest() {
     let decides = |grade: &&Grade| !matches!(row(grade.rule).map(|rule| rule.role), Some(Role::Weak));

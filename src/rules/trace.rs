@@ -1,4 +1,4 @@
-//! Rules of the trace, in order of precedence: the first that applies speaks.
+//! Rules of the trace, in order of precedence: the first that applies decides.
 
 use super::{Role, Rule, To, Yields};
 use crate::vocabulary::{Kind, RuleId};
@@ -63,8 +63,8 @@ host      [launch] [D2H 1 B] [synchronize==]
 stream 7     [getrf~~~] [reduce] [copy]"),
     rule(
         RuleId::R16,
-        // The kernels show that a tensor became text; where the text goes, only the source can know. Where it does not
-        // know either, the text was most likely printed.
+        // The kernels show that a tensor became text; only the source can know where the text goes. Where the
+        // source does not know either, the text was most likely printed.
         Yields::to(To::Decided),
     )
     .looks_at("Selections of finite nonzero elements and extremes in double precision around a copy, without chain or range.")
@@ -116,7 +116,7 @@ host      [H2D 4 MiB pageable] [synchronize==]
 stream 7                [copy~~~~~~~~~~~~~~~]"),
     rule(
         RuleId::R26,
-        // The source looks for the buffer in one function: that it sees none there proves nothing.
+        // The source looks for the buffer in one function: seeing none there proves nothing.
         Yields::except(To::Decided, Kind::Explicit),
     )
     .looks_at("Copies between pinned memory and the GPU: the event recorded next on the copy's stream, or else the thread's first wait that covers the copy.")
@@ -132,7 +132,7 @@ host      [launch] [synchronize==] [synchronize]
 stream 7     [gemm~~~~~~~~~~~]                       <- nothing in between"),
     rule(
         RuleId::R05,
-        // Any copy to the host that it covers would have been its to complete (R03): there was none to make readable.
+        // Any D2H copy that the wait covers would make it R03's: there was none to make readable.
         Yields::except(To::Decided, Kind::Barrier),
     )
     .looks_at("A synchronisation of a stream or device without a copy, and the GPU work of what it covers.")
@@ -148,7 +148,7 @@ host      [launch] [record] ……………… [event.synchronize]
 stream 7     [gemm~~] |            [gemm~~~~~~~~~]       <- later work does not count"),
     rule(
         RuleId::R03,
-        // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
+        // The copy that the trace saw was started where the source does not look.
         Yields::except(To::Anything, Kind::Explicit),
     )
     .looks_at("Copies to the host that no wait had completed when this synchronisation began.")

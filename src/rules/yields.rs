@@ -1,41 +1,38 @@
-//! What the Python source may do to a verdict that a rule of the trace made: as the table has it, and in words.
+//! How the Python source may change a verdict of a trace rule: as the table has it, and in words.
 
 use super::grade::{DECIDED, Grade};
 use super::{Role, Rule, all};
 use crate::text;
 use crate::vocabulary::{Kind, Kind::*, Verdict};
 
-/// What the source may do to a verdict that a rule of the trace made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Yields {
-    /// Which findings of the source replace the trace's verdict.
+    /// Source findings that replace the trace's verdict.
     pub to: To,
-    /// A kind that the source may say in vain.
+    /// A kind of the source that replaces nothing.
     pub except: Option<Kind>,
-    /// Kinds of the source that replace the trace's verdict all the same, each where the trace says one of those beside it.
+    /// Kinds of the source that replace the trace's verdict anyway, each with the trace's kinds.
     pub unless: &'static [(Kind, &'static [Kind])],
 }
 
-/// What of the source a rule of the trace gives way to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Nothing: what the trace shows is proven.
+    /// None: what the trace shows is proven.
     Nothing,
     /// A source that says the same kind adds its reasons.
     SameKind,
-    /// A source that decides; one that leaves the question open changes nothing.
+    /// A source that decides; an undecided one changes nothing.
     Decided,
-    /// Whatever the source says, also that it cannot be told.
+    /// Whatever the source says, even undecided.
     Anything,
 }
 
 impl Yields {
     pub(super) const NOTHING: Self = Self::to(To::Nothing);
-    /// Of rules that say that a value is needed. That the host knows it already contradicts nothing that the trace shows: it
-    /// says where the value came from. So does that nothing but the GPU needs a size.
+    /// A value shown needed may still be known to the host, or be a size that only the GPU needs.
     pub(super) const NEEDED: Self =
         Self::unless(&[(HostKnown, &[ControlFlow, DynamicShape, CpuCompute]), (RoundTrip, &[DynamicShape])]);
-    /// Of those that only say so of a size.
+    /// As `NEEDED`, where the trace shows only a size needed.
     pub(super) const SIZE: Self = Self::unless(&[(HostKnown, &[DynamicShape]), (RoundTrip, &[DynamicShape])]);
 
     /// An earlier wait made this one needless. Once the earlier one goes, this one measures.
@@ -53,13 +50,12 @@ impl Yields {
         Self { unless, ..Self::NOTHING }
     }
 
-    /// What this verdict of the rule gives way to, where the source says that kind.
     pub fn before(&self, trace: &Verdict, source: Kind) -> To {
         let told = |(kind, over): &(Kind, &[Kind])| *kind == source && over.contains(&trace.kind);
         match self.to {
             _ if self.except == Some(source) => To::Nothing,
             _ if self.unless.iter().any(told) => To::Anything,
-            // What the trace alone does not prove, the source may tell.
+            // The source may tell what the trace alone does not prove.
             To::Nothing if trace.confidence < DECIDED => To::Anything,
             to => to,
         }
@@ -96,7 +92,7 @@ impl Yields {
 }
 
 impl Rule {
-    /// What it gives way to, in words; empty of remarks.
+    /// Empty for remarks.
     pub fn yields_to(&self) -> String {
         match self.role {
             Role::Trace(yields) => yields.words(self),
@@ -110,7 +106,7 @@ impl Rule {
     }
 }
 
-/// What rules of the source give way to: the other side of each row of the trace.
+/// What rules of the source yield to: the other side of each row of the trace.
 fn before_source() -> String {
     let those = |is: &dyn Fn(&Yields) -> bool| {
         ids(all().filter(|rule| matches!(rule.role, Role::Trace(yields) if is(&yields))))
@@ -139,7 +135,6 @@ fn kinds(kinds: &[Kind]) -> String {
     kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" or ")
 }
 
-/// The ids of rules, one after the other.
 pub fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
     rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -5,10 +5,10 @@
 //!                                   ▲ forward    ▲ caller
 //!  autograd                                          [IndexBackward0, seq = 6   [sync====] ]
 //! ```
-//! The thread that called `backward()` makes no CUDA call until it returns: its last one before the wait, for the gradient
-//! of the loss, has a stack inside `torch.autograd`. A node of the graph has the sequence number of the operator that made
-//! it (`emit_nvtx`), and the last call of that operator has the line. Two scans of the ranges and marks; none where every
-//! wait of an autograd thread has a line of the user.
+//! The thread that called `backward()` makes no CUDA call until it returns: its last call before the wait
+//! (for the gradient of the loss) has a stack inside `torch.autograd`. A node of the graph has the sequence
+//! number of its forward operator (`emit_nvtx`), and that operator's last call has the line. Cost: two scans
+//! of the ranges and marks; none if every wait of an autograd thread has a user line.
 
 use super::context::{Backward, Context};
 use super::frames::PathRules;
@@ -23,9 +23,6 @@ use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
 
 /// Finds the callers and forward lines of waits on autograd's threads that have no line of the user.
-///
-/// # Errors
-/// [`InputError`]: the table of ranges and marks cannot be read.
 pub fn place(
     profile: &mut Profile,
     waits: &Waits,
@@ -52,7 +49,7 @@ pub fn place(
         let own = profile.calls.threads[waits[w].thread];
         let others = marks.before(before(w)).iter().filter(|mark| mark.tid != own);
         let mut callers = others.filter_map(stack_of).filter(|&s| in_backward(&context.stacks.stacks[s]));
-        // Of two threads in there, either may have called it.
+        // Two threads in `backward()`: either may be the caller.
         let caller = callers.next().filter(|_| callers.next().is_none());
         let forward = operator.as_ref().and_then(|op| {
             let of_operator = |mark: &&Mark| mark.tid == op.tid && mark.start >= op.start;
@@ -65,7 +62,7 @@ pub fn place(
     Ok(())
 }
 
-/// The forward operator of each of the waits, by the sequence number of the range around it.
+/// The forward operator of each wait, by the sequence number of the range around it.
 fn operators(
     profile: &mut Profile,
     waits: &Waits,
@@ -75,7 +72,7 @@ fn operators(
     let texts = texts_outwards(profile, lost.iter().map(|&w| context.range[w]))?;
     let number = |w: WaitId| {
         let around = profile.nvtx.ranges.outwards(context.range[w]).filter_map(|r| texts.get(&r));
-        // The outermost is the node's own; inside it, operators may count on for a second derivative.
+        // The outermost is the node's own: inner operators may get new numbers for a second derivative.
         around.filter_map(|text| sequence(text.as_bytes())).last()
     };
     let mut known: FxHashMap<u64, Vec<Sequenced>> =
@@ -103,14 +100,13 @@ fn sequence(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(&text[at..at + digits]).ok()?.parse().ok()
 }
 
-/// The node that a range of `emit_nvtx` is of: `IndexBackward0`.
+/// The graph node of an `emit_nvtx` range, e.g. `IndexBackward0`.
 pub fn node(range: &str) -> Option<&str> {
     let name = range.rsplit("evaluate_function: ").next()?.split(", ").next()?;
     let is_node = name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with("Backward");
     (is_node && !name.contains("::")).then_some(name)
 }
 
-/// Whether a stack is inside `backward()` or `torch.autograd.grad()`.
 fn in_backward(stack: &[PyFrame]) -> bool {
     let of_autograd =
         |f: &PyFrame| text::path_end(&f.file, 3).replace('\\', "/") == "torch/autograd/__init__.py";

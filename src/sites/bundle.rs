@@ -1,4 +1,4 @@
-//! Forming bundles: which waits are alike, and what speaks for them.
+//! Forms bundles of waits that are alike.
 
 use super::backward;
 use super::chain::Signatures;
@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
-/// Chains looked at per bundle of one Python stack. If they agree, so do the others: one line, one copy size, one
-/// outcome. If not, every chain is read and the bundle split.
+/// Chains sampled per bundle of one Python stack. If these agree, so do the others (one line, one copy size,
+/// one outcome). If not, every chain is read and the bundle split.
 const CHAINS_PER_STACK: usize = 8;
 
-/// What places a wait, best first.
+/// Evidence for a wait's place, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Anchor {
     Stack(StackIx),
@@ -33,7 +33,6 @@ enum Anchor {
     Ranges(u32, u64),
 }
 
-/// What waits of one bundle share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     pid: GlobalPid,
@@ -46,7 +45,7 @@ struct Key {
     guards: Guards,
     copy_lost: bool,
     freed: Freed,
-    /// Its native chain: one Python stack may do different things.
+    /// Native chain: one Python stack may do different things.
     signature: Option<u32>,
     backward: Option<Backward>,
 }
@@ -59,9 +58,6 @@ fn size_class(bytes: u64) -> SizeClass {
 }
 
 /// Groups all waits into bundles, in order of their first wait.
-///
-/// # Errors
-/// Chains, strings or ranges could not be read.
 pub fn form(
     profile: &mut Profile,
     devices: &Devices,
@@ -94,8 +90,7 @@ pub fn form(
     Ok(bundles)
 }
 
-/// A line that waits for an event of a copy guards memory each time, also before the event was first recorded: it cannot be deleted
-/// for some of its waits.
+/// A line that waits for a copy's event guards memory each time, also before the first record of the event.
 fn guard_lines(bundles: &mut [Bundle]) {
     let line = |b: &Bundle| {
         let exact = b.attribution == Attribution::PythonBacktrace && b.copy.is_none();
@@ -110,7 +105,7 @@ fn guard_lines(bundles: &mut [Bundle]) {
     }
 }
 
-/// The wait that speaks for a bundle: one with an awaited op where there is one, from the middle.
+/// The example wait of a bundle: from the middle on the first with an awaited op, else the middle.
 fn typical(members: &[WaitId], waits: &Waits) -> WaitId {
     let middle = members[members.len() / 2];
     let awaiting = |w: &&WaitId| waits[**w].awaited.is_some();
@@ -200,8 +195,8 @@ fn split_by_chain(
     Ok(out)
 }
 
-/// Places waits by their NVTX ranges and the ops before them: one iteration range would hold them all, and what the
-/// kernels around one wait say would be said of all.
+/// Places waits by their NVTX ranges and the ops before them. By range alone, one iteration range would join
+/// all its waits, and the kernels around one would speak for all.
 fn by_ranges(
     profile: &mut Profile,
     devices: &Devices,
@@ -229,8 +224,8 @@ fn by_ranges(
         .collect())
 }
 
-/// A number for up to `distance` (two at most) ops before a wait on its stream, by kernel name or kind: what counts the elements that a mask
-/// selects is the same kernel for all masks, what made the mask is not.
+/// A hash of up to `distance` (at most two) ops before a wait on its stream. The kernel that counts a mask's
+/// elements is the same for all masks; the kernel that made the mask is not.
 fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize) -> u64 {
     let around = neighbours::around(profile, devices, wait);
     let number = |&op: &OpId| {
@@ -240,7 +235,6 @@ fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize
     around.before.iter().take(distance).fold(0, |all, op| (all << 32) ^ number(op))
 }
 
-/// Turns groups into bundles.
 struct Former<'a> {
     profile: &'a Profile,
     waits: &'a Waits,
@@ -266,9 +260,9 @@ impl Former<'_> {
         let calls_backward = key.backward.and_then(|b| b.caller).map(stack);
         let mut meanwhile = "";
         if let Some(caller) = calls_backward {
-            // What carries the call on says nothing, and must not pass for code that waits.
+            // Helper frames say nothing, and must not pass for code that waits.
             frames.extend(caller.iter().skip_while(|f| catalogue::is_helper(&f.file)).cloned());
-            // The user's own code on autograd's thread, as a function's `backward` or a hook, waits by itself.
+            // The user's own code on autograd's thread (a function's `backward`, a hook) waits by itself.
             if self.rules.user_index(&frames[..own]).is_none() {
                 (attribution, meanwhile) = (Attribution::Backward, "its thread was in there meanwhile");
             }
@@ -305,9 +299,8 @@ impl Former<'_> {
         }
     }
 
-    /// The Python frames of a place, and what tells it.
     fn placed(&self, place: &Anchor, chain: &[Arc<str>], ranges: &[Arc<str>]) -> (Vec<PyFrame>, Attribution) {
-        // A tensor's subclass hands the operator on that the line above asked for.
+        // A tensor subclass only forwards its caller's operator.
         let carries_on = |f: &&PyFrame| f.function.rsplit('.').next() == Some("__torch_function__");
         let names_operator = |r: &Arc<str>| r.starts_with("aten::") || r.starts_with("c10d::");
         match *place {
@@ -318,7 +311,7 @@ impl Former<'_> {
                 let has_line = frames.get(place).is_none_or(|frame| frame.line > 0 || frame.first == 0);
                 (frames, if has_line { Attribution::PythonBacktrace } else { Attribution::PythonFunction })
             }
-            // A chain without a Python method still beats nothing, but not a range that names the operator.
+            // A chain without a Python method yields to a range that names the operator.
             Anchor::Chain(_)
                 if native::method(chain).is_none() && ranges.last().is_some_and(names_operator) =>
             {

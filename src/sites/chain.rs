@@ -7,7 +7,7 @@ use crate::profile::strings::Strings;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Interned chains, cut below the Python method: what follows is the interpreter, which differs by call depth only.
+/// Interned chains, cut below the Python method: the interpreter's frames differ by call depth only.
 #[derive(Default)]
 pub struct Signatures {
     ids: FxHashMap<Box<[i64]>, u32>,

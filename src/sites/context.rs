@@ -1,4 +1,4 @@
-//! What the export knows about each wait besides its times: Python stack, native chain, NVTX range.
+//! The Python stack, native chain and NVTX range of each wait.
 
 use super::program::Programs;
 use crate::error::InputError;
@@ -11,7 +11,6 @@ use crate::waits::{Wait, WaitId, Waits};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
 
-/// Where a wait on autograd's thread comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Backward {
     /// Stack of the thread that is in `backward()` meanwhile.
@@ -20,37 +19,30 @@ pub struct Backward {
     pub forward: Option<StackIx>,
 }
 
-/// What places each wait; texts and frames fetched for waits only.
+/// Places of waits; texts and frames are fetched for waits only.
 #[derive(Default)]
 pub struct Context {
-    /// Distinct Python stacks.
     pub stacks: Stacks,
-    /// Python stack of the call, where one was recorded.
+    /// `None` where no Python stack was recorded.
     pub stack: TiVec<WaitId, Option<StackIx>>,
-    /// Its native chain.
     pub chain: TiVec<WaitId, ExportId>,
     /// Innermost NVTX range.
     pub range: TiVec<WaitId, Option<RangeId>>,
-    /// Role of the thread that waits.
     pub role: TiVec<WaitId, ThreadRole>,
-    /// Processes that are not PyTorch's.
     pub programs: Programs,
-    /// Whether a thread is the main one of its process.
     pub main: TiVec<ThreadIx, bool>,
-    /// Of waits on autograd's threads without a line of the user, where they come from; see [`super::backward`].
+    /// Only waits on autograd's threads without a user line; see [`super::backward`].
     pub backward: FxHashMap<WaitId, Backward>,
-    /// Native chains fetched so far.
     pub chains: Chains,
-    /// Waits that have a Python mark at all.
     pub marked: u64,
-    /// Marks of waits without payload.
+    /// Marks without payload.
     pub missing: u64,
-    /// Marks of waits with a payload that cannot be understood.
+    /// Marks with an unreadable payload.
     pub broken: u64,
 }
 
 impl Context {
-    /// Looks up stacks of all waits. Chains are fetched later, for those that need them.
+    /// Looks up stacks of all waits. Chains are fetched later, only where needed.
     pub fn read(profile: &mut Profile, waits: &Waits) -> Result<Self, InputError> {
         let mut context = Self::default();
         let mut marks: Vec<(WaitId, i64)> = Vec::new();
@@ -73,7 +65,7 @@ impl Context {
             waits.iter().zip(&context.stack).filter(|(_, stack)| stack.is_some()).map(|(w, _)| w.pid);
         let sampled = profile.nvtx.sample_marks.rows.iter().map(|mark| mark.tid.process());
         context.programs = Programs::read(profile, &python.chain(sampled).collect())?;
-        // What the next capture is to ask for: frames of Python where there is Python.
+        // The next capture should ask for Python frames only where there is Python.
         let compiled = |tid: &GlobalTid| context.programs.is_compiled(tid.process());
         profile.target.without_python =
             !profile.calls.threads.is_empty() && profile.calls.threads.iter().all(compiled);
@@ -97,8 +89,8 @@ impl Context {
     }
 
     /// Synchronisations whose copy another line started: `buf.copy_(x, non_blocking=True)`, then
-    /// `stream.synchronize()` further on. Without backtraces the time between the two calls tells; with them, each call
-    /// takes so long that only the stacks do. A few pairs of each stack are compared, and all of them if those differ.
+    /// `stream.synchronize()` further on. With backtraces, which take long, only the stacks decide. A few
+    /// pairs per stack are compared, and all if one differs.
     pub fn copied_elsewhere(
         &mut self,
         profile: &mut Profile,
@@ -124,7 +116,7 @@ impl Context {
         self.unrelated_copies(profile, waits, &suspects)
     }
 
-    /// Those of the waits whose copy call has another Python stack than their synchronisation.
+    /// Waits whose copy call has another Python stack than their synchronisation.
     fn unrelated_copies(
         &mut self,
         profile: &mut Profile,
@@ -141,7 +133,6 @@ impl Context {
         Ok(pairs.filter(|&(w, copy)| differs(w, copy)).map(|(w, _)| w).collect())
     }
 
-    /// Fetches the CUDA call chains of some waits.
     pub fn fetch_chains(
         &mut self,
         profile: &mut Profile,
@@ -152,7 +143,7 @@ impl Context {
     }
 }
 
-/// Of each process its first thread (its id is the process's); where that made no call, the one with most calls.
+/// Each process's first thread (thread id = process id), or where that made no call, the one with most calls.
 fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
     let calls = &profile.calls;
     let rank = |t: ThreadIx| {
@@ -169,13 +160,13 @@ fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
     calls.threads.keys().map(|t| best[&calls.threads[t].process()] == t).collect()
 }
 
-/// Rowid of the Python mark of one call.
+/// Rowid of a call's Python mark.
 pub fn mark_of(profile: &Profile, call: CallId) -> Option<i64> {
     let calls = &profile.calls;
     Some(profile.nvtx.call_marks.at(calls.tid(call), calls.twins.start[calls.twin(call)?])?.rowid)
 }
 
-/// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.
+/// Rowid of a wait's Python mark and id of its native chain: its synchronisation's, else its copy's.
 fn backtrace(profile: &Profile, wait: &Wait) -> (Option<i64>, ExportId) {
     let calls = &profile.calls;
     let (mut mark, mut chain) = (None, ExportId::NONE);

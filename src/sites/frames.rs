@@ -1,20 +1,17 @@
-//! Whose code a Python frame is: the user's, or that of the standard library, PyTorch and installed packages.
+//! Sorts Python frames into user code and library code (standard library, PyTorch, installed packages).
 
 use crate::model::Frame;
 use crate::profile::payload::PyFrame;
 use crate::text;
 
-/// Which files are the user's. The longest prefix given on the command line decides; else the built-in rules.
+/// Which files are the user's: the longest prefix from the command line decides, else the built-in rules.
 #[derive(Clone, Debug, Default)]
 pub struct PathRules {
-    /// `--user-path`
     pub user: Vec<String>,
-    /// `--library-path`
     pub library: Vec<String>,
 }
 
 impl PathRules {
-    /// Whether code in `file` is the user's.
     pub fn is_user(&self, file: &str) -> bool {
         let longest = |list: &[String]| list.iter().filter(|p| has_prefix(file, p)).map(String::len).max();
         match (longest(&self.user), longest(&self.library)) {
@@ -23,7 +20,6 @@ impl PathRules {
         }
     }
 
-    /// A frame as reports have it.
     pub fn frame(&self, f: &PyFrame) -> Frame {
         let (function, file) = (f.function.to_string(), f.file.to_string());
         Frame { function, file, line: f.line, user: self.is_user(&f.file) }
@@ -47,7 +43,7 @@ fn is_separator(c: char) -> bool {
 
 /// Standard library, installed package, PyTorch from source, or code that is no file.
 fn is_library(file: &str) -> bool {
-    // A prompt or a notebook cell: code that the user typed.
+    // A prompt or notebook cell: the user typed this code.
     let is_interactive = file.starts_with("<stdin") || file.starts_with("<ipython-input");
     if file.is_empty() || (file.starts_with('<') && !is_interactive) {
         return true; // <frozen importlib._bootstrap>, <string>, <eval_with_key>.3

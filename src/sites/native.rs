@@ -4,12 +4,12 @@ use crate::model::{binding, own_function};
 use crate::text::Names;
 use std::sync::Arc;
 
-/// The Python-level method that a chain names, without its class: the innermost one.
+/// The innermost Python-level method that a chain names, without its class.
 pub fn method(chain: &[Arc<str>]) -> Option<&str> {
     chain.iter().find_map(|symbol| Some(binding(symbol)?.1))
 }
 
-/// The node of autograd's graph that a chain is in: `IndexBackward0`.
+/// The autograd node that a chain is in, e.g. `IndexBackward0`.
 pub fn node(chain: &[Arc<str>]) -> Option<&str> {
     chain.iter().find_map(|symbol| {
         let (path, _) = symbol.split_once("::apply")?;
@@ -23,7 +23,7 @@ pub fn operators<S: AsRef<str>>(chain: &[S]) -> impl Iterator<Item = &str> + Clo
     chain.iter().filter_map(|symbol| symbol.as_ref().split_once("at::_ops::")?.1.split("::").next())
 }
 
-/// The innermost ATen operator of a chain that is not one of the general steps of every copy; else the innermost.
+/// The innermost ATen operator that is not a general step of every copy; else the innermost.
 pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     const GENERAL: &[&str] =
         &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
@@ -32,27 +32,24 @@ pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     names.find(|name| !GENERAL.contains(name) && !name.starts_with("to_")).or(first)
 }
 
-/// Whether autograd's engine reads a number itself, for none of the functions and hooks that it calls: only anomaly detection
-/// makes it do so.
+/// Whether autograd's engine itself reads a number, not a function or hook: only anomaly detection does.
 pub fn reads_in_engine(chain: &[Arc<str>]) -> bool {
     let read = chain.iter().rposition(|symbol| symbol.contains("::item"));
     let caller = read.and_then(|at| chain.get(at + 1));
     caller.is_some_and(|caller| caller.contains("autograd::Engine::evaluate_function"))
 }
 
-/// Whether a chain is in a function that TorchScript compiled: no line of the Python stack is what waits there.
+/// Whether a chain is inside a TorchScript function: then no line of the Python stack waits.
 pub fn is_scripted(chain: &[Arc<str>]) -> bool {
     chain.iter().any(|symbol| symbol.contains("torch::jit::InterpreterState"))
 }
 
-/// The function of a program without Python that a chain shows waiting.
+/// The waiting function of a program without Python.
 pub fn caller(chain: &[Arc<str>]) -> Option<String> {
     own_function(&readable(chain)).cloned()
 }
 
-/// A chain without the interpreter below the Python method, without wrappers, demangled and without parameter lists.
-///
-/// Innermost first.
+/// A chain without interpreter frames and wrappers, demangled, without parameter lists; innermost first.
 pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
     let end = chain.iter().position(|s| is_interpreter(s)).unwrap_or(chain.len());
     let own = chain[..end].iter().filter(|symbol| !is_wrapper(symbol));
@@ -62,7 +59,7 @@ pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
     names
 }
 
-/// Frames of CPython: below them the chain says nothing that the Python stack does not say better.
+/// Frames of CPython: from there on the Python stack says more than the chain.
 pub fn is_interpreter(symbol: &str) -> bool {
     const STARTS: Names = Names(
         "_PyEval PyEval_ _PyObject PyObject_ _PyFunction PyCFunction cfunction_ method_vectorcall \
@@ -73,7 +70,7 @@ pub fn is_interpreter(symbol: &str) -> bool {
     STARTS.iter().any(|s| symbol.starts_with(s))
 }
 
-/// Dispatcher and registration wrappers: one stands around every operator.
+/// Dispatcher and registration wrappers, present around every operator.
 fn is_wrapper(symbol: &str) -> bool {
     const PARTS: Names = Names(
         "c10::impl::wrap_kernel_functor make_boxed_from_unboxed c10::impl::BoxedKernelWrapper ::redispatch(",

@@ -1,4 +1,4 @@
-//! The ops around a wait on its stream: what produced the value, and what was launched with it.
+//! The ops before and after a wait on its stream.
 
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -15,24 +15,21 @@ pub struct Neighbours {
     pub before: Vec<Arc<str>>,
     /// Issued after the wait, nearest first.
     pub after: Vec<Arc<str>>,
-    /// The awaited op that ended last.
     pub awaited: Option<Arc<str>>,
 }
 
-/// How many ops either way a rule may look at.
+/// Most ops in either direction that a rule may look at.
 const REACH: usize = 8;
 
-/// The ops around one wait.
+/// Ids of the ops in [`Neighbours`].
 #[derive(Default)]
 pub struct Around {
-    /// Before the wait's own copy, on its stream, nearest first.
     pub before: Vec<OpId>,
-    /// After it, on its stream, nearest first.
     pub after: Vec<OpId>,
     awaited: Option<OpId>,
 }
 
-/// Finds the ops around a wait: two binary searches.
+/// Cost: two binary searches.
 pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
     let ops = &profile.ops;
     let own = if wait.copy.is_some() { wait.awaited } else { None };
@@ -60,7 +57,7 @@ fn only_stream(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<Stre
     mine.next().is_none().then_some(first)
 }
 
-/// Names of many waits' neighbours, their strings fetched at once.
+/// Fetches the strings of all waits at once.
 pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>, InputError> {
     let all = around.iter().flat_map(|a| a.before.iter().chain(&a.after).chain(&a.awaited));
     let ids: Vec<i64> = all.filter_map(|&op| profile.ops.kernel(op)).map(i64::from).collect();
@@ -74,7 +71,7 @@ pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>
     Ok(around.iter().map(named).collect())
 }
 
-/// Name of an op whose strings were fetched.
+/// Requires that the op's strings were fetched.
 pub fn op_name(profile: &Profile, op: OpId) -> Arc<str> {
     match profile.ops.kind(op) {
         OpKind::Kernel => profile.kernel_name(op).cloned().unwrap_or_else(|| "[kernel]".into()),

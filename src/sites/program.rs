@@ -1,11 +1,12 @@
-//! What the program of a process is made with, by the names that it left in the capture.
+//! The toolkit of each process, by the names in the capture.
 //!
-//! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
-//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that. A process
-//! counts as known if it and its kernels have names, or if it has a name or command and nothing in the export names PyTorch.
-//! A known process is C++ if neither its frames and names nor the command have anything of Python. A process of Python is without
-//! PyTorch if nothing in the export names PyTorch and not all kernels are of libraries that PyTorch calls too. A process of which
-//! nothing is known (trimmed exports) counts as PyTorch's, for which the report is made.
+//! PyTorch's advice (`non_blocking=True`, `pin_memory`) is useless for `./jacobi`. One ATen kernel or one
+//! PyTorch thread makes a process PyTorch's; a kernel or thread of another toolkit makes it that toolkit's. A
+//! process is known if it and its kernels have names, or if it has a name or command and nothing in the
+//! export names PyTorch. A known process is C++ if its frames, names and command show nothing of Python. A
+//! Python process is without PyTorch if nothing in the export names PyTorch and some kernel is from no
+//! library that PyTorch calls too. An unknown process (trimmed exports) counts as PyTorch's, for which the
+//! report is made.
 
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -17,15 +18,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What issues a process's GPU work, where that is not PyTorch.
+/// The issuer of a process's GPU work, other than PyTorch.
 #[derive(Clone, Copy, Debug)]
 pub struct Toolkit {
     /// "TensorFlow", "OpenACC", …
     pub name: &'static str,
-    /// Whether its programs are Python's: then lines of Python are to be had.
     pub python: bool,
     kernel: fn(&str) -> bool,
-    /// Begins of thread names or of the process's name.
+    /// Prefixes of thread or process names.
     begins: &'static [&'static str],
 }
 
@@ -37,12 +37,12 @@ const fn of_python(name: &'static str, begins: &'static [&'static str], kernel: 
     Toolkit { python: true, ..compiled(name, begins, kernel) }
 }
 
-/// Kernels of ATen; a program of another toolkit that calls PyTorch too gets PyTorch's advice.
+/// Kernels of ATen. A program of another toolkit that also calls PyTorch gets PyTorch's advice.
 fn of_pytorch(kernel: &str) -> bool {
     ["at::native", "at::cuda", "at_cuda_detail", "c10::", "torch::"].iter().any(|part| kernel.contains(part))
 }
 
-/// Kernels of libraries and compilers that PyTorch calls too: they tell nothing.
+/// Kernels of libraries and compilers that PyTorch calls too: no evidence.
 fn of_shared_library(kernel: &str) -> bool {
     multiplies_matrices(kernel)
         || is_collective(kernel)
@@ -64,7 +64,7 @@ const TOOLKITS: &[Toolkit] = &[
     compiled("OpenACC", &[], of_openacc),
 ];
 
-/// Where nothing but the absence of the others tells.
+/// Assumed in the absence of all others.
 const COMPILED: Toolkit = compiled("C++ or another compiled language", &[], |_| false);
 const PYTHON: Toolkit = of_python("Python without PyTorch", &[], |_| false);
 
@@ -83,19 +83,16 @@ fn of_openacc(kernel: &str) -> bool {
     line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The toolkit of each process that is not PyTorch's, and how the host of any may see what kernels write without a copy.
+/// Toolkits of processes without PyTorch, and signs that a process's host sees kernel results without a copy.
 #[derive(Debug, Default)]
 pub struct Programs {
     toolkits: FxHashMap<GlobalPid, Toolkit>,
-    /// The sign of it: `cudaMallocManaged`, `MPI_Send`, copies of unified memory.
+    /// A sign such as `cudaMallocManaged`, `MPI_Send`, copies of unified memory.
     shared: FxHashMap<GlobalPid, Arc<str>>,
 }
 
 impl Programs {
     /// Looks at every process that makes CUDA calls; `python`: processes with Python frames.
-    ///
-    /// # Errors
-    /// [`InputError`]: a table cannot be read.
     pub fn read(profile: &mut Profile, python: &FxHashSet<GlobalPid>) -> Result<Self, InputError> {
         let mut programs = Self::default();
         let kernels = kernels(profile)?;
@@ -104,7 +101,7 @@ impl Programs {
         let unified = unified(profile);
         let sharing = shared(profile)?;
         for pid in processes {
-            // PyTorch maps pinned memory and talks MPI without its program seeing what kernels write.
+            // PyTorch maps pinned memory and uses MPI, yet its program does not see kernel results.
             let managed = sharing.as_ref().filter(|name| name.contains("Managed"));
             let says = unified.contains(&pid).then(|| "unified memory".into()).or_else(|| managed.cloned());
             programs.shared.extend(says.map(|says| (pid, says)));
@@ -137,23 +134,21 @@ impl Programs {
         Ok(programs)
     }
 
-    /// What a process is made with; `None` for PyTorch, and where that is not known.
+    /// `None` for PyTorch, and where the toolkit is not known.
     pub fn toolkit(&self, pid: GlobalPid) -> Option<Toolkit> {
         self.toolkits.get(&pid).copied()
     }
 
-    /// Whether a process is no Python program.
     pub fn is_compiled(&self, pid: GlobalPid) -> bool {
         self.toolkit(pid).is_some_and(|toolkit| !toolkit.python)
     }
 
-    /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,
-    /// which reads device buffers by itself.
+    /// The sign that the host may see kernel results without a copy: managed or mapped memory, or MPI.
     pub fn shared(&self, pid: GlobalPid) -> Option<&str> {
         self.shared.get(&pid).map(|says| &**says)
     }
 
-    /// Processes that are not PyTorch's, by id.
+    /// Processes without PyTorch, by id.
     pub fn foreign(&self) -> Vec<(GlobalPid, Toolkit)> {
         let mut all: Vec<(GlobalPid, Toolkit)> = self.toolkits.iter().map(|(&pid, &of)| (pid, of)).collect();
         all.sort_unstable_by_key(|of| of.0);
@@ -161,14 +156,12 @@ impl Programs {
     }
 }
 
-/// Processes whose unified memory moved between host and device.
 fn unified(profile: &Profile) -> FxHashSet<GlobalPid> {
     let ops = &profile.ops;
     let moves = |op: &OpId| ops.copy(*op).is_some_and(|copy| copy.host_memory == HostMemory::Managed);
     ops.ids().filter(moves).map(|op| ops.pid(op)).collect()
 }
 
-/// Distinct names of the kernels of each process.
 fn kernels(profile: &mut Profile) -> Result<FxHashMap<GlobalPid, BTreeSet<Arc<str>>>, InputError> {
     let ops = &profile.ops;
     let ids: FxHashSet<(GlobalPid, u32)> =
@@ -181,7 +174,7 @@ fn kernels(profile: &mut Profile) -> Result<FxHashMap<GlobalPid, BTreeSet<Arc<st
     Ok(names)
 }
 
-/// The name of a process and those of its threads that call CUDA, the main one's among them.
+/// Names of a process, of its threads that call CUDA, and of its main thread.
 fn names(profile: &Profile, pid: GlobalPid) -> Vec<Arc<str>> {
     let target = &profile.target;
     let calls = |t: ThreadIx| profile.calls.threads[t];
@@ -191,12 +184,10 @@ fn names(profile: &Profile, pid: GlobalPid) -> Vec<Arc<str>> {
     all.filter(|name| !name.is_empty()).collect()
 }
 
-/// A program's name without its folder.
 fn base(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
-/// Whether a process's name or a command line is of Python.
 fn is_python(text: &str) -> bool {
     const STARTERS: Names = Names("torchrun accelerate deepspeed pytest jupyter ray vllm sglang");
     let is_sign = |word: &str| {
@@ -205,7 +196,7 @@ fn is_python(text: &str) -> bool {
     text.to_ascii_lowercase().split([' ', '/', '\\', ':', '\'', '"']).any(is_sign)
 }
 
-/// The first name among the export's strings that says that the host may see what kernels write.
+/// The first string of the export that shows the host may see kernel results.
 fn shared(profile: &mut Profile) -> Result<Option<Arc<str>>, InputError> {
     profile.strings.fetch(&profile.db, profile.sharing.iter().copied())?;
     Ok(profile.sharing.iter().filter_map(|&id| profile.strings.get(id).cloned()).min())

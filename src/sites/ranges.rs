@@ -1,4 +1,4 @@
-//! Names of NVTX ranges, without what differs from one instance to the next.
+//! Names of NVTX ranges, without the parts that differ between instances.
 
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -8,16 +8,14 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Words that name one turn of a program's loop.
+/// Words for an iteration of a program's loop.
 const TURNS: Names =
     Names("iter iters iteration iterations step steps batch batches minibatch microbatch loop");
-/// Words for a turn that holds such a loop itself.
+/// Words for an iteration that holds such a loop.
 const EPOCHS: Names = Names("epoch epochs");
-/// Words of things that have a step of their own, which is a part of the loop's.
+/// Objects whose own step is a part of an iteration.
 const STEPPERS: Names = Names("optimizer optim scheduler scaler");
 
-/// The part of a range's text that its repetitions share.
-///
 /// PyTorch's operators lose sequence numbers and sizes (`aten::item, op_id = 31` becomes `aten::item`); numbers of
 /// iterations become `#` (`iteration 12`, `ProfilerStep#4`, `iter12`).
 pub fn stable_name(text: &str) -> String {
@@ -29,7 +27,7 @@ pub fn stable_name(text: &str) -> String {
     let mut digits = false;
     let mut previous = ' ';
     for (at, c) in head.char_indices() {
-        // A digit inside a word is part of a name (conv2d, layer4); one that stands apart counts something.
+        // A digit inside a word is part of a name (conv2d, layer4); a separate digit counts something.
         if c.is_ascii_digit() && (digits || !previous.is_alphanumeric() || counts_turns(head, at)) {
             if !digits {
                 out.push('#');
@@ -54,16 +52,13 @@ fn counts_turns(text: &str, at: usize) -> bool {
     ends && words(run).last().is_some_and(|word| is_one_of(word, TURNS) || is_one_of(word, EPOCHS))
 }
 
-/// Whether a range of this text has a name asked for: `step 12` is that one; `step` or `step #` is every one.
+/// Whether a range matches a wanted name: `step 12` matches one range, `step` or `step #` every one.
 pub fn is_named(text: &str, wanted: &str) -> bool {
     let name = stable_name(text);
     text == wanted || name == wanted || name.trim_end_matches([' ', '#']) == wanted
 }
 
-/// The error that a name is no range's, with names that are.
-///
-/// # Errors
-/// The texts of ranges cannot be read.
+/// The error for a name that no range has, with existing names.
 pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<RangeId> = profile.nvtx.ranges.ids().collect();
     let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
@@ -91,25 +86,24 @@ pub fn numbered(text: &str) -> Option<(&str, u64)> {
     (apart && !family.is_empty() && !of_torch).then_some((family, number))
 }
 
-/// Whether a word of the text says that it is an iteration of a program's loop. Whole words only: a `criterion` and a
-/// `writer` are none, and neither is the optimizer's step, which is part of one.
+/// Whether a word of the text names an iteration. Whole words only: not `criterion` or `writer`. The
+/// optimizer's step does not count, being part of an iteration.
 pub fn says_iteration(text: &str) -> bool {
     (has_word(text, &|word| TURNS.has(word)) || has_word(text, &|word| EPOCHS.has(word)))
         && !has_word(text, &|word| STEPPERS.has(word))
 }
 
-/// Whether a text speaks of epochs, and not of the turns within one (`epoch 1 [batch 7]`).
+/// Whether a text names epochs, but no iteration within one (as `epoch 1 [batch 7]` does).
 pub fn says_epoch(text: &str) -> bool {
     has_word(text, &|word| EPOCHS.has(word)) && !has_word(text, &|word| TURNS.has(word))
 }
 
-/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
-/// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
+/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`,
+/// `enumerate(DataLoader)#…__next__`). They repeat, but are parts of an iteration.
 pub fn is_of_torch(text: &str) -> bool {
     text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 
-/// Whether a word of the text, in lower case, is one of those.
 pub fn has_word(text: &str, is: &dyn Fn(&str) -> bool) -> bool {
     words(text).any(|word| is(&word.to_ascii_lowercase()))
 }
@@ -118,7 +112,7 @@ fn is_one_of(word: &str, list: Names) -> bool {
     list.iter().any(|w| w.eq_ignore_ascii_case(word))
 }
 
-/// Words of a name, parted by what is no letter and by case: `train_stepLoss2` → `train`, `step`, `Loss`.
+/// Words of a name, split at non-letters and by case: `train_stepLoss2` → `train`, `step`, `Loss`.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic()).flat_map(|run| {
         let mut rest = run;
@@ -130,8 +124,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Bytes of the first word of letters: up to a capital after a small letter, or the last of several capitals before one
-/// (`NVTXStep`).
+/// Bytes of the first word: up to a capital after a small letter, or before a small letter (`NVTXStep`).
 fn first_word(run: &str) -> usize {
     let mut previous: Option<char> = None;
     for (at, c) in run.char_indices() {
@@ -147,7 +140,7 @@ fn first_word(run: &str) -> usize {
     run.len()
 }
 
-/// Texts of ranges and of all ranges around them; each is read once, however many selections of waits ask for it.
+/// Texts of ranges and of all ranges around them; each text is read once per export.
 pub(super) fn texts_outwards(
     profile: &mut Profile,
     innermost: impl Iterator<Item = Option<RangeId>>,

@@ -1,12 +1,12 @@
-//! Placing waits by samples: honest about what a sample can tell.
+//! Places waits by samples.
 //!
 //! ```text
 //!   wait      [----]                 [-------------------]
 //!   samples      s1          s2                 s3              about one a millisecond
 //! ```
-//! A sample inside a wait (s1, s3) shows its line. A wait between two samples shows only what ran shortly before or
-//! after: the function that those samples share, not the line. A bundle's samples are counted together, and the report
-//! says how many agree.
+//! A sample inside a wait (s1, s3) shows the wait's line. A wait without one shows, by its nearest sample,
+//! only the function that ran shortly before or after. The samples of a bundle vote, and the report says how
+//! many agree.
 
 use super::frames::PathRules;
 use super::program::Programs;
@@ -22,7 +22,7 @@ use crate::waits::Waits;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A sample further from a wait than this many sampling periods tells nothing about it.
+/// Most sampling periods between a wait and a sample that counts.
 const REACH_PERIODS: i64 = 2;
 /// Waits looked at per bundle: enough for a vote.
 const WAITS_PER_BUNDLE: usize = 4096;
@@ -54,7 +54,7 @@ pub fn place(
     Ok(())
 }
 
-/// Marks inside the waits of one bundle, and next to those that hold none.
+/// Marks inside the waits of a bundle, and nearest to waits without one.
 struct Votes {
     inside: Vec<MarkIx>,
     near: Vec<MarkIx>,
@@ -114,7 +114,7 @@ impl Votes {
         bundle.user = rules.user_index(stack);
         bundle.frames = stack.to_vec();
         if let (false, Some(user)) = (exact, bundle.user) {
-            // Further in and at that line something else ran: only the function is known.
+            // Only the function is known: the line and inner frames are not the wait's.
             bundle.frames.drain(..user);
             bundle.frames[0].line = 0;
             bundle.user = Some(0);
@@ -122,7 +122,7 @@ impl Votes {
     }
 }
 
-/// The first of those votes that most agree on, and how many; of equals those of the smallest key.
+/// The first vote of the most frequent key, and the key's count; of equals the smallest key.
 fn majority<K: Ord, V>(votes: impl Iterator<Item = (K, V)>) -> Option<(V, usize)> {
     let mut counts: BTreeMap<K, (V, usize)> = BTreeMap::new();
     for (key, vote) in votes {
@@ -139,8 +139,8 @@ fn typical_period(profile: &Profile) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or(0)
 }
 
-/// Gives bundles placed by nothing better than ranges the native chain of a CPU sample or blocking system call inside
-/// their waits, where one names the Python method or a library's set-up; in programs without Python, any function.
+/// Gives bundles placed by ranges at best the native chain of a CPU sample or blocking system call in their
+/// waits. The chain must name the Python method or a library's set-up; without Python, any function.
 pub fn place_natively(
     profile: &mut Profile,
     waits: &Waits,
@@ -175,9 +175,7 @@ pub fn place_natively(
     Ok(())
 }
 
-/// Chain ids of samples inside a bundle's waits; a few suffice for a vote.
 fn inside(profile: &Profile, waits: &Waits, bundle: &Bundle, samples: &[Sample]) -> Vec<ExportId> {
-    /// Chains read per bundle.
     const VOTES: usize = 32;
     let inside =
         bundle.waits.iter().map(|&w| &waits[w]).flat_map(|wait| {
@@ -186,7 +184,7 @@ fn inside(profile: &Profile, waits: &Waits, bundle: &Bundle, samples: &[Sample])
     inside.map(|sample| sample.chain).take(VOTES).collect()
 }
 
-/// `any`: whether a chain that names no method of Python's may place them.
+/// `any`: whether a chain without a Python method may place the waits.
 fn name_function(
     profile: &Profile,
     bundle: &mut Bundle,

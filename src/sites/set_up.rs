@@ -1,17 +1,13 @@
-//! Set-up that libraries do by themselves, by the functions of native chains and the names of NVTX ranges: the line that
-//! called them is innocent.
+//! Set-up by libraries, found in native chains and names of NVTX ranges: the calling line is innocent.
 
 use crate::text::Names;
 use crate::vocabulary::PatternId::{self, *};
 
-/// One sort of set-up.
 #[derive(Debug)]
 pub struct SetUp {
     /// Parts of names of functions or ranges.
     names: Names,
-    /// Catalogue entry.
     pub pattern: PatternId,
-    /// What happens, as a clause.
     pub what: &'static str,
 }
 
@@ -44,7 +40,7 @@ const ALL: &[SetUp] = &[
     },
 ];
 
-/// The set-up that a chain (innermost first), or else a range around the wait, names, and the name itself.
+/// The set-up named by a chain (innermost first), else by a range around the wait, and the name itself.
 pub fn find<'a, S: AsRef<str>>(chain: &'a [S], ranges: &'a [S]) -> Option<(&'static SetUp, &'a str)> {
     let names = chain.iter().chain(ranges.iter().rev()).map(AsRef::as_ref);
     let mut named = names.flat_map(|name| ALL.iter().map(move |set_up| (set_up, name)));

@@ -1,4 +1,4 @@
-//! What the waiting thread is for.
+//! Roles of waiting threads.
 
 use crate::text::Names;
 use crate::vocabulary::ThreadRole;
@@ -9,7 +9,6 @@ const LIBRARY_THREADS: Names = Names(
      *2CommsProcesso QueueFeeder pin_memory",
 );
 
-/// Whether a thread of that name is one of PyTorch's that run the backward pass.
 pub fn is_autograd(name: &str) -> bool {
     name.starts_with("pt_autograd")
 }

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::hash::Hash;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands for text left out.
 pub const ELLIPSIS: char = '…';
 
 /// `text` with everything that could move the cursor, reorder or hide text shown as a visible escape (`\x1b`,
@@ -30,8 +29,8 @@ pub fn escape_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls, and what Unicode calls default-ignorable: format, bidi, joiners, fillers, tags. Variation selectors
-/// 15 and 16 stay, because ordinary emoji carry them.
+/// Controls, and Unicode's default-ignorables: format, bidi, joiners, fillers, tags. Variation selectors 15
+/// and 16 stay: ordinary emoji carry them.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -42,12 +41,11 @@ fn is_unsafe(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Each value once, in the order of the first of it.
+/// Each value once, in order of first occurrence.
 pub fn distinct<T: Hash + Eq>(all: impl Iterator<Item = T>) -> Vec<T> {
     all.collect::<IndexSet<T, FxBuildHasher>>().into_iter().collect()
 }
 
-/// Columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.width()
 }
@@ -105,7 +103,6 @@ fn three_digits(value: u64, unit: u64, end: u64) -> Option<String> {
     None
 }
 
-/// `numerator / denominator`, to the nearest.
 fn rounded(numerator: u64, denominator: u64) -> u64 {
     numerator / denominator + u64::from(numerator % denominator >= denominator.div_ceil(2))
 }
@@ -118,7 +115,7 @@ pub fn timestamp(ns: i64) -> String {
 
 /// A time of the capture in ns: `1.5` and `1.5s` are seconds, `20ms`, `7us`, `400ns`.
 ///
-/// Decimal digits are counted, not multiplied as floating point, so that a time copied from the report hits exactly.
+/// Digits are counted, not multiplied as floats, so that a time copied from the report matches exactly.
 pub fn parse_time(text: &str) -> Result<i64, String> {
     let bad =
         || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
@@ -156,7 +153,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Iterations, and those of start-up before them: "30", "29 after 1 of start-up".
+/// Iterations, and start-up before them: "30", "29 after 1 of start-up".
 pub fn iterations(number: u64, start_up: u64) -> String {
     match start_up {
         0 => count(number),
@@ -198,7 +195,7 @@ pub fn ends_with_path(file: &str, suffix: &str) -> bool {
     suffix.all(|part| file.next() == Some(part))
 }
 
-/// The name that a mistyped word is nearest to, the first in the alphabet of several; `None` where none is near.
+/// The name nearest to a mistyped word, of several the alphabetically first; `None` where none is near.
 pub fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // Less alike, a suggestion only misleads.
     const ALIKE: f64 = 0.6;
@@ -207,7 +204,7 @@ pub fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<
     (score(best) >= ALIKE).then_some(best)
 }
 
-/// Parts in whole percents that add up to 100: those with the largest rests are rounded up. All 0 of nothing.
+/// Parts in whole percents that add up to 100: the largest remainders are rounded up. All 0 if the sum is 0.
 pub fn percents(parts: &[i64]) -> Vec<i64> {
     let part = |part: i64| i128::from(part.max(0));
     let whole: i128 = parts.iter().map(|&ns| part(ns)).sum();
@@ -234,12 +231,12 @@ pub fn percent(percent: f64) -> String {
     }
 }
 
-/// `part` of `whole` in percent; "n/a" of nothing.
+/// As [`percent`]; "n/a" if `whole` is 0.
 pub fn share(part: i64, whole: i64) -> String {
     percent(part as f64 / whole as f64 * 100.0)
 }
 
-/// "-8.2 %", of what was before.
+/// "-8.2 %", relative to `before`.
 pub fn relative(before: i64, after: i64) -> String {
     if before == 0 {
         return "from nothing".to_owned();
@@ -248,13 +245,13 @@ pub fn relative(before: i64, after: i64) -> String {
     format!("{}{}", if percent > 0.0 { "+" } else { "" }, self::percent(percent))
 }
 
-/// How sure, from 0 to 1: "95 %"; 99 at most of what is not certain, and "?" where it is no number.
+/// A confidence from 0 to 1: "95 %"; at most 99 % below 1, and "?" for no number.
 pub fn confidence(share: f64) -> String {
     let most = if share < 1.0 { 99.0 } else { 100.0 };
     if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, most)) } else { "?".to_owned() }
 }
 
-/// How many in the mean: "12", "2.5", "0.33", "<0.01".
+/// A mean count: "12", "2.5", "0.33", "<0.01".
 pub fn rate(rate: f64) -> String {
     match rate {
         _ if !rate.is_finite() => "n/a".to_owned(),
@@ -298,17 +295,14 @@ fn fitting(characters: impl Iterator<Item = char>, max: usize) -> usize {
     characters.take_while(fits).map(char::len_utf8).sum()
 }
 
-/// The longest start of `text` that fits `max` columns.
 fn head(text: &str, max: usize) -> &str {
     &text[..fitting(text.chars(), max)]
 }
 
-/// The longest end of `text` that fits `max` columns.
 fn tail(text: &str, max: usize) -> &str {
     &text[text.len() - fitting(text.chars().rev(), max)..]
 }
 
-/// `text` cut at its end to `max` columns.
 pub fn shorten_end(text: &str, max: usize) -> Cow<'_, str> {
     if width(text) <= max {
         return Cow::Borrowed(text);
@@ -318,7 +312,7 @@ pub fn shorten_end(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// `text` cut in its middle to `max` columns: both ends of a name tell more than its middle.
+/// `text` cut in its middle to `max` columns: the ends of a name say more than its middle.
 pub fn shorten_middle(text: &str, max: usize) -> Cow<'_, str> {
     if width(text) <= max {
         return Cow::Borrowed(text);
@@ -341,14 +335,13 @@ pub fn shorten_path(path: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// The last `components` components of a path.
 pub fn path_end(path: &str, components: usize) -> &str {
     let cut = path.rmatch_indices(['/', '\\']).nth(components.saturating_sub(1));
     cut.map_or(path, |(index, _)| &path[index + 1..])
 }
 
-/// The package that a file is of: `torchvision` of `…/site-packages/torchvision/ops/boxes.py`; PyTorch's also where it was built from
-/// source.
+/// The package of a file: `torchvision` for `…/site-packages/torchvision/ops/boxes.py`; PyTorch also if built
+/// from source.
 pub fn package(path: &str) -> Option<&str> {
     let mut parts = path.split(['/', '\\']);
     if parts.any(|part| matches!(part, "site-packages" | "dist-packages")) {
@@ -374,13 +367,12 @@ pub fn is_of_python(path: &str) -> bool {
     within(path).any(|(dir, inside)| library(dir, inside)) || path.split(['/', '\\']).any(zipped)
 }
 
-/// Each folder of a path, with what of the path is in it.
 fn within(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let parts = || path.split(['/', '\\']);
     parts().zip(parts().skip(1))
 }
 
-/// What is in PyTorch's own package, for installs from source, where no `site-packages` tells.
+/// Contents of PyTorch's own package, for installs from source, without a `site-packages` folder.
 const TORCH_PARTS: Names = Names(
     "_C _decomp _dynamo _export _functorch _higher_order_ops _inductor _library _numpy _prims _refs \
      _subclasses accelerator amp ao autograd backends cuda distributed distributions export fft func \
@@ -452,7 +444,6 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
     textwrap::wrap(&words, options).iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
-/// Quotes a word for a POSIX shell where it needs it.
 pub fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -467,12 +458,10 @@ pub fn shell_quote(word: &str) -> String {
 pub struct Names(pub &'static str);
 
 impl Names {
-    /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.0.split_ascii_whitespace()
     }
 
-    /// Whether it is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.iter().any(|one| one == name)
     }

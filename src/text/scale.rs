@@ -2,7 +2,7 @@
 
 use super::sign;
 
-/// The unit that all durations of a column have, by the longest of them: "2.34 ms" beside "0.08 ms".
+/// The common unit of a column's durations, by the longest: "2.34 ms" beside "0.08 ms".
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     ns: u64,
@@ -11,7 +11,6 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Chooses the unit for durations in ns.
     pub fn of(durations: impl IntoIterator<Item = i64>) -> Self {
         let longest = durations.into_iter().map(i64::unsigned_abs).max().unwrap_or(0);
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
@@ -20,7 +19,7 @@ impl Scale {
         Self { ns, name, decimals }
     }
 
-    /// A duration in that unit; what would round to nothing is less than the least that shows.
+    /// A duration in this unit; one that would round to 0 prints as `<` the least digit.
     pub fn show(self, duration: i64) -> String {
         let Self { ns, name, decimals } = self;
         let parts = 10_u64.pow(decimals as u32);

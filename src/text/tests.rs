@@ -162,7 +162,6 @@ fn words_survive_the_shell() {
     assert_eq!(shell_quote("my run's.sqlite"), "'my run'\\''s.sqlite'");
 }
 
-/// Whose code a file is, wherever it was installed.
 #[test]
 fn packages_and_the_standard_library_are_told_by_their_folders() {
     for (path, of_package, of_python) in [
@@ -188,7 +187,6 @@ fn percents_add_up() {
     assert_eq!(percents(&[i64::MAX, i64::MAX, 0]), [50, 50, 0]);
 }
 
-/// A column's longest duration gives the unit of all.
 #[test]
 fn durations_of_a_column_have_one_unit() {
     let shown = |all: &[i64]| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! How busy each slice of time was: what is drawn where single spans are too small, or not kept.
+//! Busy share of each time slice, drawn where single spans are too small or not kept.
 
 use crate::model::timeline::Packed;
 
@@ -28,7 +28,7 @@ impl Bins {
         (bin as usize).min(count - 1)
     }
 
-    /// Adds a span; constant time however long it is. What lies outside is cut off.
+    /// Adds a span in constant time. Parts outside are cut off.
     pub fn add(&mut self, start: i64, end: i64) {
         let from = start.saturating_sub(self.from).clamp(0, self.span);
         let to = end.saturating_sub(self.from).clamp(0, self.span);
@@ -52,8 +52,8 @@ impl Bins {
         self.part[bin] = self.part[bin].saturating_add(ns);
     }
 
-    /// Each slice's share in 255ths, rounded up: what was busy at all is never 0. Runs of 0 and of 255 are followed by
-    /// how many more there are.
+    /// Each slice's busy share in 255ths, at least 1 where busy at all. A 0 or 255 is followed by the number
+    /// of its further repetitions.
     pub fn pack(&self) -> Packed {
         let mut covering = 0i64;
         let level = |bin: usize| {

@@ -1,4 +1,4 @@
-//! What streams, threads and their groups are called where they are drawn.
+//! Labels of streams, threads and their groups in drawings.
 
 use crate::analysis::Priced;
 use crate::profile::ids::{ExportId, GlobalPid, StreamIx, ThreadIx};
@@ -6,12 +6,11 @@ use crate::text::escape_terminal;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
 
-/// Names of the parts of an export.
 pub struct Labels<'a> {
     found: &'a Priced,
-    /// Of each number of a stream on a device, a process that has it, and whether there is another.
+    /// By device and stream number: a process with it, and whether another has it too.
     processes: FxHashMap<(DeviceIx, ExportId), (GlobalPid, bool)>,
-    /// Of each in a process, a context that has it, and whether there is another.
+    /// Per process as well: a context with it, and whether there is another.
     contexts: FxHashMap<(DeviceIx, ExportId, GlobalPid), (ExportId, bool)>,
 }
 
@@ -48,7 +47,6 @@ impl<'a> Labels<'a> {
         label
     }
 
-    /// The program's name, without its id.
     pub fn program(&self, pid: GlobalPid) -> String {
         let name = self.found.profile.target.process_names.get(&pid);
         name.map_or_else(|| "process".into(), |n| escape_terminal(n).into_owned())

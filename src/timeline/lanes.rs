@@ -1,4 +1,4 @@
-//! Lanes: which there are, what they are called, and their spans.
+//! Lanes: their choice, labels and spans.
 
 use super::bins::Bins;
 use super::labels::Labels;
@@ -52,7 +52,6 @@ pub(super) fn draw(found: &Priced, wanted: &Drawn) -> Timeline {
     }
 }
 
-/// The starts within `from..=to`.
 fn within<I: From<usize>>(times: &Times<I>, from: i64, to: i64) -> Vec<i64>
 where
     usize: From<I>,
@@ -67,8 +66,8 @@ fn slices(spans: usize, most: usize) -> usize {
     1 << wanted.ilog2()
 }
 
-/// GPU by GPU, the streams of each by process and number, below the idle time after waits; then the threads by process,
-/// the main one first. At most `most`: streams and threads with fewest spans go.
+/// GPU by GPU: idle time after waits, then streams by process and number. Then threads by process, the main
+/// one first. Beyond `most`, streams and threads with fewest spans are left out.
 fn sources(found: &Priced, most: usize) -> (Vec<Source>, usize) {
     let streams = &found.devices.stream_ops;
     let threads = &found.profile.calls.by_thread;
@@ -88,11 +87,10 @@ fn sources(found: &Priced, most: usize) -> (Vec<Source>, usize) {
     (sources, left_out)
 }
 
-/// Order of lanes: a device, then its streams; threads after all of them, the main one of a process first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum LaneOrder {
     Device(DeviceIx, Option<StreamIx>),
-    /// Whether it is another than the main one, after its process.
+    /// Process, and whether the thread is not its main one.
     Thread(GlobalPid, bool, ThreadIx),
 }
 
@@ -117,7 +115,6 @@ fn sites(found: &Priced, profile: ProfileIx, from: i64, to: i64) -> Vec<SiteRef>
     found.sites.iter_enumerated().map(one).collect()
 }
 
-/// Iterations that touch the drawing.
 fn iterations(found: &Priced, from: i64, to: i64) -> Option<Iterations> {
     let iterations = found.iterations.as_ref()?;
     let spans: Vec<(i64, i64)> =
@@ -156,12 +153,11 @@ struct Spans<'a> {
     touching: Touching<'a>,
     bins: Bins,
     previous: i64,
-    /// End of the last span: what starts before it is inside that one, or damaged.
+    /// End of the last span: a span that starts earlier is inside it, or damaged.
     reached: i64,
 }
 
 impl Spans<'_> {
-    /// Adds the part of a span that is within the drawing.
     fn add(&mut self, start: i64, end: i64, name: impl FnOnce(&Names) -> u32) {
         let (from, to) = (self.drawing.from, self.drawing.to);
         if start > to || end < from {
@@ -206,7 +202,7 @@ impl Drawing<'_> {
                 let device = self.found.devices.of_stream[stream];
                 (LaneKind::Stream, labels.gpu(device), labels.stream(stream))
             }
-            // Calls that are not inside another: a driver call below a runtime call is the same call.
+            // Outermost calls only: a driver call below a runtime call is the same call.
             Source::Thread(thread) => {
                 for &call in &profile.calls.by_thread[thread] {
                     let (start, end) = (profile.calls.start(call), profile.calls.end(call));

@@ -8,24 +8,23 @@ use crate::text::{escape_terminal, shorten_symbol};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// Columns of a name: what a tooltip can show.
+/// Columns that a tooltip can show.
 const LONGEST: usize = 100;
 /// Names kept; the rarest beyond are "other".
 const MOST: usize = 4_000;
 
-/// Indices of names of ops and calls.
 pub(super) struct Names {
     pub list: Vec<String>,
     ops: FxHashMap<(u8, u32), u32>,
     calls: TiVec<NameIx, u32>,
 }
 
-/// What makes the name of an op: its kind, and for kernels the id of the name.
+/// Key of an op's name: its kind, and for kernels the name id.
 fn op_key(profile: &Profile, op: OpId) -> (u8, u32) {
     let ops = &profile.ops;
     match ops.kind(op) {
         OpKind::Kernel => (0, ops.kernel(op).unwrap_or(0)),
-        // Copies are told apart by where to and from which memory: few kinds.
+        // Copies differ by direction and host memory: few kinds.
         OpKind::Memcpy => {
             let copy = ops.copy(op);
             (1, copy.map_or(u32::MAX, |c| c.direction as u32 * 16 + c.host_memory as u32))

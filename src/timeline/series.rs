@@ -4,7 +4,7 @@ use crate::analysis::Priced;
 use crate::model::timeline::Series;
 use crate::verdict::site::Site;
 
-/// Points of a series: as many as its small drawing has columns.
+/// Points of a series: one per column of its small drawing.
 const POINTS: usize = 120;
 
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
@@ -17,7 +17,7 @@ pub(super) fn series(found: &Priced, site: &Site, from: i64, to: i64) -> Series 
         }
         sums
     };
-    // Where all waits lie outside the loop, its iterations have nothing to show.
+    // If all waits lie outside the loop, its iterations show nothing.
     let Some(iterations) = found.loop_of(site).filter(|_| found.waits_in_loop(site)) else {
         let span = i128::from(to.saturating_sub(from)).max(1);
         let blocked_ns = sums(POINTS, &|start| {

@@ -1,4 +1,4 @@
-//! Waits and drains of the drawing.
+//! Waits and idle times of the drawing.
 
 use super::Drawn;
 use super::bins::Bins;
@@ -13,10 +13,10 @@ use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
 use typed_index_collections::TiSlice;
 
-/// Stretches of other streams that are kept of a wait.
+/// Most stretches of other streams kept per wait.
 const MOST_PARTS: usize = 16;
 
-/// The drain of a wait: the device and the stretch of time, where there is one.
+/// Device, start and end (ns) of the idle time after a wait.
 pub(super) fn drain(found: &Priced, w: WaitId) -> Option<(DeviceIx, i64, i64)> {
     let length = found.drains[w];
     let op = found.waits[w].awaited?;
@@ -25,14 +25,14 @@ pub(super) fn drain(found: &Priced, w: WaitId) -> Option<(DeviceIx, i64, i64)> {
     (length > 0).then(|| (device, ended, ended.saturating_add(length)))
 }
 
-/// When a wait blocked: in its call, and in the call of its copy before, if that one did.
+/// Times in which a wait blocked: in its copy call, if that one blocked, then in its call.
 pub fn blocked(found: &Priced, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
     let copy = (wait.start, wait.start.saturating_add(wait.copy_blocked));
     let call = (found.profile.calls.start(wait.call), wait.end);
     [(wait.copy_blocked > 0).then_some(copy), Some(call)].into_iter().flatten()
 }
 
-/// Waits in start order: all, or those that touch a window where there are more than the budget has.
+/// Waits in start order: all, or if over budget the waits that touch a window.
 pub(super) fn pack(
     found: &Priced,
     wanted: &Drawn,
@@ -86,7 +86,7 @@ pub(super) fn pack(
     Waits { total, kept: order.len(), packed }
 }
 
-/// When other streams than the `own` one, by lane, last worked on what a wait waited for; those of a rank that came late too.
+/// Lane, start and end of work on other streams than `own` that held a wait, late ranks' kernels included.
 fn elsewhere(
     found: &Priced,
     places: &Places,
@@ -117,7 +117,7 @@ fn elsewhere(
 /// Time by class of one lane, in the order of [`crate::vocabulary::Class::ALL`].
 pub(super) type ByClass = [Bins; 3];
 
-/// Adds waits to the bins of their threads and drains to those of their devices, both by lane.
+/// Adds waits to their threads' bins, and idle times after them to their devices' bins.
 pub(super) fn add_bins(
     found: &Priced,
     places: &Places,

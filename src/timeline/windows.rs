@@ -1,4 +1,4 @@
-//! Where every span is kept: around the waits to look at first, then outwards while the budget lasts.
+//! Windows in which every span is kept: around the example waits, then outwards while the budget lasts.
 //!
 //! ```text
 //!  events   ¦ ¦¦¦ ¦  ¦¦¦¦¦     ¦  ¦¦¦¦¦¦¦¦ ¦    ¦
@@ -8,15 +8,15 @@
 //!  then    ├────────────────┤                        then one more on either side of each window, and so on
 //! ```
 
-/// Cells that the budget is divided into: more follow the examples closer, fewer are grown faster.
+/// Cells per budget: more cells follow the examples closer, fewer grow faster.
 const CELLS_IN_BUDGET: usize = 512;
-/// Cells kept at each end of an example that covers more: what a wait of a minute waited for is at its end.
+/// Cells kept at each end of an example that covers more: a long wait's awaited work is at its end.
 const CELLS_OF_EXAMPLE: usize = 4;
 
 /// Time windows that hold at most about `budget` of the events, disjoint, ascending, within `from..=to`.
 ///
-/// `first` and `second`: ascending starts of all events. `examples`: what must be inside, the most interesting first.
-/// Linear in the events.
+/// `first` and `second`: ascending starts of all events. `examples`: spans that must be inside, most
+/// interesting first. Linear in the events.
 pub(super) fn choose(
     (first, second): (&[i64], &[i64]),
     examples: &[(i64, i64)],
@@ -58,7 +58,6 @@ pub(super) fn choose(
     windows
 }
 
-/// Starts of cells of `size` events each.
 fn edges(first: &[i64], second: &[i64], size: usize) -> Vec<i64> {
     // Two ascending runs: sorting merges them.
     let mut starts = [first, second].concat();
@@ -68,7 +67,7 @@ fn edges(first: &[i64], second: &[i64], size: usize) -> Vec<i64> {
     edges
 }
 
-/// Adds a cell at both ends of every run, again and again, until none is left to add or to fill.
+/// Adds a cell at both ends of every run, repeatedly, until `left` is used or all cells are kept.
 fn grow(kept: &mut [bool], mut left: usize) {
     while left > 0 {
         let at_edge = |c: usize| !kept[c] && ((c > 0 && kept[c - 1]) || (c + 1 < kept.len() && kept[c + 1]));
@@ -81,7 +80,7 @@ fn grow(kept: &mut [bool], mut left: usize) {
     }
 }
 
-/// Tells for spans in start order whether they touch a window.
+/// For spans in start order: whether each touches a window.
 pub(super) struct Touching<'a> {
     windows: &'a [(i64, i64)],
     at: usize,

@@ -1,6 +1,6 @@
 //! One verdict from what the trace and the source say.
 //!
-//! Which of the two speaks depends on the rule that made the trace's verdict; [`crate::rules`] has it, rule by rule:
+//! The rule that made the trace's verdict says which of the two decides (see [`crate::rules`]):
 //!
 //! | it yields to | the source |
 //! |---|---|
@@ -9,11 +9,13 @@
 //! | a decision | decides if it can; one that leaves the question open changes nothing |
 //! | anything | decides, also that it cannot be told |
 //!
-//! Kinds that say where a needed value came from contradict nothing that the trace shows; its row names them.
+//! Kinds that say where a needed value came from contradict nothing that the trace shows; the rule's row
+//! names them.
 //!
-//! A wait that guards a buffer does so for the time when the GPU is late: that it found nothing to wait for once proves nothing.
+//! A wait that guards a buffer does so for the time when the GPU is late: finding nothing to wait for once
+//! proves nothing.
 //!
-//! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
+//! Where neither decides, or the more certain of the two is not certain enough, the verdict is undecided.
 
 use super::source::{Finding, Reading};
 use crate::catalogue;
@@ -22,17 +24,16 @@ use crate::rules::grade::DECIDED;
 use crate::rules::{self, Role, Rule, To};
 use crate::vocabulary::{Class, Evidence, Kind, PatternId, RuleId, Verdict};
 
-/// What is known of a bundle after both were asked.
 pub struct Combined {
     pub verdict: Verdict,
     /// The reading that the verdict rests on or agrees with.
     pub reading: Option<Reading>,
-    /// A file was there, but its line is not what ran.
+    /// A file was found, but its line is not what ran.
     pub stale: bool,
 }
 
 impl Combined {
-    /// It measures, as the trace shows: whoever deletes it loses the times.
+    /// The trace shows that the wait measures: deleting the wait loses the times.
     pub fn measure(&mut self, timing: Verdict) {
         let verdict = self.verdict.clone();
         self.verdict = merge(timing, verdict);
@@ -42,7 +43,6 @@ impl Combined {
     }
 }
 
-/// Combines the trace's verdict with a finding in the source.
 pub fn combine(trace: Verdict, finding: Finding) -> Combined {
     let mut combined = Combined { verdict: trace, reading: None, stale: false };
     match finding {
@@ -61,7 +61,7 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
     combined
 }
 
-/// What the trace's rule gives way to stands in its row of the table of rules.
+/// The row of the trace's rule says what it yields to.
 pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::row(evidence.rule));
     let guards = rule(&source).is_some_and(|rule| rule.role == Role::Guard);
@@ -71,8 +71,7 @@ pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     match yields.before(&trace, source.kind) {
         To::Nothing => Verdict { pattern: finer(&trace, &source).or(trace.pattern), ..trace },
         To::SameKind if source.kind == trace.kind => {
-            // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
-            // catalogue.
+            // The line shows what is moved; the chain tells more of indices, and the catalogue of a library.
             let known = trace.pattern.is_some_and(|pattern| catalogue::entry(pattern).library().is_some());
             let pattern = match rule(&source).is_some_and(|rule| rule.finer) && !known {
                 true => source.pattern.or(trace.pattern),
@@ -87,14 +86,14 @@ pub fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     }
 }
 
-/// The entry of the source where it is a case of the trace's: what is stored by an index, what becomes of what a mask selects,
-/// only the line tells.
+/// The source's entry, where it is a case of the trace's. Only the line shows what an index stores, or what
+/// becomes of a mask's selection.
 fn finer(trace: &Verdict, source: &Verdict) -> Option<PatternId> {
     let (of, case) = (trace.pattern?, source.pattern?);
     (catalogue::entry(case).case_of.contains(&of) && trace.kind == source.kind).then_some(case)
 }
 
-/// The first verdict, as sure as it is, with the reasons of both.
+/// The first verdict with its confidence, and the reasons of both.
 pub fn merge(mut first: Verdict, second: Verdict) -> Verdict {
     first.pattern = first.pattern.or(second.pattern);
     first.made = first.made.or(second.made);
@@ -123,7 +122,6 @@ mod tests {
     use super::*;
     use crate::rules::grade::EVEN;
 
-    /// More than what decides.
     const SURE: f64 = 0.9;
 
     fn verdict(kind: Kind, confidence: f64, rule: RuleId) -> Verdict {
@@ -177,7 +175,6 @@ mod tests {
         }
     }
 
-    /// What `explain` prints of each rule of the trace, and of those of the source, is what comes of the two.
     #[test]
     fn what_is_told_of_a_rule_is_what_it_does() {
         let told_by_source = rules::row(RuleId::S01).expect("a row").yields_to();
@@ -233,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Deleted, the wait that found nothing in one turn would be gone in the others too.
+    /// Deleted, the wait that found nothing in one iteration would be gone in the others too.
     #[test]
     fn what_guards_a_buffer_stays() {
         for rule in [RuleId::R04, RuleId::R05] {

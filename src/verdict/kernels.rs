@@ -1,6 +1,7 @@
-//! What the kernels around a wait show, where nothing names the operation: signatures of PyTorch's own kernels.
+//! What the kernels around a wait show where nothing names the operation: signatures of PyTorch's own
+//! kernels.
 //!
-//! Only light captures need these rules; chains and ranges are surer.
+//! Only light captures need these rules; chains and ranges are more certain.
 
 use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
@@ -8,18 +9,17 @@ use crate::sites::neighbours::Neighbours;
 use crate::vocabulary::{Copy, Direction};
 use std::sync::Arc;
 
-/// What the kernels around a copy to the host, or around a synchronisation without a copy, look like. Numbers after the name of a
-/// kernel say how many operations away it may be.
+/// Kernels around a D2H copy, or around a synchronisation without a copy. The number after a kernel's name is
+/// how many operations away it may be.
 pub struct Signature {
     pub grade: Grade,
-    /// Sizes of the copy in bytes, none: any; `None`: there is no copy.
+    /// Sizes of the copy in bytes; empty: any size; `None`: there is no copy.
     bytes: Option<&'static [u64]>,
     fits: fn(&Near) -> bool,
     pub because: &'static str,
 }
 
 impl Signature {
-    /// Whether a wait looks so.
     pub fn is(&self, copy: Option<Copy>, around: &Neighbours) -> bool {
         let sized = match (copy, self.bytes) {
             (None, None) => true,
@@ -32,7 +32,6 @@ impl Signature {
     }
 }
 
-/// Names near a wait.
 struct Near<'a>(&'a Neighbours);
 
 impl Near<'_> {
@@ -44,7 +43,7 @@ impl Near<'_> {
         has(&self.0.after, parts, within)
     }
 
-    /// A one-element all-reduce is awaited.
+    /// An all-reduce of a tensor just filled is awaited.
     fn all_reduced(&self) -> bool {
         let Some(awaited) = self.0.awaited.as_deref() else { return false };
         let mut earlier = self.0.before.iter().skip_while(|n| &***n == awaited).take(2);
@@ -52,15 +51,14 @@ impl Near<'_> {
     }
 }
 
-/// Kernels of `isfinite(x) & x.ne(0)` beside the comparisons, and of `.abs().double().min()` and `.max()`: what
-/// `_tensor_str.py` does first with a tensor of floats. A loop over `x[mask]` has neither (it was once taken for one).
+/// Kernels of `isfinite(x) & x.ne(0)` beside the comparisons, and of `.abs().double().min()` and `.max()`:
+/// `_tensor_str.py` runs them first on a tensor of floats. A loop over `x[mask]` has neither.
 const FINITE_NONZERO: &[&str] = &["AbsFunctor", "MulFunctor<bool", "BitwiseAndFunctor<bool"];
 const EXTREMES: &[&str] = &["MinNanFunctor<double", "MaxNanFunctor<double"];
-/// The kernels of a selection, `x[mask]` or `nonzero()`, in their order: some count, some select, one takes what was selected.
+/// The kernels of a selection, `x[mask]` or `nonzero()`: some count, some select, one takes the elements.
 pub const COUNTING: &str = "DeviceReduce";
 pub const SELECTING: &str = "DeviceCompactInit|DeviceSelect|write_indices";
 pub const TAKING: &str = "index_elementwise_kernel";
-/// The smallest or the largest value was asked for.
 const EXTREME: &str = "MinNanFunctor|MaxNanFunctor";
 
 pub const SCALED: Signature = Signature {
@@ -138,12 +136,11 @@ pub const REDUCED: Signature = Signature {
     because: "it waits for an all-reduce of a tensor just filled with a constant: dist.barrier()",
 };
 
-/// Whether one of the nearest names has one of these parts.
 fn has(names: &[Arc<str>], parts: &str, within: usize) -> bool {
     names.iter().take(within).any(|name| has_part(name, parts))
 }
 
-/// Whether the name of a kernel has one of these parts, with `|` between them.
+/// `parts` are separated by `|`.
 pub fn has_part(name: &str, parts: &str) -> bool {
     parts.split('|').any(|part| name.contains(part))
 }

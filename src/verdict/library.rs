@@ -10,13 +10,13 @@ use crate::sites::Bundle;
 use crate::text;
 use crate::vocabulary::{Attribution, Evidence, Kind, PatternId, RuleId, Verdict};
 
-/// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
-/// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.
+/// The catalogue knows the innermost library frame. Where several entries fit and the line that separates
+/// them is missing, the text names them all, and the advice is that of any such wait.
 pub fn judge(s: &Subject) -> Option<Verdict> {
     let known = known(s)?;
     let &first = known.entries.first()?;
     let kind = first.kind?;
-    // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
+    // An H2D copy inside known code is still an upload; the timeline judges a plain synchronize().
     if s.bundle.uploads() || first.wraps && kind == Kind::Explicit {
         return None;
     }
@@ -44,7 +44,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     Some(says_of(grade, kind, pattern, text))
 }
 
-/// What the catalogue knows of the library frames of a wait; of what else waits where an entry is about uploads, nothing.
+/// The catalogue's entries for a wait's library frames; entries about uploads count only for uploads.
 pub fn known(s: &Subject) -> Option<KnownPlace> {
     let inside = s.bundle.inside();
     // The lines of samples are only probable.
@@ -57,34 +57,33 @@ pub fn known(s: &Subject) -> Option<KnownPlace> {
     Some(known).filter(|known| !known.entries.is_empty())
 }
 
-/// File and function of the library frames of a wait, innermost first.
+/// (file, function) of the library frames, innermost first.
 pub fn places(bundle: &Bundle) -> Vec<(&str, &str)> {
     bundle.inside().iter().map(|frame| (&*frame.file, &*frame.function)).collect()
 }
 
-/// The frame of library code that the source is read at, as an index into the bundle's: the innermost that neither carries
-/// calls on, as PyTorch's do, nor logs what it is given, whatever it does with it.
+/// Index in the bundle's frames of the library frame at which the source is read: the innermost that neither
+/// carries calls on, as PyTorch's do, nor logs what it is given.
 pub fn line(bundle: &Bundle) -> Option<usize> {
     bundle.inside().iter().position(|f| !catalogue::is_helper(&f.file) && !catalogue::is_logger(&f.file))
 }
 
-/// The library code below the user's line that a wait stands in.
+/// The library code below the user's line that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
-    /// The frame that stands for it, as an index into the bundle's: the one that the catalogue knows, else the innermost
-    /// that is not of PyTorch or another helper, else the innermost.
+    /// Index in the bundle's frames: the frame that the catalogue knows, else the innermost outside PyTorch
+    /// and other helpers, else the innermost.
     pub frame: usize,
-    /// Whether advice for the pattern helps the caller: the catalogue knows the code, or the user's line calls what
-    /// waits through nothing but a wrapper.
+    /// Whether advice helps the caller: the catalogue knows the code, or wrappers alone lead to it.
     pub advised: bool,
-    /// Whether the frame does nothing but carry the user's call on: it is no line of its own.
+    /// Whether the frame only carries the user's call on: it is no line of its own.
     pub wraps: bool,
-    /// Whether the user's line calls that code by its name (`torch.cuda.synchronize()`), so that the frame says nothing
-    /// new. Formatting, comparing and the like call methods that the line does not name.
+    /// Whether the user's line names that code (`torch.cuda.synchronize()`), so that the frame adds nothing.
+    /// Formatting, comparing and the like call methods that the line does not name.
     pub called: bool,
 }
 
-/// Where in a library a wait is; `None` where it is the user's own line that waits.
+/// `None` where the user's own line waits.
 pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
     let frames = s.bundle.inside();
     if frames.is_empty() {
@@ -107,15 +106,15 @@ pub fn inside(s: &Subject, pattern: Option<PatternId>) -> Option<Inside> {
     })
 }
 
-/// Whether all of these frames are functions of PyTorch with names to be called by.
+/// Whether all frames are PyTorch functions that a line can name.
 fn by_name(frames: &[PyFrame]) -> bool {
     let named =
         |frame: &PyFrame| frame.function.rsplit('.').next().is_some_and(|name| !name.starts_with("__"));
     frames.iter().all(|frame| text::package(&frame.file) == Some("torch") && named(frame))
 }
 
-/// Whether helpers' frames do nothing but carry the user's call on: PyTorch's functions that call the operator of their name,
-/// and what is not PyTorch's, as the standard library that formats a tensor.
+/// Whether the helpers' frames only carry the user's call on: PyTorch functions that call the operator of
+/// their name, and code outside PyTorch, as the standard library that formats a tensor.
 fn only_wraps(frames: &[PyFrame]) -> bool {
     const FILES: [&str; 4] = ["functional.py", "_tensor.py", "_jit_internal.py", "_ops.py"];
     frames.iter().all(|frame| {
@@ -127,8 +126,8 @@ fn only_wraps(frames: &[PyFrame]) -> bool {
     })
 }
 
-/// The advice of an entry for a script that people copy, where the user's line is the script's and the verdict agrees
-/// with it. The source has decided by then: the line alone would be too little.
+/// The advice of an entry for a script that people copy, where the user's line is the script's and the
+/// verdict agrees. The source has decided by then: the line alone would be too little.
 pub fn advise(bundle: &Bundle, combined: &mut Combined) {
     let line = combined.reading.as_ref().and_then(|reading| reading.line_text.as_deref());
     let Some((frame, line)) = bundle.user_frame().zip(line) else { return };

@@ -1,5 +1,6 @@
-//! PyTorch's operations that wait, in one table: by which names each is met in native chains, NVTX ranges, Python and kernels
-//! around a copy, and which entry of the catalogue it is. What the wait is of, a size, a check or a value, that entry says.
+//! PyTorch's operations that wait, in one table: the names of each in native chains, NVTX ranges, Python and
+//! kernels around a copy, and its entry of the catalogue. The entry says whether the wait is for a size, a
+//! check or a value.
 //!
 //! Sources: PyTorch 2.6 and 2.15 (the catalogue's entries cite files), chains of real captures.
 
@@ -9,44 +10,38 @@ use crate::sites::neighbours::Neighbours;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, PatternId, PatternId::*, Verdict};
 
-/// An operation that waits.
 pub struct Operation {
-    /// Entry of the catalogue: it says of which kind such a wait is, or that the use of the value decides.
+    /// The catalogue's entry gives the kind of the wait, or says that the use of the value decides.
     pub pattern: PatternId,
-    /// Why it waits, for the evidence.
     pub because: &'static str,
-    /// The cases of a chain or a range that names it, and of a line that calls it.
+    /// Cases for a chain or range that names it, and for a line that calls it.
     pub grades: (Grade, Grade),
-    /// The case of an operation that needs a count or a number, where no size is seen to change with it.
+    /// The case where it needs a count or a number and no size is seen to change.
     unseen: Option<Grade>,
-    /// Methods of Python under which it is another entry, and how that is said.
+    /// Python methods under which it is another entry: (method, entry, text).
     pub under: &'static [(&'static str, PatternId, &'static str)],
-    /// The argument, by name and place, with which it does not wait, and how that is said.
+    /// The argument that makes it not wait: (name, place, text).
     pub spared: Option<(&'static str, usize, &'static str)>,
-    /// Names as in `at::_ops::NAME` and `aten::NAME`; with a `*`, overloads (`_Tensor`, `_self_Tensor`) match too.
+    /// As in `at::_ops::NAME` and `aten::NAME`; with a `*`, overloads (`_Tensor`, `_self_Tensor`) match too.
     native: Names,
-    /// Methods as in `THPVariable_NAME` that copy this way, with a function below them whose name has a part of `below`; empty: any.
+    /// As in `THPVariable_NAME`: methods that copy this way, with a function below whose name has a part of
+    /// `below` (empty: any).
     pub methods: Names,
     way: Option<Direction>,
     below: Names,
-    /// What Python calls, and how plainly a call shows that it waits, as in `Guess`.
+    /// What Python calls, and how plainly a call shows that it waits (as in `Guess`).
     pub call: (By, Names, u8),
-    /// What light captures show of it.
     kernels: &'static [Signature],
 }
 
-/// What stands before the name of a function or method that waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Anything, or nothing.
     Any,
-    /// A module or a tensor.
     Dot,
-    /// A module of torch's, or one of linear algebra.
+    /// A torch module, or one of linear algebra.
     Linalg,
-    /// A module of torch's.
     Torch,
-    /// Anything: a value is read by that method, builtin or operator.
+    /// Anything; the method, builtin or operator reads a value.
     Read,
 }
 
@@ -86,19 +81,16 @@ impl Operation {
         Self { spared: Some((argument, place, how)), ..self }
     }
 
-    /// With such functions below its methods.
     const fn below(self, parts: &'static str) -> Self {
         Self { below: Names(parts), ..self }
     }
 
-    /// Whether a chain with that Python method has the method and the functions that the row names.
     fn is_made<S: AsRef<str>>(&self, method: Option<&str>, chain: &[S]) -> bool {
         let is = |part: &str| chain.iter().any(|symbol| symbol.as_ref().contains(part));
         (self.methods.0.is_empty() || method.is_some_and(|method| self.methods.has(method)))
             && (self.below.0.is_empty() || self.below.iter().any(is))
     }
 
-    /// Methods that read a value, and what Python calls to do so.
     const fn reads(self, methods: &'static str, python: &'static str) -> Self {
         let row = self.called(By::Read, python, 0);
         Self { methods: Names(methods), way: Some(Direction::DeviceToHost), ..row }
@@ -110,22 +102,21 @@ const fn op(native: &'static str, pattern: PatternId, because: &'static str) -> 
     Operation { native: Names(native), pattern, because, ..Operation::NONE }
 }
 
-/// Known by what else the rows say.
+/// Known by the row's other columns.
 const fn as_entry(pattern: PatternId) -> Operation {
     op("", pattern, "")
 }
 
-/// Methods that upload.
 const fn uploads(pattern: PatternId, methods: &'static str) -> Operation {
     Operation { way: Some(Direction::HostToDevice), methods: Names(methods), ..as_entry(pattern) }
 }
 
-/// Operators below the named ones: each stands in chains and ranges of many rows, and tells only how the wait comes about.
-/// They hand over a number,
+/// Operators below the named ones: in chains and ranges of many rows, each only tells how the wait comes
+/// about. These hand over a number.
 pub const READS: Names = Names("_local_scalar_dense item");
-/// copy a tensor,
+/// These copy a tensor.
 pub const COPIES: Names = Names("copy_ _to_copy to to_device to_dtype to_dtype_layout to_other");
-/// or select by a mask, and count for it.
+/// These select by a mask, and count for it.
 pub const SELECTS: Names = Names("nonzero index masked_select");
 
 const COMPARED: &str = "Python gets the outcome of a comparison";
@@ -214,7 +205,7 @@ const OPERATIONS: &[Operation] = &[
     as_entry(A02).reads("integral_scalar index_scalar", "int"),
     as_entry(A02).reads("complex_scalar float_scalar", "complex"),
     as_entry(A02).reads("invert", ""),
-    // Of a chain, its operator tells more.
+    // A chain's operator tells more.
     Operation { way: None, ..as_entry(A04).reads("is_nonzero bool_scalar", "bool") },
     as_entry(A05).called(By::Read, "math round", 0),
     as_entry(A06).reads("contains", "in"),
@@ -225,7 +216,7 @@ const OPERATIONS: &[Operation] = &[
     as_entry(D04).reads("copy_", ""),
     // Inside `backward()`: the gradient of a copy to the CPU.
     uploads(C21, "").below("ToCopyBackward"),
-    // C++ code that makes a tensor of its own values, or moves its arguments, in operators.
+    // C++ code in operators that makes a tensor of its own values, or moves its arguments.
     uploads(C22, "").below("at::detail::tensor_backend native::ctc_loss"),
     uploads(C01, "tensor as_tensor new_tensor asarray from_numpy pynew legacy_tensor_ctor"),
     uploads(C04, "copy_"),
@@ -236,7 +227,7 @@ const OPERATIONS: &[Operation] = &[
     uploads(C09, "where"),
 ];
 
-/// Where Python asks a tensor for a number, whatever operator that calls: the first whose method and functions a chain names.
+/// Where Python asks a tensor for a number: the first row whose method and functions a chain names.
 const CONVERSIONS: &[Operation] = &[
     // A number that becomes an element of a tensor is only read.
     as_entry(A01).reads("index_scalar", "").below("store_scalar"),
@@ -253,7 +244,7 @@ const CONVERSIONS: &[Operation] = &[
         .graded(grade::R18_ARGUMENT, grade::S11),
 ];
 
-/// The first operation that one of these operators is.
+/// The first row that names one of these operators, and the name.
 pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operation, &'a str)> {
     let mut rows = OPERATIONS.iter().flat_map(|row| row.native.iter().map(move |known| (row, known)));
     rows.find_map(|(row, known)| {
@@ -270,7 +261,7 @@ fn overload(name: &str, base: &str) -> bool {
         .is_some_and(|r| r.contains(|c: char| c.is_ascii_uppercase()))
 }
 
-/// The entry of a copy that way by its Python method and its native chain, where they tell.
+/// The entry of a copy in that direction, where its Python method and its native chain tell.
 pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S]) -> Option<PatternId> {
     CONVERSIONS
         .iter()
@@ -279,8 +270,8 @@ pub fn by_method<S: AsRef<str>>(method: Option<&str>, way: Direction, chain: &[S
         .map(|row| row.pattern)
 }
 
-/// The case of a verdict that needs a count or a number by the operator's name alone, where no size is seen to change with it; `None`
-/// of others.
+/// The case of a verdict that needs a count or a number by the operator's name alone, where no size is seen
+/// to change; `None` for other verdicts.
 pub fn unseen(verdict: &Verdict) -> Option<Grade> {
     let (pattern, rule) = (verdict.pattern?, verdict.evidence.first()?.rule);
     let is = |row: &&Operation| row.pattern == pattern || row.under.iter().any(|under| under.1 == pattern);
@@ -288,7 +279,7 @@ pub fn unseen(verdict: &Verdict) -> Option<Grade> {
     unseen.filter(|grade| grade.rule == rule)
 }
 
-/// What needs the number that a Python method, or a function below it, makes of a tensor; of what only reads it, nothing.
+/// What needs the number that a method, or a function below it, makes of a tensor; `None` for mere reads.
 pub fn converting<S: AsRef<str>>(method: Option<&str>, chain: &[S]) -> Option<&'static Operation> {
     CONVERSIONS.iter().find(|row| row.is_made(method, chain)).filter(|row| row.pattern != A01)
 }
@@ -303,7 +294,7 @@ pub fn read(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|row| row.call.0 == By::Read && row.call.1.has(name))
 }
 
-/// The entry that the kernels around a wait show: of several, by the rule that comes first in the table of rules.
+/// The entry that the kernels around a wait show; the one of the earliest rule where several fit.
 pub fn around(copy: Option<Copy>, around: &Neighbours) -> Option<(PatternId, &'static Signature)> {
     let all = OPERATIONS.iter().flat_map(|row| row.kernels.iter().map(|sign| (row.pattern, sign)));
     let place = |sign: &Signature| rules::all().position(|rule| rule.id == sign.grade.rule);

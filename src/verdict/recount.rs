@@ -6,17 +6,17 @@ use crate::rules::{grade, says};
 use crate::sites::native;
 use crate::vocabulary::{Kind, PatternId::*, ThreadRole};
 
-/// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged: these are its
-/// source, to which the trace gives way as its rule says.
+/// Judges waits that count a mask in the backward pass like the forward lines that counted masks. The forward
+/// lines are the source, to which the trace yields as its rule says.
 ///
-/// Definition: such a wait is on autograd's thread, below the node of an index. Where the line that it undoes is known, that one
-/// line speaks, else all lines of the process that count a mask under an index: only if they agree.
+/// Definition: such a wait is on autograd's thread, below the node of an index. The line that it undoes
+/// decides, where known; else all lines of the process that count a mask under an index, if they agree.
 ///
 /// ```text
 ///  main      x[mask] [count][sync]        y[mask] [count][sync]         both host-known
 ///  autograd                                                  IndexBackward0 [count][sync]   host-known as well
 /// ```
-/// Cost: one pass over the sites for each such wait's.
+/// Cost: one pass over the sites for each such site.
 pub fn follow(sites: &mut [Site]) {
     let again: Vec<usize> = (0..sites.len()).filter(|&at| counts(&sites[at]) && undoes(&sites[at])).collect();
     for at in again {
@@ -44,15 +44,14 @@ pub fn follow(sites: &mut [Site]) {
     }
 }
 
-/// Whether a site's waits count the mask of an index.
 fn counts(site: &Site) -> bool {
     let bundle = &site.bundle;
-    // Its overloads count as well.
+    // Overloads count as well.
     let counted = |operator: &str| operator.starts_with("nonzero");
     bundle.method() == Some("getitem") && native::operators(&bundle.chain).any(counted)
 }
 
-/// Whether they do so in the backward pass.
+/// Whether the site's waits are in the backward pass of an index.
 fn undoes(site: &Site) -> bool {
     site.bundle.role == ThreadRole::Autograd && site.bundle.node() == Some("IndexBackward0")
 }

@@ -14,49 +14,41 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// A call site: bundles of one place with one verdict.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The bundle with most waits speaks for the site; its `waits` are those of all.
+    /// The bundle with most waits; its `waits` are those of all.
     pub bundle: Bundle,
-    /// The ways to the user's line; that of `bundle` first.
+    /// The ways to the user's line; the way of `bundle` first.
     pub paths: Vec<Path>,
-    /// The library code that waits below the user's line.
     pub inside: Option<Inside>,
-    /// What trace and source say together.
     pub verdict: Verdict,
-    /// The expression that waits and where its value goes; `None` where the source was not read or does not fit.
+    /// `None` where the source was not read or does not fit.
     pub reading: Option<Reading>,
-    /// A file was there, but its line is not what ran.
+    /// A file was found, but its line is not what ran.
     pub stale: bool,
-    /// The user line and those around it, where it is what ran.
+    /// The user line and its neighbours, where the file is what ran.
     pub snippet: Option<Snippet>,
-    /// The reason of a comment that allows the user line to wait.
+    /// The reason in a comment that allows the user line to wait.
     pub allowed: Option<String>,
     /// Stable over runs; [`join`] gives it.
     pub key: String,
 }
 
-/// A way to a line.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// The frames around the line.
     pub way: Way,
-    /// The waits that came by it.
     pub waits: Vec<WaitId>,
 }
 
 /// Frames that two waits of one line may differ in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
-    /// The library's frames between the line that waits and the user's, nearest to the wait first.
+    /// Library frames between the waiting line and the user's, nearest to the wait first.
     pub library: Vec<PyFrame>,
-    /// The frames around the user's line, nearest first.
     pub callers: Vec<PyFrame>,
 }
 
 impl Site {
-    /// The site of one bundle.
     pub fn new(bundle: Bundle, inside: Option<Inside>, combined: Combined) -> Self {
         let Combined { verdict, reading, stale } = combined;
         let callers = bundle.user_stack().iter().skip(1).cloned().collect();
@@ -76,22 +68,21 @@ impl Site {
         }
     }
 
-    /// The user line as it stands in the file; `None` where there is no file.
+    /// The user line in the file; `None` where there is no file.
     pub fn line_text(&self) -> Option<&str> {
         self.reading.as_ref()?.line_text.as_deref()
     }
 
-    /// The library's line that waits below the user's.
     pub fn library_frame(&self) -> Option<&PyFrame> {
         self.bundle.frames.get(self.inside?.frame)
     }
 
-    /// That line, unless the user's line names it too.
+    /// The library frame, unless the user's line names it too.
     pub fn unnamed_library_frame(&self) -> Option<&PyFrame> {
         self.library_frame().filter(|_| self.inside.is_some_and(|inside| !inside.called))
     }
 
-    /// An edit stays only where all that joins the site has the same.
+    /// An edit stays only where all joined sites have the same.
     fn refuse_edit_of(&mut self, other: Option<Reading>) {
         let Some(own) = &mut self.reading else { return };
         match other {
@@ -102,7 +93,7 @@ impl Site {
         }
     }
 
-    /// Looks up the user line with those around it and a comment that allows it, unless the file is known to have changed.
+    /// Finds the line, its neighbours and a comment that allows it, unless the file is known to have changed.
     pub fn quote(&mut self, sources: &SourceTree) {
         let frame = self.bundle.user_frame().filter(|_| self.line_text().is_some());
         self.snippet = frame.and_then(|f| source::snippet(sources, &f.file, f.line));
@@ -110,8 +101,9 @@ impl Site {
     }
 }
 
-/// Takes back the edits of files that are not what ran: a frame of the capture names a line there that does not run in its
-/// function. Cost: the frames of all sites, and a walk over a file for each that differs.
+/// Takes back the edits of files that are not what ran: a frame of the capture names a line there that does
+/// not run in the frame's function. Cost: the frames of all sites, and a walk over a file for each that
+/// differs.
 pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     let mut ran: FxHashMap<(&str, u32, &str), bool> = FxHashMap::default();
     let mut whole: FxHashMap<String, bool> = FxHashMap::default();
@@ -140,14 +132,15 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     }
 }
 
-/// Joins sites of one place and verdict, first those of one stack, then over the ways to it.
+/// Joins sites of one place and verdict, first sites of one stack, then over the ways to the place.
 ///
-/// Sites are of one stack if they share process, role, API, kind and pattern, the stack from the library's line that waits, or
-/// the user's, outwards (natively attributed ones: the chain; else the NVTX ranges). PyTorch's wrappers have no line of their own: the four
-/// places inside `_tensor_str.py` that one `print(tensor)` waits at are one site. `synchronize()` calls that found the GPU idle stand
-/// apart from those of the same line that did not. Sites that differ in nothing but the frames around their line are one with
-/// several paths, as long as they agree in `once`: what a program pays once is no part of what every iteration pays, and
-/// whether a capture holds it does not change the key of what does.
+/// Sites are of one stack if they share process, role, API, kind, pattern, and the stack outwards from the
+/// library's waiting line, or the user's (natively attributed sites: the chain; else the NVTX ranges).
+/// PyTorch's wrappers have no line of their own: the four places in `_tensor_str.py` where one
+/// `print(tensor)` waits are one site. `synchronize()` calls that found the GPU idle are apart from calls of
+/// the same line that did not. Sites that differ only in the frames around their line are one with several
+/// paths, if they agree in `once`. A cost that a program pays once is no part of what every iteration pays.
+/// Whether a capture holds it does not change the key of the rest.
 pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
@@ -163,7 +156,7 @@ pub fn join(judged: Vec<Site>, once: impl Fn(&Site) -> bool) -> Vec<Site> {
     sites
 }
 
-/// Sites that share `of` become one; the one with most waits speaks for them.
+/// Joins sites that share `of`; the one with most waits speaks for them.
 fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site> {
     all.sort_by(|a, b| {
         b.bundle.waits.len().cmp(&a.bundle.waits.len()).then_with(|| a.bundle.waits.cmp(&b.bundle.waits))
@@ -186,8 +179,7 @@ fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site
     sites
 }
 
-/// Sites of one process whose keys are alike all the same are numbered: no hash is above a collision, least of all over
-/// names that somebody else chose.
+/// Numbers sites of one process with equal keys: hashes may collide, above all over names chosen by others.
 pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
     let mut taken: FxHashMap<(GlobalPid, String), usize> = FxHashMap::default();
     for site in sites {
@@ -203,13 +195,13 @@ pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
     }
 }
 
-/// Adds a smaller site to another, which speaks for both: its waits, paths and own reasons.
+/// Adds a smaller site to a larger: its waits, paths and own reasons.
 fn absorb(site: &mut Site, other: Site) {
     let Site { bundle, paths, verdict, reading, .. } = other;
     site.refuse_edit_of(reading);
     site.bundle.waits.extend(bundle.waits);
     for path in paths {
-        // Those of one stack were joined first: the paths of a site differ.
+        // Sites of one stack were joined first: the paths of a site differ.
         match site.paths.first_mut().filter(|first| first.way == path.way) {
             Some(first) => first.waits.extend(path.waits),
             None => site.paths.push(path),
@@ -233,12 +225,10 @@ fn absorb(site: &mut Site, other: Site) {
     }
 }
 
-/// Reasons shown per site.
 const MAX_EVIDENCE: usize = 8;
 
-/// Whether two reasons differ in numbers and their units at most: those of copies of each size are one.
+/// Whether two reasons differ at most in numbers and their units: copies of several sizes are one reason.
 fn says_the_same(one: &Evidence, other: &Evidence) -> bool {
-    /// The words of a text, but for numbers and what they count.
     fn words(text: &str) -> impl Iterator<Item = &str> {
         let mut after_number = false;
         text.split_whitespace().filter(move |word| {
@@ -249,7 +239,7 @@ fn says_the_same(one: &Evidence, other: &Evidence) -> bool {
     one.rule == other.rule && words(&one.text).eq(words(&other.text))
 }
 
-/// What identifies a place whoever calls it, over runs: names and lines, no ids.
+/// Identifies a place over runs, whoever calls it: names and lines, no ids.
 fn place(site: &Site) -> String {
     let bundle = &site.bundle;
     let mut text = format!("{}|{}|{}", bundle.api, bundle.role, bundle.attribution);
@@ -261,7 +251,7 @@ fn place(site: &Site) -> String {
             text += &format!("|{}", ranges::stable_name(range));
         }
     }
-    // A wrapper of PyTorch's is the user's own call. Samples fall within a wait by chance.
+    // A wrapper of PyTorch's is the user's own call. A sample falls within a wait by chance.
     let apart = |i: &Inside| !i.wraps && bundle.attribution != Attribution::PythonSample;
     let library = site.inside.filter(apart).and_then(|_| site.library_frame());
     for frame in bundle.user_stack().iter().take(1).chain(library).chain(&bundle.forward) {
@@ -273,7 +263,7 @@ fn place(site: &Site) -> String {
         text += &format!("|{}", bundle.method().or(native::operator(&bundle.chain)).unwrap_or_default());
     }
     if bundle.attribution == Attribution::PythonSample {
-        // The line is only probable: what was copied tells sites apart, and where no line is known, what ran before.
+        // The line is only probable: the copy tells sites apart, and without a line, what ran before.
         let line_known = bundle.user_frame().is_some_and(|f| f.line > 0);
         let before = bundle.neighbours.before.first().filter(|_| !line_known);
         text.extend(bundle.copy.map(|c| format!("|{}|{}|{}", c.direction, c.bytes, c.host_memory)));
@@ -282,9 +272,9 @@ fn place(site: &Site) -> String {
     text
 }
 
-/// `file:function:line:api:kind` for the reader, and a hash of what else tells sites of a process apart ([`join`]): what one
-/// of them is called does not depend on which others there are. In which way it is paid once is no part of it: ranks of a program
-/// may differ in that.
+/// `file:function:line:api:kind` for the reader, and a hash of what else separates sites of a process
+/// ([`join`]). A key does not depend on which other sites there are. In which way a site is paid once is no
+/// part of the key: ranks of a program may differ in that.
 fn key(site: &Site, once: bool) -> String {
     let Site { bundle, verdict, .. } = site;
     let head = match bundle.user_frame().or(bundle.frames.first()) {

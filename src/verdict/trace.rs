@@ -15,7 +15,7 @@ use crate::waits::{Found, Guards};
 
 type Judgement = fn(&Subject) -> Option<Verdict>;
 
-/// The first that applies speaks: in the order of the table of rules, each under the first of its ids there.
+/// In the order of the table of rules, each under its first id there: the first that applies decides.
 const RULES: &[(RuleId, Judgement)] = &[
     (RuleId::R23, set_up),
     (RuleId::R13, allocator),
@@ -33,7 +33,6 @@ const RULES: &[(RuleId, Judgement)] = &[
     (RuleId::R20, read),
 ];
 
-/// Judges one bundle.
 pub fn judge(subject: &Subject) -> Verdict {
     let mut verdict =
         RULES.iter().find_map(|(_, rule)| rule(subject)).unwrap_or_else(|| unattributed(subject));
@@ -44,7 +43,7 @@ pub fn judge(subject: &Subject) -> Verdict {
     verdict
 }
 
-/// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
+/// The verdict of a rule for a catalogue entry, which gives the kind.
 fn of_entry(grade: Grade, pattern: PatternId, text: impl Into<String>) -> Option<Verdict> {
     Some(says_of(grade, catalogue::entry(pattern).kind?, pattern, text))
 }
@@ -101,7 +100,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     of_entry(grade::R22, H05, text)
 }
 
-/// R18, R19: the operation named natively or by NVTX.
+/// R18, R19: the native chain or NVTX names the operation.
 fn operator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     if b.uploads() || b.copy.is_none() && b.blocking == Blocking::Context {
@@ -154,7 +153,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
     Some(says(grade::R01, pattern, format!("an H2D copy from {from}{text}")))
 }
 
-/// R26: the host relies on it for the memory of a copy.
+/// R26: the host relies on the wait for the memory of a copy.
 fn guard(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let (grade, pattern, text) = match b.guards {
@@ -163,7 +162,7 @@ fn guard(s: &Subject) -> Option<Verdict> {
             D05,
             "its event was recorded right after a copy from or to pinned memory: it tells the host that the copy is done with that memory, also where it never had to wait",
         ),
-        // R03 has what is copied to the host.
+        // R03 covers copies to the host.
         Guards::Perhaps if !b.completes => (
             grade::R26_OPEN,
             bare_pattern(b.blocking),
@@ -174,7 +173,7 @@ fn guard(s: &Subject) -> Option<Verdict> {
     b.synchronises().then(|| says(grade, pattern, text))
 }
 
-/// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
+/// Whether the wait surely is a synchronisation by itself, without a copy of its own or one to complete.
 fn is_bare(s: &Subject) -> bool {
     s.bundle.synchronises() && !s.bundle.completes
 }
@@ -189,14 +188,14 @@ fn redundant(s: &Subject) -> Option<Verdict> {
 
 /// R05, R06: nothing pending when the wait began.
 fn idle(s: &Subject) -> Option<Verdict> {
-    // Where the host sees what kernels write, a wait is needed also if this time they were done.
+    // Where the host sees what kernels write, a wait is needed even if the kernels were done this time.
     if !is_bare(s) || s.bundle.found != Found::Nothing || s.shared.is_some() {
         return None;
     }
     let grade = if s.bundle.blocking == Blocking::Event { grade::R06 } else { grade::R05 };
     let one = "all GPU work that it could wait for had ended before it began; it cost only the call";
     let all = "waits began when all GPU work that they could wait for had ended; they cost only the call";
-    // With its number: other waits of the line may have found work.
+    // Says how many: other waits of the line may have found work.
     let waits = s.bundle.waits.len();
     let text = if waits == 1 { one.to_owned() } else { format!("{waits} {all}") };
     let mut v = says(grade, bare_pattern(s.bundle.blocking), text);
@@ -213,14 +212,14 @@ fn idle(s: &Subject) -> Option<Verdict> {
     Some(v)
 }
 
-/// R03: it completes an earlier copy to the host: a data barrier, whose reader only the source shows.
+/// R03: the wait completes an earlier D2H copy: only the source shows the buffer's reader.
 fn pending_copy(s: &Subject) -> Option<Verdict> {
     let text = "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace";
     s.bundle.completes.then(|| says(grade::R03, D05, text))
 }
 
-/// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU, without
-/// the host as well. No false dependency.
+/// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU,
+/// without the host as well. The wait is needed.
 fn collective(s: &Subject) -> Option<Verdict> {
     let name = awaited_collective(s.bundle)?;
     if !is_bare(s) || s.awaited_ns < s.blocked_ns / 2 {
@@ -269,7 +268,7 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     Some(v)
 }
 
-/// A copy to the host: the CPU gets a value, and only its use decides.
+/// A D2H copy: the CPU gets a value, and only its use decides.
 fn read(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let copy = b.copy.filter(|c| c.direction == Direction::DeviceToHost)?;
@@ -290,7 +289,6 @@ fn read(s: &Subject) -> Option<Verdict> {
     Some(v)
 }
 
-/// Python's name of a method's C function.
 fn method_name(method: &str) -> &str {
     match method {
         "float_scalar" => "__float__",
@@ -303,7 +301,6 @@ fn method_name(method: &str) -> &str {
     }
 }
 
-/// Nothing says what was waited for.
 fn unattributed(s: &Subject) -> Verdict {
     let blocked = crate::text::duration(s.blocked_ns);
     let unseen = format!(

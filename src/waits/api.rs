@@ -1,4 +1,4 @@
-//! Which API calls make the host wait, by name.
+//! API calls that make the host wait, by name.
 //!
 //! Names decide, never `syncType`: its numbers meant other things before 2026, and queries have rows too.
 //! Sources: CUDA runtime and driver API, "API synchronization behavior"; the behaviour of each class is stated below.
@@ -32,7 +32,7 @@ pub enum Blocking {
 /// Starts the driver. A CUDA runtime calls it, and cudaFree behind it makes the context.
 pub const INIT: &str = "cuInit";
 
-/// Whether a call with this name may block, or tells what the next one does.
+/// Whether a call with this name may block, or starts the driver.
 pub fn may_wait(name: &str) -> bool {
     classify(name).is_some() || name == INIT
 }
@@ -57,9 +57,9 @@ pub fn classify(name: &str) -> Option<Blocking> {
     })
 }
 
-/// The family of the call with this name, where it allocates or loads.
+/// `None` for calls that neither allocate nor load.
 pub fn family(name: &str) -> Option<ApiFamily> {
-    // `cuMemCreate` and `cuMemMap` are what a segment of PyTorch's allocator grows by.
+    // PyTorch's expandable segments grow by `cuMemCreate` and `cuMemMap`.
     const DEVICE: [&str; 5] = ["cudaMalloc", "cuMemAlloc", "cuMemCreate", "cuMemMap", "cuMemSetAccess"];
     // With lazy loading, the first question about a kernel loads it.
     const LOADS: [&str; 11] = [
@@ -85,8 +85,7 @@ pub fn family(name: &str) -> Option<ApiFamily> {
 }
 
 fn is_copy(name: &str) -> bool {
-    // Batched copies take attributes and a stream: they never block by themselves. Nor does the host wait where the name says
-    // that both sides are memory of devices.
+    // Batched copies take a stream and never block by themselves; nor do copies between devices, by name.
     const NEVER: [&str; 6] = ["Batch", "DtoD", "DtoA", "AtoD", "AtoA", "Peer"];
     copies(name) && !NEVER.iter().any(|part| name.contains(part))
 }
@@ -96,17 +95,14 @@ fn is_memset(name: &str) -> bool {
 }
 
 impl Blocking {
-    /// Whether it does nothing but wait.
     pub const fn synchronises(self) -> bool {
         matches!(self, Self::Stream | Self::Event | Self::Context)
     }
 
-    /// Whether it is for all streams of a device.
     pub const fn is_of_device(self) -> bool {
         matches!(self, Self::Context | Self::Free | Self::HostFree | Self::HostAlloc)
     }
 
-    /// The driver call behind it.
     pub const fn driver_api(self) -> DriverApi {
         match self {
             Self::Stream => DriverApi::StreamSynchronize,

@@ -1,4 +1,4 @@
-//! What a wait waited for: the ops that had to end before it could return.
+//! The ops that had to end before a wait could return.
 //!
 //! ```text
 //!  host    launch k1  launch k2   [wait------------]  launch k3
@@ -7,7 +7,7 @@
 //! ```
 //! Streams work in order, so per stream the last op issued before the wait began decides: if it had ended, the wait
 //! found nothing there. A context synchronisation without a recorded device may concern any device of the process,
-//! but none that still ran earlier work when it returned.
+//! but none that still ran earlier work when the wait returned.
 
 use super::api::Blocking;
 use super::device::{DeviceIx, Devices, gpu_id};
@@ -32,25 +32,21 @@ const IDLE_MAX_NS: i64 = 50_000;
 /// A wait returns within this time of the op it waited for: 1 to 6 µs mostly, some more with a backtrace.
 const RETURN_MAX_NS: i64 = 50_000;
 
-/// How many earlier waits of a thread are asked whether they drained a stream.
+/// Earlier waits of a thread that are checked for a drained stream.
 const LOOK_BACK: usize = 8;
-/// A wait for a copy is among so many of the thread that follow it; further on it would only be chance.
+/// Number of following waits of a thread that may complete a copy; a later match would be chance.
 pub(super) const REACH: usize = 64;
 
-/// Ops by stream and by call.
 pub(super) struct Queues<'a> {
     pub(super) profile: &'a Profile,
     devices: &'a Devices,
     /// First op of each (process, correlation id).
     op_by_correlation: FxHashMap<(GlobalPid, ExportId), OpId>,
     pub(super) streams: Streams<'a>,
-    /// The device of each process that has used no other.
     only_device: FxHashMap<GlobalPid, DeviceIx>,
-    /// For processes of many streams: the ops of a process and device in the order of their issue.
     issued: FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>>,
 }
 
-/// One op in the order of issue.
 struct Issued {
     at: i64,
     op: OpId,
@@ -74,12 +70,10 @@ impl<'a> Queues<'a> {
         Self { profile, devices, op_by_correlation, streams, only_device, issued }
     }
 
-    /// The copy or memset that a call issued.
     pub fn op_of_call(&self, pid: GlobalPid, call: CallId) -> Option<OpId> {
         self.op_by_correlation.get(&(pid, self.profile.calls.correlation[call])).copied()
     }
 
-    /// The stream that CUPTI recorded for a synchronisation.
     pub fn stream_of_sync(&self, wait: &Wait) -> Option<StreamIx> {
         self.sync_row(wait).and_then(|row| self.stream_index(wait.pid, row.device, row.context, row.stream))
     }
@@ -90,7 +84,7 @@ impl<'a> Queues<'a> {
         self.profile.syncs.of(wait.pid, calls.correlation[call], calls.start(call), calls.end(call))
     }
 
-    /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
+    /// The stream with these ids. Without a recorded device or context, the only stream that fits.
     pub(super) fn stream_index(
         &self,
         pid: GlobalPid,
@@ -110,7 +104,7 @@ impl<'a> Queues<'a> {
         streams.binary_search(&StreamKey { pid, device, context, stream }).ok()
     }
 
-    /// Whether two streams differ in nothing that the export records of both.
+    /// Whether the ids recorded for both streams agree.
     pub fn may_be_one(&self, a: StreamIx, b: StreamIx) -> bool {
         let (a, b) = (&self.profile.ops.streams[a], &self.profile.ops.streams[b]);
         a.pid == b.pid
@@ -144,8 +138,8 @@ impl<'a> Queues<'a> {
         }
     }
 
-    /// A wait that blocked although nothing was pending where it looked: on a stream that waits for another
-    /// (`cudaStreamWaitEvent`), the op that ended right before its return is what it waited for.
+    /// Handles a wait that blocked with nothing pending on its stream. The stream may wait for another
+    /// (`cudaStreamWaitEvent`): the op that ended right before the return was awaited.
     fn look_further(&self, wait: &mut Wait) {
         let ops = &self.profile.ops;
         let (soon, returned) = (wait.start.max(wait.end - RETURN_MAX_NS), wait.end + CLOCK_SLOP_NS);
@@ -174,7 +168,7 @@ impl<'a> Queues<'a> {
         let Some(stream) = recorded.or(copy_stream) else {
             let known = row.is_some_and(|r| ![r.stream, r.device, r.context].contains(&ExportId::NONE));
             if known && self.has_ops(wait.pid) {
-                // Nothing ever ran on it.
+                // No op ran on this stream.
                 wait.found = Found::Nothing;
             } else {
                 self.resolve_context(wait);
@@ -191,7 +185,7 @@ impl<'a> Queues<'a> {
         let correlation = self.profile.calls.correlation[wait.call];
         let record = row.and_then(|r| self.profile.syncs.record_of(r, correlation)).copied();
         let Some(record) = record else {
-            // Which event is not recorded: it may concern any stream, but the wait ended with the last awaited op.
+            // The event is not recorded, so any stream may be meant. The wait ended with the last awaited op.
             return self.resolve_context(wait);
         };
         wait.stream = record.stream;
@@ -214,7 +208,7 @@ impl<'a> Queues<'a> {
         wait.awaited = Some(op);
     }
 
-    /// Waits for what was issued on one stream before `issued_before`.
+    /// Resolves to the ops issued on one stream before `issued_before`.
     fn on_stream(&self, wait: &mut Wait, stream: StreamIx, issued_before: i64) {
         let key = self.profile.ops.streams[stream];
         wait.device = Some(self.devices.of_stream[stream]);
@@ -228,7 +222,7 @@ impl<'a> Queues<'a> {
         wait.awaited = pending.or(wait.awaited);
     }
 
-    /// Waits for every stream of the process: of the recorded device, or of each device that it can have been.
+    /// Resolves to every stream of the process, on the recorded device or each possible device.
     fn resolve_context(&self, wait: &mut Wait) {
         let ops = &self.profile.ops;
         if !self.has_ops(wait.pid) {
@@ -236,15 +230,15 @@ impl<'a> Queues<'a> {
         }
         let device = wait.device.or_else(|| self.only_device.get(&wait.pid).copied());
         wait.covers = device.map_or(Covers::AnyDevice, Covers::Device);
-        // An event says nothing about what was launched after it, nor a known device whose work outlasted the wait
-        // (memory that is freed without draining): what ran on was not awaited, what ended on its stream before may be.
+        // Work that outlasted the wait was not awaited, but earlier ops of its stream may have been: an event
+        // does not cover later launches, and memory may be freed without draining a known device.
         let device_of = |op: OpId| self.devices.of_op(ops, op);
         let returned = wait.end + CLOCK_SLOP_NS;
         let told = device.is_some() || wait.blocking == Blocking::Event;
         let ended_by = if told { returned } else { i64::MAX };
         let mut pending: Vec<OpId> = self.streams.pending(wait, device, ended_by).collect();
         if !told {
-            // A device that still works on earlier ops cannot be the one that was waited for.
+            // A device still busy with earlier ops was not waited for.
             let runs_on = pending.iter().copied().filter(|&op| ops.end(op) > returned);
             let busy: BTreeSet<DeviceIx> = runs_on.map(device_of).collect();
             wait.not_for = busy.first().copied();
@@ -255,7 +249,7 @@ impl<'a> Queues<'a> {
         wait.device = device;
     }
 
-    /// Whether earlier waits of the thread had drained all that this one could wait for, with nothing issued since.
+    /// Whether earlier waits of the thread drained everything this wait covers, and nothing was issued since.
     ///
     /// ```text
     ///  host   launch k1  [wait A------]  [wait B]      B is redundant: k1 had ended when A returned, and nothing
@@ -273,7 +267,7 @@ impl<'a> Queues<'a> {
             let first = self.devices.stream_ops[stream].first();
             first.is_none_or(|&op| self.profile.ops.start(op) < wait.end)
         };
-        // Those that worked first come first.
+        // Streams are sorted by first op.
         let begun = self.streams.of(wait.pid).iter().copied().take_while(|&stream| begun(stream));
         let covered = begun.filter(|&stream| self.covers(wait, stream));
         let mut drained = covered.filter_map(|stream| self.stream_drained(stream, wait, earlier)).peekable();
@@ -285,7 +279,7 @@ impl<'a> Queues<'a> {
         let last = self.streams.last_issued(stream, wait.start, wait.end)?;
         let (issued, ended) = (self.profile.issued(last), self.profile.ops.end(last));
         Some(earlier.iter().any(|w| {
-            // Not where the device that it waited for is not recorded.
+            // A wait for an unrecorded device proves nothing.
             w.covers != Covers::AnyDevice
                 && self.covers(w, stream)
                 && issued != ISSUE_UNKNOWN
@@ -294,8 +288,8 @@ impl<'a> Queues<'a> {
         }))
     }
 
-    /// The same of a device with many streams: where an earlier wait drained all that was issued to it until then, only
-    /// what was issued since is looked at. `None` where that does not tell.
+    /// As [`Self::drained_before`], for a device with many streams. After a wait that drained the device,
+    /// only later ops are checked. `None` where that is inconclusive.
     fn device_drained(&self, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
         let Covers::Device(device) = wait.covers else { return None };
         let issued = self.issued.get(&(wait.pid, device))?;
@@ -311,7 +305,6 @@ impl<'a> Queues<'a> {
         Some(until > 0 && !streams.into_iter().any(pending))
     }
 
-    /// Whether a wait may have drained `stream`.
     pub(super) fn covers(&self, wait: &Wait, stream: StreamIx) -> bool {
         let device = self.devices.of_stream[stream];
         match wait.covers {
@@ -322,8 +315,8 @@ impl<'a> Queues<'a> {
         }
     }
 
-    /// Gives each copy to the host that nothing waited for at once (`non_blocking=True`) to the first later wait of
-    /// the issuing thread that covers its stream: that wait is a data barrier, not a stray synchronisation.
+    /// Gives each D2H copy without a wait of its own (`non_blocking=True`) to the issuing thread's first
+    /// later wait that covers its stream: that wait is a data barrier, not a stray synchronisation.
     pub fn complete_copies(&self, waits: &mut [Wait], by_thread: &ByThread) {
         let ops = &self.profile.ops;
         let mut own: Vec<OpId> =
@@ -349,7 +342,7 @@ impl<'a> Queues<'a> {
     }
 }
 
-/// The waits of each thread, in order.
+/// Indices of each thread's waits, in order.
 pub(super) type ByThread = FxHashMap<ThreadIx, Vec<usize>>;
 
 pub(super) fn by_thread(waits: &[Wait]) -> ByThread {
@@ -360,7 +353,7 @@ pub(super) fn by_thread(waits: &[Wait]) -> ByThread {
     by_thread
 }
 
-/// Ops of processes with many streams; none of a process and device whose launches are not all recorded.
+/// Ops of processes with many streams, unless launches of the process and device are unrecorded.
 fn in_order_of_issue(streams: &Streams) -> FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>> {
     let (profile, devices, ops) = (streams.profile, streams.devices, &streams.profile.ops);
     let mut issued: FxHashMap<(GlobalPid, DeviceIx), Vec<Issued>> = FxHashMap::default();

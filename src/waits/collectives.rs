@@ -1,4 +1,4 @@
-//! Collectives: kernels of NCCL, in which processes wait for each other, and which of them came late.
+//! Collectives (NCCL kernels in which processes wait for each other), and the ranks that came late.
 //!
 //! ```text
 //!  host 0   [all_reduce][read======================================]
@@ -6,15 +6,13 @@
 //!  rank 1                                                   [~~~~~~]      launched late
 //!  late                 |-----------------------------------|             of the wait: until the last rank arrived
 //! ```
-//! **Meetings.** Ranks run their collectives in the same order. Of each kernel name and communicator
-//! ([`crate::profile::communicators`]), the kernels of all processes that have them (GPUs of one process are parties of
-//! their own) are gone through side by side: those at the head meet if all had begun when the first of them ended, as they
-//! must where each needs what all have, and ended together. What does not meet so is passed over; where that happens often,
-//! or one party runs more of them than meet while all run some, they are of other groups of ranks than thought, and none
-//! of them meets. Only kernels in which all wait for all are matched: all-reduce, all-gather, reduce-scatter. A sender may
-//! be done before its receiver begins.
-//!
-//! Linear in the collectives, times the parties.
+//! **Meetings.** Ranks run their collectives in the same order. The kernels of one name and communicator
+//! ([`crate::profile::communicators`]) are walked side by side, by party: GPUs of one process are parties of
+//! their own. The kernels at the head meet if all had begun when the first of them ended, and all ended
+//! together: they must, where each needs the data of all. A head that does not meet is skipped. If many are
+//! skipped, or if one party runs more kernels than meet while all run some, the parties are of different
+//! groups of ranks: none of them meets. Only all-reduce, all-gather and reduce-scatter are matched: a sender
+//! may be done before its receiver begins. Linear in the collectives, times the parties.
 
 use super::Wait;
 use super::device::{DeviceIx, Devices};
@@ -26,59 +24,51 @@ use crate::profile::ids::{GlobalPid, OpId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Operations in which all wait for all, as they stand in the names of kernels.
+/// Operations in which every rank waits for all, as spelled in kernel names.
 const MEETINGS: [&str; 3] = ["AllReduce", "AllGather", "ReduceScatter"];
 
-/// Whether all wait for all in a kernel of NCCL.
 pub fn all_for_all(kernel: &str) -> bool {
     MEETINGS.iter().any(|operation| kernel.contains(operation))
 }
 
-/// Parties that are matched: the GPUs of one machine, several times.
+/// Most parties that are matched: several times the GPUs of one machine.
 const MOST_PARTIES: usize = 64;
 
-/// Share of the kernels that have to meet, in percent: a few at the edges of the capture do not.
+/// Least share of the kernels that must meet, in percent: a few at the capture's edges do not.
 const MOST_MEET: usize = 80;
 
-/// How far apart a collective ends on its ranks, beside its own length: clocks, and the last piece on its way.
+/// How far apart a collective may end on its ranks, beyond its own length: clocks, and data in flight.
 pub const END_APART_NS: i64 = 20_000;
 
-/// A process on a GPU.
 pub type Party = (GlobalPid, DeviceIx);
 
-/// The collectives of an export.
 #[derive(Default)]
 pub struct Collectives {
-    /// How many there are.
     pub count: u64,
-    /// Names (ids of strings) that are collectives.
+    /// String ids of collectives' names, ascending.
     names: Vec<u32>,
-    /// When those of a process ran: disjoint, ascending.
+    /// Busy times by process: disjoint, ascending.
     busy: FxHashMap<GlobalPid, Vec<(i64, i64)>>,
-    /// Each that met others, with the one of them that began last, by op.
+    /// Each collective that met others, with the last to begin; sorted.
     last: Vec<(OpId, OpId)>,
-    /// The hash of the communicator that each was called for, where it is recorded.
     communicators: FxHashMap<OpId, u64>,
-    /// Which rank a process is in the largest communicator, where NCCL says so.
+    /// Rank of each process in the largest communicator, where NCCL says so.
     pub members: BTreeMap<GlobalPid, Member>,
 }
 
-/// Time of waits that passed behind collectives, in ns.
+/// Time that waits spent behind collectives, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
-    /// All of it.
     pub ns: i64,
-    /// Behind those whose other ranks are in the capture.
+    /// Behind collectives with other ranks in the capture.
     pub met_ns: i64,
-    /// Of that, until the last rank arrived: by rank.
+    /// `met_ns` until the last rank arrived, by that rank.
     pub late: BTreeMap<Party, i64>,
-    /// By name of the kernel.
     pub names: BTreeMap<u32, i64>,
 }
 
 impl Collectives {
-    /// Of an export; `names`: the ids of all names of NCCL's kernels with their texts, ascending; `communicators` of
-    /// those that meet, where known.
+    /// `names`: ids and texts of NCCL's kernel names, ascending. `communicators`: only known ones.
     pub fn new(
         profile: &Profile,
         devices: &Devices,
@@ -114,49 +104,44 @@ impl Collectives {
         found
     }
 
-    /// The communicator that a collective was called for: its hash, the same on all ranks.
+    /// Hash of a collective's communicator, the same on all ranks.
     pub fn communicator(&self, op: OpId) -> Option<u64> {
         self.communicators.get(&op).copied()
     }
 
-    /// Whether the export holds none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many have no other rank in the capture that is known.
     pub fn alone(&self) -> u64 {
         self.count - self.last.len() as u64
     }
 
-    /// Each that met others, with the one of them that began last: itself, where no other kept it.
+    /// Each collective that met others, with the last of them to begin (possibly itself).
     pub fn met(&self) -> impl Iterator<Item = (OpId, OpId)> + '_ {
         self.last.iter().copied()
     }
 
-    /// The kernel of the last rank to begin, of a collective that waited for another one.
+    /// The kernel of the last rank to begin; `None` where the op waited for no other.
     pub fn late(&self, op: OpId) -> Option<OpId> {
         self.last_of(op).filter(|&last| last != op)
     }
 
-    /// The kernel that began last of those that a collective met, which may be it.
     fn last_of(&self, op: OpId) -> Option<OpId> {
         let at = self.last.binary_search_by_key(&op, |met| met.0).ok()?;
         Some(self.last[at].1)
     }
 
-    /// Whether an op is one of them.
     pub fn holds(&self, profile: &Profile, op: OpId) -> bool {
         profile.ops.kernel(op).is_some_and(|name| self.names.binary_search(&name).is_ok())
     }
 
-    /// All of them, in the order of their start.
+    /// In order of start.
     pub fn all<'a>(&'a self, profile: &'a Profile) -> impl Iterator<Item = OpId> + 'a {
         let is = |op: &OpId| self.holds(profile, *op);
         profile.ops.ids().filter(is)
     }
 
-    /// Adds what of a wait passed behind collectives.
     pub fn add(&self, held: &Held, wait: &Wait, sum: &mut Behind) {
         let Streams { profile, devices, .. } = held.streams;
         let Some(busy) = self.busy.get(&wait.pid) else { return };
@@ -182,16 +167,14 @@ impl Collectives {
     }
 }
 
-/// A collective that all parties took part in.
 pub struct Meeting {
-    /// Which kernel of each party, by the order of its list.
+    /// By party: the kernel's index in the party's list.
     pub at: Vec<usize>,
-    /// The party that began last.
     pub last: usize,
 }
 
-/// Matches the kernels of one name and communicator: start and end of those of each party, ascending. `apart`: how far apart, in ns, a
-/// collective ends on its parties, beside its own length.
+/// Matches the kernels of one name and communicator: each party's starts and ends, ascending. `apart`: how
+/// far apart, in ns, a collective may end on its parties, beyond its own length.
 pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
     if parties.len() < 2 {
         return Vec::new();
@@ -215,7 +198,7 @@ pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
     if enough { met } else { Vec::new() }
 }
 
-/// The most kernels that a party has while all have some: captures begin and end at other times.
+/// Most kernels of one party while all run some: captures begin and end at different times.
 fn most_while_all_run(parties: &[Vec<(i64, i64)>]) -> usize {
     let begun = parties.iter().filter_map(|party| party.first()).map(|kernel| kernel.0).max();
     let ended = parties.iter().filter_map(|party| party.last()).map(|kernel| kernel.1).min();
@@ -224,7 +207,7 @@ fn most_while_all_run(parties: &[Vec<(i64, i64)>]) -> usize {
     parties.iter().map(during).max().unwrap_or(0)
 }
 
-/// Matches the kernels of one name and communicator, by party in the order of their start: each that met, with the last to begin.
+/// Each kernel that met others, with the last to begin. `parties`: of one name and communicator, by start.
 fn meet(profile: &Profile, parties: &[Vec<OpId>]) -> Vec<(OpId, OpId)> {
     if parties.len() > MOST_PARTIES {
         return Vec::new();
@@ -241,12 +224,11 @@ fn meet(profile: &Profile, parties: &[Vec<OpId>]) -> Vec<(OpId, OpId)> {
 }
 
 impl Behind {
-    /// Time until the last rank arrived, over all ranks.
     pub fn late_ns(&self) -> i64 {
         self.late.values().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// The kernel that most of it passed behind, by the id of its name.
+    /// Name id of the kernel with most of the time.
     pub fn name(&self) -> Option<u32> {
         self.names.iter().max_by_key(|&(name, ns)| (ns, std::cmp::Reverse(name))).map(|n| *n.0)
     }

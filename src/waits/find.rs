@@ -10,20 +10,19 @@ use crate::profile::ids::{CallId, ExportId, NameIx, OpId, ThreadIx};
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Between the two calls of PyTorch's copy-then-synchronise pair: median 0.6 µs, at most 4 µs over 296 pairs of five
+/// Gap within PyTorch's copy-then-synchronise pair: median 0.6 µs, at most 4 µs over 296 pairs of five
 /// exports. Recording a backtrace takes longer, so captures with twins have no limit.
 const MAX_PAIR_GAP_NS: i64 = 20_000;
 
-/// A copy within device memory or a memset counts as a wait only if the GPU kept its call longer than a call takes by
-/// itself, and the call returned as soon as that ended. A call of some microseconds outlasts a short operation by chance.
+/// A D2D copy or memset counts as a wait only if the GPU held the call longer than this, and the call
+/// returned within this time of the op's end. A shorter call outlasts a short op by chance.
 const BY_ITSELF_NS: i64 = 50_000;
 
 /// A host allocation counts as a wait only if it returned within this time of the work it would have waited for.
 const DRAIN_RETURN_NS: i64 = 20_000;
 
-/// Finds all waits of an export, in order of their calls.
-///
-/// Linear in the calls plus, per wait, a binary search per stream it may concern.
+/// All waits of an export, in order of their calls. Linear in the calls plus, per wait, a binary search per
+/// stream it may concern.
 pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
     let queues = Queues::new(profile, devices);
     let kinds: TiVec<NameIx, Option<Blocking>> =
@@ -44,11 +43,10 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
     TiVec::from(waits)
 }
 
-/// The call before a wait on its thread.
 #[derive(Clone, Copy)]
 struct Previous {
     call: CallId,
-    /// What no call before it covers, in ns: rows of one thread overlap in damaged exports only.
+    /// Time not covered by earlier calls, in ns. Rows of one thread overlap only in damaged exports.
     length: i64,
 }
 
@@ -56,7 +54,7 @@ struct Finder<'a> {
     profile: &'a Profile,
     queues: &'a Queues<'a>,
     kinds: &'a TiSlice<NameIx, Option<Blocking>>,
-    /// Calls that record an event. One between a copy and its synchronisation does not part them.
+    /// Names that record an event: such a call does not part a copy from its synchronisation.
     records: &'a TiSlice<NameIx, bool>,
     thread: ThreadIx,
 }
@@ -73,7 +71,7 @@ impl Finder<'_> {
         let mut covered_until = -MAX_TIME; // before every call
         let mut after = 0;
         for (at, &call) in calls.iter().enumerate() {
-            // Most calls are launches, which matter only where they stand right before a wait.
+            // Most calls are launches, which matter only directly before a wait.
             let Some(blocking) = self.kinds[table.name(call)] else { continue };
             let times = |call: CallId| (table.start(call), table.end(call));
             let nested = |(start, end): (i64, i64)| end <= covered_until && start < covered_until;
@@ -90,14 +88,14 @@ impl Finder<'_> {
             let before = before.map(|&call| (call, times(call))).find(|&(_, times)| !nested(times));
             previous = before.map(previous_of).or(previous);
             let (own, overlap) = (previous_of((call, (start, end))), overlap(start));
-            // A launch around a synchronisation does not make it part of the launch.
+            // A synchronisation nested in a launch still counts.
             (covered_until, after) = (covered_until.max(end), at + 1);
             let mut wait = self.wait(call, blocking, previous);
             wait.starts = blocking == Blocking::Free && self.follows_init(&calls[..at]);
-            // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
+            // Rows overlap in damaged exports: no time is counted twice.
             wait.blocked -= overlap.min(wait.blocked);
             if let Some(copy) = wait.copy_call {
-                // A pageable copy that stood as a wait of its own now belongs to its synchronisation.
+                // A pageable copy, so far a wait of its own, now belongs to its synchronisation.
                 waits.pop_if(|w| w.call == copy);
             }
             self.queues.resolve(&mut wait, &waits[first..]);
@@ -165,7 +163,7 @@ impl Finder<'_> {
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,
-    /// from or to the host. `Some(None)` where the export does not hold what it copied.
+    /// from or to the host. `Some(None)`: the export lacks the copy.
     fn paired_copy(&self, previous: CallId, wait: &Wait) -> Option<Option<Copy>> {
         let table = &self.profile.calls;
         if self.kinds[table.name(previous)] != Some(Blocking::CopyAsync) {
@@ -195,7 +193,6 @@ impl Finder<'_> {
         ops.end(op) - from > BY_ITSELF_NS && (0..=BY_ITSELF_NS).contains(&returned)
     }
 
-    /// Whether a call that may block did: calls that block by definition always count.
     fn counts(&self, wait: &Wait) -> bool {
         let ops = &self.profile.ops;
         let op = self.queues.op_of_call(wait.pid, wait.call);
@@ -204,7 +201,7 @@ impl Finder<'_> {
             Blocking::Stream | Blocking::Event | Blocking::Context | Blocking::Free | Blocking::HostFree => {
                 true
             }
-            // Between two places in device memory the host is not synchronised, unless it shows; nor by a memset.
+            // A D2D copy or memset does not synchronise the host, unless the trace shows it.
             Blocking::Copy if wait.copy.is_none_or(|c| c.direction != Direction::DeviceToDevice) => true,
             Blocking::Copy | Blocking::Memset => op.is_some_and(|op| self.kept(wait, op)),
             Blocking::CopyAsync => {

@@ -1,12 +1,12 @@
-//! Waits that guard host memory: a copy reads or writes pinned memory by itself, and only a wait tells the host that it is done.
+//! Waits that guard host memory: only a wait shows the host that the GPU is done with pinned memory.
 //!
 //! ```text
 //!  host   [sync e][write a][copy a][record e]  [launch…]  [item===]   [sync e][write a][copy a][record e]
 //!  s7                                           [gemm~~~~~~~~][D2H]
 //!  s13                       [a~~~]                                                      [a~~~]
 //! ```
-//! The second `sync e` found nothing to wait for, and a wait had drained all streams before: without it the write would come too
-//! early as soon as the GPU is late.
+//! The second `sync e` found nothing pending: an earlier wait had drained all streams. Without `sync e` the
+//! write would come too early once the GPU is late.
 
 use super::api::{Blocking, classify};
 use super::awaited::{ByThread, Queues, REACH};
@@ -15,24 +15,22 @@ use crate::profile::ids::{CallId, OpId, StreamIx};
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the host learns of copies by events.
 #[derive(Default)]
 struct Events {
-    /// Copies behind which one was recorded that the host waits for or asks about.
+    /// Copies followed by an event record that the host waits for or queries.
     behind: FxHashSet<OpId>,
-    /// How many others were recorded on each stream that the host only asks about: PyTorch's host allocator records one for each
-    /// block that is given back to it, and asks before it gives that out again.
+    /// Number of other records on each stream that the host only queries: PyTorch's host allocator records
+    /// one per returned block, and queries it before it reuses the block.
     given_back: FxHashMap<StreamIx, usize>,
 }
 
 impl Queues<'_> {
-    /// Finds out which waits guard the memory of copies between pinned memory and the device.
-    ///
-    /// Definition: an event guards a copy if it was recorded next on the copy's stream, before any wait covered the copy. Of copies
-    /// without such an event, the thread's first wait that covers one may guard it, and waits for events recorded until then; where
-    /// the export does not hold which event was awaited, the next such wait. Not on streams where about as much memory was given
-    /// back to an allocator as was copied: it waits by itself.
-    /// Cost: as [`Self::complete_copies`], and a search an event record.
+    /// Definition: an event guards a copy if its record comes next on the copy's stream, before any wait
+    /// covered the copy. A copy without such an event may be guarded by the thread's first wait that covers
+    /// the copy, and by waits for events recorded until then. Where the awaited event is not recorded, the
+    /// next such wait counts. Streams are excluded where an allocator got back about as much memory as was
+    /// copied: the allocator waits by itself. Cost: as [`Self::complete_copies`], and a search per event
+    /// record.
     pub fn guard_copies(&self, waits: &mut [Wait], by_thread: &ByThread) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let events = self.events(waits);
@@ -57,7 +55,7 @@ impl Queues<'_> {
             if own.is_empty() && !events.behind.contains(&op) {
                 let (copies, guards) = perhaps.entry(stream).or_default();
                 guards.extend(first);
-                // What a copy's own synchronisation has completed needs no other.
+                // A copy completed by its own synchronisation needs no other wait.
                 if first.is_none_or(|i| waits[i].copy_call != Some(call)) {
                     *copies += 1;
                     guards.extend(near.filter(is_for(waits, until)));
@@ -67,7 +65,7 @@ impl Queues<'_> {
         }
         for (stream, (copies, guards)) in perhaps {
             let given_back = events.given_back.get(&stream).copied().unwrap_or_default();
-            // The last ones may be given back when the capture is over.
+            // The last blocks may be given back after the capture.
             let left = copies.saturating_sub(given_back) * 10 > copies;
             for i in guards.into_iter().filter(|_| left) {
                 waits[i].guards = waits[i].guards.max(Guards::Perhaps);
@@ -102,7 +100,7 @@ fn is_for(waits: &[Wait], until: i64) -> impl Fn(&usize) -> bool + use<'_> {
     }
 }
 
-/// Whether the GPU works on host memory by itself during a copy, as far as is known.
+/// Whether the GPU may access host memory on its own during a copy.
 fn touches_host(copy: &Copy) -> bool {
     copy.host_memory != HostMemory::Pageable
         && matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost)

@@ -1,4 +1,4 @@
-//! What held a wait: the streams that it was for, and the ops that ran while it blocked.
+//! The streams that held a wait, and the ops that ran while it blocked.
 //!
 //! ```text
 //!  host     [launch k, m][copy c]  [device sync==============================]
@@ -8,9 +8,10 @@
 //!                                  |--------------------------------------| s13     issued before, and not done yet
 //!  narrower                                 |-----------------------------|         a wait for c alone is that much shorter
 //! ```
-//! **The path** is what ran while the host stood, followed from the awaited op backwards: each op was behind the one
-//! before it on its stream, or, where the stream stood idle before it, behind the op of another stream that ended last
-//! before it (`cudaStreamWaitEvent`, whose event most captures do not record):
+//! **The path** is the chain of ops that ran while the host was blocked, followed backwards from the awaited
+//! op. Each op was behind the one before it on its stream. Where the stream was idle before, the op was
+//! behind the op of another stream that ended last (`cudaStreamWaitEvent`, whose event most captures do not
+//! record):
 //!
 //! ```text
 //!  host     ···[read=================================================]
@@ -18,8 +19,8 @@
 //!  s7       ~~]                                  [scale~~~~][copy~~]
 //!  path        |--all-reduce--------------------||--scale--||-copy-|
 //! ```
-//! A search a wait and a step an op; where a stream stood idle, a search in each other stream. The waits of a thread do
-//! not overlap, so all of them together go over each op once for each thread at most.
+//! Cost: a search per wait and a step per op; where a stream was idle, a search in each other stream. The
+//! waits of a thread do not overlap, so each op is visited at most once per thread.
 
 use super::Wait;
 use super::api::Blocking;
@@ -30,57 +31,50 @@ use crate::profile::Profile;
 use crate::profile::ids::{GlobalPid, OpId, StreamIx};
 use crate::profile::seek::Remembered;
 
-/// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
+/// Ops of one stream follow each other within 1 to 3 µs: an op that starts later waited for something.
 const BACK_TO_BACK_NS: i64 = 4_000;
 
 /// How soon after another op's end an op must start to count as its follower.
 pub const FOLLOWS_NS: i64 = 10_000;
 
-/// Looks at single waits of an export.
 pub struct Held<'a> {
     pub(super) streams: Streams<'a>,
-    /// Among the ops of its stream, where the last path ended.
     place: Remembered,
 }
 
-/// An op of a wait's path, and when it kept the host.
+/// An op of a wait's path, and when it held the host, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// What ran.
     pub op: OpId,
-    /// In ns.
     pub from: i64,
-    /// In ns.
     pub to: i64,
 }
 
-/// Less that a wait could be for.
+/// A smaller wait that would suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Narrower {
-    /// The last op that has to be done.
     pub op: OpId,
-    /// Whether it is a copy to the host that the wait completes; else the last op that the waiting thread launched.
+    /// Whether `op` is the D2H copy that the wait completes; else `op` is the waiting thread's last launch.
     pub copy: bool,
 }
 
 impl<'a> Held<'a> {
-    /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
+    /// Linear in the streams; also in the ops, where a process has many streams.
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
         Self { streams: Streams::new(profile, devices), place: Remembered::default() }
     }
 
-    /// When a wait began to block, in ns.
     pub fn began(&self, wait: &Wait) -> i64 {
         if wait.copy_blocked > 0 { wait.start } else { self.streams.profile.calls.start(wait.call) }
     }
 
-    /// The last op of each stream that had work pending, the one that ended last first.
+    /// The last op of each stream with pending work; latest end first.
     pub fn pending(&self, wait: &Wait) -> Vec<(StreamIx, OpId)> {
         let (ops, devices) = (&self.streams.profile.ops, self.streams.devices);
         let Some(awaited) = wait.awaited.filter(|&op| ops.end(op) > self.began(wait)) else {
             return Vec::new();
         };
-        // For one stream, though it may not be recorded.
+        // One stream only, recorded or not.
         if !wait.blocking.is_of_device() {
             return vec![(ops.stream(awaited), awaited)];
         }
@@ -91,8 +85,8 @@ impl<'a> Held<'a> {
         pending
     }
 
-    /// Less that would do, as far as the trace tells: the copy to the host that it completes; of a wait for a whole
-    /// device without one the stream that its thread launched to last. `None` where nothing less is known.
+    /// The smaller wait that the trace shows to suffice: for the D2H copy that the wait completes, else
+    /// (device-wide waits only) for the stream the thread last launched to. `None`: nothing less is known.
     pub fn narrower(&self, wait: &Wait) -> Option<Narrower> {
         if wait.copy_call.is_some() || wait.copy.is_some() {
             return None;
@@ -111,7 +105,6 @@ impl<'a> Held<'a> {
         Some(Narrower { op, copy: false })
     }
 
-    /// How much sooner a wait for no more than that would have returned, in ns.
     pub fn shorter(&self, wait: &Wait, narrower: Narrower) -> i64 {
         let Some(awaited) = wait.awaited else { return 0 };
         let end = |op: OpId| self.streams.profile.ops.end(op);
@@ -119,7 +112,7 @@ impl<'a> Held<'a> {
         end(awaited).saturating_sub(end(narrower.op).max(self.began(wait))).clamp(0, most.max(0))
     }
 
-    /// What ran while it blocked, the last first.
+    /// The last op first.
     pub fn path(&self, wait: &Wait) -> Vec<Stretch> {
         let (ops, devices) = (&self.streams.profile.ops, self.streams.devices);
         let mut path = Vec::new();
@@ -149,8 +142,8 @@ impl<'a> Held<'a> {
         path
     }
 
-    /// The op of another stream that an op waited for: the last to end before it, but after the one before on its own
-    /// stream, and launched before it as well.
+    /// The op of another stream that `op` waited for: the last to end before `op` starts, but after `before`,
+    /// the end of the preceding op on its own stream.
     fn behind(&self, pid: GlobalPid, op: OpId, before: i64) -> Option<OpId> {
         let ops = &self.streams.profile.ops;
         let (start, issued) = (ops.start(op), self.streams.profile.issued(op));
@@ -160,7 +153,7 @@ impl<'a> Held<'a> {
         let soon = start.saturating_sub(FOLLOWS_NS).max(before);
         let others = self.streams.working(pid, soon, start).into_iter().filter(|&s| s != ops.stream(op));
         let ended = others.filter_map(|s| self.streams.last_ended(s, start, start, start));
-        // Its launch was long done: what it waited for was on the GPU.
+        // `op` was launched before `other` ended: it waited on the GPU.
         let fits = |other: &OpId| ops.end(*other) > soon && *other < op && issued < ops.end(*other);
         ended.filter(fits).max_by_key(|&other| (ops.end(other), other))
     }

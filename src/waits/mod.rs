@@ -27,37 +27,32 @@ index! {
 /// Waits of one capture, in order of their calls.
 pub type Waits = TiSlice<WaitId, Wait>;
 
-/// What the wait found on the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Work that had to end first.
     Pending,
     /// Nothing: all earlier work had ended by itself.
     Nothing,
     /// Nothing, because an earlier wait of this thread had drained it and no work was submitted since.
     Drained,
-    /// Nothing that the export records, and yet it blocked too long for that: a host function, another process, or
-    /// lost events.
+    /// Nothing recorded is pending, yet the call blocked: a host function, another process, or lost events.
     Unseen,
-    /// The export records no GPU work of this process, so it cannot tell.
+    /// The export records no GPU work of this process.
     Unknown,
 }
 
 impl Found {
-    /// Whether all that it would have waited for had ended.
     pub fn is_nothing(self) -> bool {
         matches!(self, Self::Nothing | Self::Drained)
     }
 }
 
-/// Whether a wait tells the host that a copy has left its memory free, or filled it.
+/// Whether the host relies on a wait before it reads or reuses the memory of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Guards {
-    /// No copy that another wait does not cover.
     Nothing,
-    /// It covers such a copy, among other work.
+    /// The wait covers such a copy, among other work.
     Perhaps,
-    /// Its event was recorded right after such a copy.
+    /// The awaited event was recorded right after such a copy.
     Own,
 }
 
@@ -72,60 +67,48 @@ pub enum Guards {
 pub struct Wait {
     /// The synchronising call, or the blocking copy or free.
     pub call: CallId,
-    /// The copy call before it that this wait completes. Without a `copy`: what was copied is not recorded.
+    /// The preceding copy call that this wait completes. If `copy` is `None`, the export lacks the copy.
     pub copy_call: Option<CallId>,
-    /// What the call blocks for.
     pub blocking: Blocking,
-    /// The thread that waits.
     pub thread: ThreadIx,
-    /// The process.
     pub pid: GlobalPid,
     /// Start of the copy call if there is one, else of the call, in ns.
     pub start: i64,
-    /// End of the call, in ns.
     pub end: i64,
     /// Host time in the call, and in the copy call where that one blocked, in ns.
     pub blocked: i64,
-    /// The part of `blocked` that is the copy call's.
     pub copy_blocked: i64,
-    /// What was copied, where a copy is part of the wait.
+    /// `None`: no copy, or one the export lacks.
     pub copy: Option<Copy>,
-    /// The GPU waited for; `None` where the export does not tell.
+    /// `None` where the export does not say which GPU.
     pub device: Option<DeviceIx>,
-    /// CUPTI stream id.
     pub stream: ExportId,
-    /// CUPTI context id.
     pub context: ExportId,
-    /// What it found on the GPU.
     pub found: Found,
-    /// The awaited op that ended last.
     pub awaited: Option<OpId>,
     /// The last op of the one stream it covers, ended or not.
     pub reaches: Option<OpId>,
-    /// A device that still worked when the wait returned: it cannot have waited for that one.
+    /// A device still busy when the wait returned: the wait was not for that device.
     pub not_for: Option<DeviceIx>,
-    /// Copy to the host, started earlier without waiting, that this wait completes; of several the one that ended last.
+    /// D2H copy, started earlier without waiting, that this wait completes; the last to end of several.
     pub completes: Option<OpId>,
-    /// Whether the host relies on it for memory that a copy reads or writes.
     pub guards: Guards,
-    /// Whether it ends what two events measure.
+    /// Whether it ends a stretch timed by two events.
     pub timed: bool,
-    /// Whether it is the free by which a CUDA runtime starts: that of a library which brings one of its own, as cuBLAS and cuRAND do.
+    /// Whether the call is the `cudaFree` with which a CUDA runtime starts, as in cuBLAS or cuRAND.
     pub starts: bool,
-    /// Which streams its end proves drained.
     pub covers: Covers,
-    /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was
-    /// launched after its record.
+    /// Only work issued before this time (ns) is covered: an event proves nothing about later launches.
     pub covers_before: i64,
 }
 
 impl Wait {
-    /// Whether a copy came with it that the export does not hold (trimmed, or lost by the profiler).
+    /// Whether the export lacks the copy of this wait (trimmed, or lost by the profiler).
     pub fn copy_lost(&self) -> bool {
         self.copy_call.is_some() && self.copy.is_none()
     }
 
-    /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
+    /// Detaches the copy, which was started elsewhere: this synchronisation only completes the copy.
     pub fn split_copy(&mut self, calls: &Calls, ops: &Ops) {
         let start = calls.start(self.call);
         let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
@@ -140,12 +123,9 @@ impl Wait {
 /// Streams whose earlier work a wait's return proves ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covers {
-    /// One stream.
     Stream(StreamIx),
-    /// Every stream of the process on one device.
     Device(DeviceIx),
-    /// Every stream of the process, on whichever device: which one is not recorded.
+    /// The device is not recorded.
     AnyDevice,
-    /// Nothing that the export records.
     Nothing,
 }

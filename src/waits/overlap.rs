@@ -1,4 +1,4 @@
-//! Which ops ran within a stretch of time, whatever the number of streams.
+//! Ops that ran within a stretch of time, whatever the number of streams.
 
 use crate::profile::ids::OpId;
 use crate::profile::ops::Ops;
@@ -22,11 +22,11 @@ impl Overlaps {
         Self { latest, leaves }
     }
 
-    /// Ops that start before `until` and end after `from`: a few steps of the tree each.
+    /// Ops that start before `until` and end after `from`. Cost: a few steps of the tree each.
     pub fn between(&self, ops: &Ops, from: i64, until: i64) -> Vec<OpId> {
         let begun = ops.times.first_from(until);
         let mut found = Vec::new();
-        // Nodes left to look at, with their first leaf and how many they have.
+        // Nodes left to visit: node, first leaf, number of leaves.
         let mut left = vec![(1, 0, self.leaves)];
         while let Some((node, first, leaves)) = left.pop() {
             if first >= begun || self.latest[node] <= from {

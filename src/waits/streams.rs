@@ -1,4 +1,4 @@
-//! The streams of each process: which worked when, and what was issued to each before a time.
+//! The streams of each process: when each worked, and the ops issued to each before a time.
 
 use super::Wait;
 use super::device::{DeviceIx, Devices};
@@ -9,23 +9,21 @@ use crate::profile::seek::Remembered;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// Streams of a process that are asked one by one. Of more, only those are that worked meanwhile.
+/// Most streams of a process that are looked up one by one.
 pub const FEW_STREAMS: usize = 16;
 
-/// Ops by stream, for look-ups in time order.
 pub struct Streams<'a> {
     pub(super) profile: &'a Profile,
     pub(super) devices: &'a Devices,
-    /// Streams of each process, the one that worked first first.
+    /// Streams of each process, by first op.
     pub(super) of_process: FxHashMap<GlobalPid, Vec<StreamIx>>,
-    /// All ops, where a process has many streams.
+    /// `None` unless a process has many streams.
     overlaps: Option<Overlaps>,
-    /// Where the last look-up ended.
     places: TiVec<StreamIx, Remembered>,
 }
 
 impl<'a> Streams<'a> {
-    /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
+    /// Linear in the streams; also in the ops, where a process has many streams.
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
         let ops = &profile.ops;
         let mut of_process: FxHashMap<GlobalPid, Vec<StreamIx>> = FxHashMap::default();
@@ -41,7 +39,7 @@ impl<'a> Streams<'a> {
         Self { profile, devices, of_process, overlaps, places }
     }
 
-    /// Streams of a process; none where the export holds no work of it.
+    /// Empty where the export holds no work of the process.
     pub(super) fn of(&self, pid: GlobalPid) -> &[StreamIx] {
         self.of_process.get(&pid).map_or(&[], Vec::as_slice)
     }
@@ -66,17 +64,16 @@ impl<'a> Streams<'a> {
         self.last_ended(stream, time, until, i64::MAX)
     }
 
-    /// As [`Self::last_issued`], of those that ended by `ended_by`.
+    /// As [`Self::last_issued`], among ops that ended by `ended_by`.
     pub(super) fn last_ended(&self, stream: StreamIx, time: i64, until: i64, ended_by: i64) -> Option<OpId> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream]);
         let started = self.places[stream].seek(list.len(), |i| ops.start(list[i]) < until);
-        // In order on a stream: those skipped were issued by other threads during the wait.
+        // Streams work in order: skipped ops were issued by other threads during the wait.
         let fits = |op: &OpId| self.profile.issued(*op) < time && ops.end(*op) <= ended_by;
         list[..started].iter().rev().copied().find(fits)
     }
 
-    /// What had been issued when a wait began and had not ended then, but by `ended_by`: the last op of each stream of its
-    /// process, of one device if it is for that.
+    /// The last op per stream pending when the wait began and ended by `ended_by`, on `device` or any device.
     pub(super) fn pending(
         &self,
         wait: &Wait,
@@ -90,7 +87,6 @@ impl<'a> Streams<'a> {
         last.filter(move |&op| self.profile.ops.end(op) > start)
     }
 
-    /// The one of some ops that ended last.
     pub(super) fn latest(&self, ops: impl Iterator<Item = OpId>) -> Option<OpId> {
         ops.max_by_key(|&op| (self.profile.ops.end(op), std::cmp::Reverse(op)))
     }

@@ -1,10 +1,10 @@
-//! Waits that end what two events measure.
+//! Waits that end a stretch timed by two events.
 //!
 //! ```text
 //!  host   [record a][launch][record b][sync b====]     cudaEventElapsedTime(a, b): no export holds that call
 //!  s7                 [gemm~~~~~~~~~~~~~~~~~~]
 //! ```
-//! Nothing waits for `a` or asks about it: an event of that sort only takes a time.
+//! Nothing waits for `a` or queries it: `a` only takes a time.
 
 use super::Wait;
 use super::awaited::{ByThread, Queues};
@@ -12,22 +12,19 @@ use crate::profile::ids::{StreamIx, ThreadIx};
 use crate::profile::syncs::EventRow;
 use rustc_hash::FxHashMap;
 
-/// One record of an event.
 struct Record<'a> {
     row: &'a EventRow,
     stream: StreamIx,
-    /// Start of the call, in ns.
     at: i64,
-    /// Whether nothing waits for its event or asks about it.
+    /// Whether nothing waits for the event or queries it.
     stamps: bool,
 }
 
 impl Queues<'_> {
-    /// Finds the waits that end what two events measure.
-    ///
-    /// Definition: before the wait, and after all that its stream was given, the thread recorded an event b, the one awaited where the
-    /// wait is for an event. Before b and some of that work it recorded another event on that stream, a, which nothing ever waits
-    /// for or asks about. Cost: a sort of the event records, and a binary search a wait.
+    /// Definition: before the wait, and after all work issued to its stream, the thread recorded an event b
+    /// (the awaited one, where the wait is for an event). Before b and some of that work the thread recorded
+    /// another event a on that stream, which nothing ever waits for or queries. Cost: a sort of the event
+    /// records, and a binary search per wait.
     pub fn find_timed(&self, waits: &mut [Wait], by_thread: &ByThread) {
         let records = self.records_by_thread();
         for (thread, of_thread) in by_thread {
@@ -38,13 +35,13 @@ impl Queues<'_> {
         }
     }
 
-    /// The event records of the threads that record some only to take the time, in order.
+    /// Event records, in order, of the threads that record some event only to take the time.
     fn records_by_thread(&self) -> FxHashMap<ThreadIx, Vec<Record<'_>>> {
         let (syncs, calls) = (&self.profile.syncs, &self.profile.calls);
         let mut records: FxHashMap<ThreadIx, Vec<Record>> = FxHashMap::default();
         let called =
             |parts: &[&str]| calls.names.iter().any(|name| parts.iter().any(|p| name.base.contains(p)));
-        // An export that does not name them makes every event seem to be of no use but to take the time.
+        // If the export does not name events, every event would seem to serve timing only.
         if syncs.records().next().is_none()
             || called(&["EventSynchronize", "EventQuery"]) && !syncs.names_events_of_host()
             || called(&["StreamWaitEvent"]) && !syncs.names_events_of_streams()

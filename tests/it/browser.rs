@@ -15,7 +15,7 @@ use sync_report::report;
 use sync_report::text;
 use sync_report::verdict::source::SourceRoot;
 
-/// What has to be there, or what is missing.
+/// Node and Chromium, or what is missing.
 fn tools() -> Result<(PathBuf, PathBuf), &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |names: &[&str]| {
@@ -38,7 +38,6 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("sample-profiles/{name}.sqlite"))
 }
 
-/// The pages that the test script opens.
 fn write_pages(target: &Path) {
     let roots = vec![SourceRoot {
         old: None,
@@ -84,7 +83,7 @@ fn write_pages(target: &Path) {
         59_950_000_000,
         3_599_500_000_000,
     ]);
-    // What JavaScript counts exactly.
+    // JavaScript counts these exactly.
     times.retain(|&t| t < 1 << 53);
     let words: Vec<(i64, String, String)> =
         times.iter().map(|&t| (t, text::duration(t), text::timestamp(t))).collect();
@@ -102,14 +101,13 @@ fn the_page_works_in_a_browser() {
     let target = tempfile::tempdir().expect("a folder");
     write_pages(target.path());
     drive(&node, &chromium, target.path(), "report.test.mjs");
-    // Too large to ask for wherever the tests run.
+    // The viewers are too large to require everywhere.
     match std::env::var_os("SYNC_REPORT_VIEWER") {
         Some(_) => drive(&node, &chromium, target.path(), "traces.test.mjs"),
         None => eprintln!("traces not opened: SYNC_REPORT_VIEWER says nowhere where their viewers are"),
     }
 }
 
-/// Runs a script over the pages.
 fn drive(node: &Path, chromium: &Path, pages: &Path, script: &str) {
     let done = Command::new(node)
         .args(["--test", "--test-reporter=spec", script])

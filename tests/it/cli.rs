@@ -16,7 +16,6 @@ mod sources;
 #[cfg(unix)]
 mod whole;
 
-/// What a run left behind.
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
@@ -24,18 +23,17 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it printed, as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).expect("JSON")
     }
 
-    /// Itself, if all went well.
+    /// Asserts exit code 0.
     pub fn good(&self) -> &Self {
         assert_eq!(self.code, 0, "{}", self.stderr);
         self
     }
 
-    /// That it printed nothing but why not, in one line that has these words.
+    /// Asserts exit code 2, no stdout, and one line of stderr with these words.
     pub fn refused(&self, why: &str) {
         let said = (self.code, self.stdout.as_str(), self.stderr.lines().count());
         assert_eq!(said, (2, "", 1), "{}", self.stderr);
@@ -71,7 +69,6 @@ pub fn ran(command: &mut Command) -> Ran {
     ran
 }
 
-/// Path of a sample capture.
 pub fn sample(name: &str) -> String {
     format!("{}/sample-profiles/{name}.sqlite", env!("CARGO_MANIFEST_DIR"))
 }
@@ -86,7 +83,6 @@ fn state(path: &Path) -> Option<(Vec<u8>, SystemTime)> {
     Some((bytes, path.metadata().ok()?.modified().ok()?))
 }
 
-/// Names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder");
     let mut names: Vec<String> =

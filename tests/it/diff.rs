@@ -21,7 +21,6 @@ pub fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Snapshot {
     Snapshot::of(report, sources.is_some())
 }
 
-/// Each site as `moved 17 -> 57 renamed`, in the order of the comparison.
 fn said(report: &DiffReport) -> Vec<String> {
     let line = |s: &sync_report::model::diff::SiteChange| {
         let at = |state: &Option<sync_report::model::diff::SiteState>| {
@@ -45,12 +44,10 @@ fn said(report: &DiffReport) -> Vec<String> {
     all
 }
 
-/// [`diff::compare`], whose queries hold for every report.
 pub fn compare(before: &Snapshot, after: &Snapshot) -> DiffReport {
     diff::compare(before, after)
 }
 
-/// The loop before and after an edit, each side with lines of its `train.py` and its waits.
 fn of_texts(before: (&[(usize, &str)], &[Waits]), after: (&[(usize, &str)], &[Waits])) -> DiffReport {
     let [before, after] = [(LOOP, before), (LOOP.seed(2), after)].map(|(how, (texts, waits))| {
         let folder = tempfile::tempdir().expect("a folder");
@@ -99,7 +96,6 @@ fn the_same_program_run_again_has_not_changed() {
     }
 }
 
-/// 40 lines above all of it; neither file is at hand.
 #[test]
 fn sites_move_with_their_lines() {
     let below = Loop { main: LOOP.main + 40, ..LOOP.seed(2) };
@@ -114,7 +110,6 @@ fn sites_move_with_their_lines() {
     );
 }
 
-/// Lines put in between the two reads of one function: each moves as far as what stands near it.
 #[test]
 fn an_edit_in_the_middle_of_a_function_moves_what_is_below() {
     let below = [read("step", 17), read("step", 36), read("step", 41)];
@@ -136,7 +131,7 @@ fn text_tells_lines_that_changed_places() {
     let lines = [read("step", 17), read("step", 18)];
     let slow = [Waits { ns: 90_000, ..lines[0] }, lines[1]];
     let swapped = [lines[0], Waits { ns: 90_000, ..lines[1] }];
-    // The idle time after the last wait of an iteration belongs to whoever is last.
+    // Idle time at an iteration's end belongs to its last wait.
     assert_eq!(
         said(&of_texts((&old, &slow), (&new, &swapped))),
         ["Changed step:17 -> step:18 by Text Drain", "Changed step:18 -> step:17 by Text Drain"],
@@ -175,8 +170,7 @@ fn edited_lines_are_known_by_what_they_name() {
     assert!(fates(&report).contains(&"17 Fewer".to_owned()), "{:?}", fates(&report));
 }
 
-/// Of reads without texts none is taken for one on the other side of what is known: two are six lines further up, and 20 is none
-/// that stood above them.
+/// Reads without texts keep their order: two moved up by six lines, so 20 is a new site between them.
 ///
 /// ```text
 ///  before          10     14            30
@@ -196,7 +190,7 @@ fn lines_keep_their_order() {
     assert_eq!(said(&report), expected);
 }
 
-/// Two lines that happen to lie as far apart as two others are not them: what they say differs, and it is far.
+/// Two lines as far apart as two others are not paired: their texts differ, and they are far away.
 #[test]
 fn a_chance_distance_pairs_nothing() {
     let old = [(16, "def step(a, b):"), (17, "    x = a.item()"), (30, "    y = b.item()")];
@@ -221,7 +215,7 @@ fn a_renamed_function_keeps_its_sites() {
     ];
     let report = compare(&side(&LOOP, &STEP, None), &side(&LOOP.seed(2), &renamed, None));
     assert_eq!(said(&report), expected);
-    // Moved as well: only the text of its lines tells, which needs the file as it was.
+    // Moved as well: only the lines' text tells, which needs the old file.
     let old = [(10, "def step(a):"), (17, "    log(a.item())")];
     let new = [(50, "def train_step(a):"), (57, "    log(a.item())")];
     let report = of_texts((&old, &[read("step", 17)]), (&new, &[read("train_step", 57)]));
@@ -270,7 +264,7 @@ fn what_came_went_and_changed_is_told_apart() {
     assert!(order.is_sorted(), "{order:?}");
 }
 
-/// A line that logs every eighth step: how often it does depends on where the capture begins and ends.
+/// A line that logs every eighth step: its rate depends on where the capture begins and ends.
 #[test]
 fn other_numbers_of_iterations_are_no_change() {
     let lines = [read("step", 17), Waits { every: 8, ..read("log", 40) }];
@@ -372,7 +366,6 @@ fn bad_sides_are_refused_with_a_sentence() {
     }
 }
 
-/// The sample capture as if 40 lines had been put above its program, and its function had another name.
 fn edited(folder: &Path) -> String {
     let path = folder.join("edited.sqlite");
     std::fs::copy(sample("train_mlp_shapes"), &path).expect("a copy");

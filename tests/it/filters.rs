@@ -5,7 +5,6 @@ use crate::look::options;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 
-/// How many waits lie in ranges of a name, or what is said instead.
 fn inside(e: &Export, range: &str) -> Result<u64, String> {
     let (_dir, path) = e.write_temp();
     let filter = Filter { nvtx: Some(range.to_owned()), ..Filter::default() };
@@ -51,7 +50,6 @@ fn overlapping_ranges_do_not_hide_each_other() {
     assert_eq!(["a", "b", "c"].map(|name| inside(&e, name)), [Ok(3), Ok(4), Ok(2)]);
 }
 
-/// Nothing waits inside: that is an answer, and not that there is no such range.
 #[test]
 fn a_range_without_waits_is_still_a_range() {
     let (mut e, t) = empty();
@@ -73,7 +71,6 @@ fn registered_and_open_ranges_hold_waits() {
     assert_eq!([inside(&e, "train"), inside(&e, "rest")], [Ok(1), Ok(1)]);
 }
 
-/// That the filters leave nothing is not that there is nothing, and what does not exist is told.
 #[test]
 fn filters_that_leave_nothing_say_so() {
     use crate::look::{self, report_with};

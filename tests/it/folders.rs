@@ -39,7 +39,6 @@ fn samples_say_the_same_on_any_number_of_threads() {
     }
 }
 
-/// What is missing costs the same and is called the same; what is nonsense does no more.
 #[test]
 fn missing_parts_and_nonsense_say_the_same() {
     let schema = Schema::V2025_3;
@@ -70,7 +69,7 @@ fn missing_parts_and_nonsense_say_the_same() {
         let folder = PathBuf::from(format!("{}_pqtdir", file.with_extension("").display()));
         folder::to_folder(&file, &folder, SMALL);
         let (a, b) = (program(&[&file]), program(&[&folder]));
-        // Each is to be exported again as what it is.
+        // The advised export keeps the type of each.
         let named = |text: &str| {
             let text = text.replace(&*folder.to_string_lossy(), &file.to_string_lossy());
             text.replace("--type parquetdir", "--type sqlite")
@@ -138,7 +137,7 @@ fn rows_are_the_same_by_either_reader() {
     assert!(said.contains("300000 rows where 299999 are promised"), "{said}");
 }
 
-/// A table whose footer says one row less than there are; its folder.
+/// Makes a table's footer promise one row too few; returns the folder.
 fn promises_less(table: &Path, rows: u64) -> PathBuf {
     let mut bytes = fs::read(table).expect("a table");
     let end = bytes.len() - 8;
@@ -232,7 +231,7 @@ fn what_is_no_export_gets_one_sentence() {
     assert!(ran.code == 2 && ran.stderr.contains("not an Nsight Systems export"), "{}", ran.stderr);
 }
 
-/// macOS puts a file of attributes beside each that it copies to a disk of another system.
+/// macOS puts a file of attributes beside each file on a foreign disk.
 #[test]
 fn hidden_files_are_no_tables() {
     let home = tempfile::tempdir().expect("a folder");
@@ -243,7 +242,6 @@ fn hidden_files_are_no_tables() {
     assert_eq!(program(&[&folder]).good().stdout, before);
 }
 
-/// A byte changed anywhere: a report or sentences.
 #[test]
 fn damaged_tables_never_panic() {
     let home = tempfile::tempdir().expect("a folder");

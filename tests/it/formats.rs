@@ -14,7 +14,6 @@ const SOURCES: &str = concat!("/workspace=", env!("CARGO_MANIFEST_DIR"), "/sampl
 const SAMPLES: [&str; 4] =
     ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"];
 
-/// Output of the program in a format, with the checkout as the repository.
 fn output(profile: &str, format: &str, more: &[&str]) -> String {
     let ran = ran(command()
         .env_remove("GITHUB_STEP_SUMMARY")
@@ -25,7 +24,7 @@ fn output(profile: &str, format: &str, more: &[&str]) -> String {
     ran.stdout
 }
 
-/// Names of all formats of a report but those that write a folder: a new one is held to what the others are.
+/// All formats but those that write a folder: a new format is held to the same tests.
 fn printed() -> impl Iterator<Item = &'static str> {
     REPORT.iter().filter(|format| format.folder.is_none()).map(|format| format.name)
 }
@@ -55,7 +54,6 @@ const HOSTILE: [&str; 9] = [
     "../../etc/passwd",
 ];
 
-/// A capture whose functions, files, ranges and kernels all have such names.
 fn hostile(folder: &Path) -> PathBuf {
     let (mut e, t) = empty();
     e.payload(Payload::Json).process(100, HOSTILE[0]).name_thread(t, HOSTILE[2]).gpu_name(0, HOSTILE[4]);
@@ -170,13 +168,13 @@ fn annotations_are_ten_of_a_level_and_the_rest_is_in_the_summary() {
     let text = std::fs::read_to_string(&summary).expect("the summary");
     assert!(text.starts_with("before\n### sync-report: "), "it is appended");
     assert_eq!(text.matches("<details>").count(), sites.len());
-    // Without a summary to go to, the number of those left out is said.
+    // Without a summary, the output counts the sites left out.
     let plain = output(&profile, "github", &[]);
     let left = count("false").saturating_sub(10) + count("unknown").saturating_sub(10);
     assert_eq!(plain.contains("more without an annotation"), left > 0);
 }
 
-/// A step's summary holds 1 MiB: what other steps of it wrote counts too.
+/// A step's summary holds 1 MiB; the step's other writes count too.
 #[test]
 fn summaries_stay_below_their_limit() {
     const LIMIT: u64 = 1 << 20;
@@ -250,8 +248,8 @@ fn hostile_names_stay_inside_their_markdown() {
     }
 }
 
-/// A line outside of code blocks: its cells are as many as the table's, and without its code spans nothing is markup.
-/// Returns it without them.
+/// Checks a line outside of code blocks: cells as many as the table's, no markup outside of code spans.
+/// Returns the line without code spans.
 fn outside(line: &str) -> String {
     // Neither a code span nor <code> holds markup, links or mentions.
     let mut bare = without_code(line);
@@ -259,7 +257,7 @@ fn outside(line: &str) -> String {
         assert!(from < to && !bare[from + 6..to].contains('<'), "a tag inside <code>: {line}");
         bare.replace_range(from..to + 7, "");
     }
-    // What a backslash stands before is itself.
+    // A character after a backslash is literal.
     let mut rest = bare.chars();
     let mut plain = String::new();
     while let Some(c) = rest.next() {
@@ -355,7 +353,7 @@ fn traces_are_whole() {
         let (from, to) = (of("s"), of("f"));
         assert!(!from.is_empty() && from.len() == to.len(), "{profile}");
         for (number, (from, to)) in (1..).zip(from.into_iter().zip(to)) {
-            // ui.perfetto.dev drops arrows without a number, and turns those around that end at an earlier slice.
+            // ui.perfetto.dev drops arrows without a number, and reverses arrows that end at an earlier slice.
             assert_eq!((from["id"].as_u64(), to["id"].as_u64()), (Some(number), Some(number)));
             assert!(
                 bound(from) <= bound(to) && time(&from["ts"]) <= time(&to["ts"]),
@@ -386,7 +384,6 @@ fn large_traces_keep_what_is_around_waits() {
     assert!(note.contains("leaves out") && note.contains(" wait") && left.as_deref() == Some(note), "{note}");
 }
 
-/// Exports full of nonsense: whatever is read of them can be printed in every format, compared and held to a rule.
 #[test]
 fn odd_exports_survive_every_format() {
     let folder = tempfile::tempdir().expect("a folder");

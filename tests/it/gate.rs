@@ -5,7 +5,7 @@ use crate::loops::{LOOP, Loop, read, upload};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder with a capture: two uploads and a read in every iteration.
+/// A folder with a capture: two H2D copies and a read in every iteration.
 struct Place {
     folder: TempDir,
     profile: PathBuf,
@@ -33,7 +33,6 @@ impl Place {
     }
 }
 
-/// Lines of breaches: all up to the first empty one.
 fn breaches(ran: &Ran) -> Vec<&str> {
     if ran.code == 0 {
         Vec::new()
@@ -55,7 +54,6 @@ fn a_written_budget_is_kept_by_its_profile_and_never_overwritten() {
     assert_eq!(again.code, 2);
     assert!(again.stderr.contains("--force"), "{}", again.stderr);
     assert_eq!(place.check(&["--init-budget", "--force"]).code, 0);
-    // The allowances that it proposes are good as they stand.
     let live: String = text
         .lines()
         .map(|l| l.strip_prefix("# ").filter(|l| l.contains('=') || l.starts_with("[[allow")).unwrap_or(l))
@@ -277,7 +275,7 @@ fn the_sample_capture_fails_its_gate_in_every_format() {
     assert!(run("markdown").stdout.starts_with("### ❌ sync-report check failed: "));
 }
 
-/// What can never be broken is no gate: a limit that is no number, a file that limits nothing.
+/// A limit that is no number, or a file without limits, can never fail.
 #[test]
 fn a_budget_that_nothing_breaks_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,7 @@ use sync_report::model::Report;
 
 const TURNS: i64 = 200;
 
-/// A launch and a wait, again and again, with something before each.
+/// `TURNS` launches and waits, with `before` ahead of each.
 fn turns(mut before: impl FnMut(&mut Export, Thread, i64, i64)) -> Export {
     let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..TURNS {
@@ -64,7 +64,6 @@ fn ranges_of_ever_new_names_tell_no_waits_apart() {
     assert!(said.starts_with("left out: 200 NVTX ranges,"), "{said}");
 }
 
-/// A recursion that waits on each level.
 #[test]
 fn ranges_nest_only_so_deep() {
     let report = look::report(&turns(|e, t, i, at| {
@@ -79,7 +78,7 @@ fn ranges_nest_only_so_deep() {
     );
 }
 
-/// A capture that stops inside two ranges: both say where their waits were, and nothing is wrong.
+/// A capture that stops inside two ranges: both place waits, without a warning.
 #[test]
 fn ranges_open_at_the_end_of_the_capture_count() {
     let report = look::report(&turns(|e, t, i, at| {
@@ -95,7 +94,7 @@ fn ranges_open_at_the_end_of_the_capture_count() {
 ///  host       [launch] [device sync]  [device sync]  [launch] [stream sync]  [device sync]  [free]
 ///  stream i       [gemm~~~~~~~~]          drained         [gemm~~~~]             drained
 /// ```
-/// Each round on the next of `streams` streams; what the waits find does not depend on how many there are.
+/// Each iteration uses the next of `streams` streams; the findings do not depend on their number.
 #[test]
 fn waits_find_the_same_on_any_number_of_streams() {
     let found = |streams: i64, devices: i64, schema: Schema| {
@@ -124,7 +123,7 @@ fn waits_find_the_same_on_any_number_of_streams() {
         for devices in [1, 3] {
             let few = found(12, devices, schema);
             assert_eq!(few.len(), 480);
-            // Which of several devices was waited for is recorded in one of them only.
+            // Only the newest schema records which of several devices was awaited.
             let drained = few.iter().filter(|w| w.contains(" drained")).count();
             assert_eq!(drained > 0, devices == 1 || schema == Schema::V2026_2, "{few:?}");
             assert_eq!(found(120, devices, schema), few, "{schema:?}, {devices} devices");

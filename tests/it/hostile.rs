@@ -9,13 +9,11 @@ use rusqlite::types::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What spoils a good export.
 type Spoil = fn(&mut Export);
 
-/// A file together with what is wrong with it.
+/// A defect and its file.
 pub type Case = (String, PathBuf);
 
-/// Paths that hold no export: empty, a folder, text, another program's database, a report that was only renamed.
 pub fn not_exports(folder: &Path) -> Vec<Case> {
     let missing = ("missing".to_owned(), folder.join("missing.sqlite"));
     let mut cases = vec![
@@ -32,7 +30,6 @@ pub fn not_exports(folder: &Path) -> Vec<Case> {
     cases
 }
 
-/// Copies of a good export, cut off at several places and with single pages overwritten.
 pub fn damaged(folder: &Path) -> Vec<Case> {
     let bytes = fs::read(good(folder)).expect("the good export");
     let pages = bytes.len() / PAGE;
@@ -67,7 +64,6 @@ pub fn past_the_page(folder: &Path) -> Vec<Case> {
     leaves.filter_map(point).collect()
 }
 
-/// Databases in perfect shape that contain nonsense.
 pub fn odd_exports(folder: &Path) -> Vec<Case> {
     let cases: [(&str, Spoil); 15] = [
         ("json cut short", json_cut_short),
@@ -183,7 +179,7 @@ fn json_cut_short(e: &mut Export) {
     e.sql("UPDATE NVTX_EVENTS SET jsonText = substr(jsonText, 1, length(jsonText) / 2), binaryData = NULL");
 }
 
-/// Blobs whose header announces other than the two frames they have.
+/// Blobs whose header announces `count` frames; they have two.
 fn frame_count(e: &mut Export, count: u32) {
     let count: String = count.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     e.sql(format!(
@@ -212,7 +208,6 @@ fn chain_depths(e: &mut Export) {
     }
 }
 
-/// Ids that no table knows: names, chains, threads, devices, contexts.
 fn ids_out_of_range(e: &mut Export) {
     for (table, column) in [
         ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId"),
@@ -244,7 +239,7 @@ fn times_at_the_extremes(e: &mut Export) {
     );
 }
 
-/// Times that are taken, of which two lengths have no sum.
+/// The reader accepts these times; the sum of two lengths overflows.
 fn lengths_of_decades(e: &mut Export) {
     const EDGE: i64 = i64::MAX / 4;
     for table in ["RUNTIME", "KERNEL", "MEMCPY", "SYNCHRONIZATION"] {
@@ -281,7 +276,7 @@ fn the_cases_are_what_they_claim() {
     assert!(tables(&good(folder)).is_some_and(|n| n > 10));
 }
 
-/// How many tables SQLite finds, if the file is a database.
+/// `None` if the file is no database.
 #[cfg(test)]
 fn tables(path: &Path) -> Option<i64> {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;

@@ -12,14 +12,12 @@ use sync_report::model::timeline::{DrawingLimit, Timeline, WHOLE};
 use sync_report::render::html;
 use sync_report::timeline::{self, Drawn};
 
-/// The page of a report.
 pub fn page(report: &Report) -> String {
     let mut out = Vec::new();
     html::render(report, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("pages are UTF-8")
 }
 
-/// The page of a comparison.
 pub fn compared(before: &Report, after: &Report) -> String {
     let side = |report: &Report| Snapshot::of(report.clone(), true);
     let (before, after) = (side(before), side(after));
@@ -30,14 +28,12 @@ pub fn compared(before: &Report, after: &Report) -> String {
     String::from_utf8(out).expect("pages are UTF-8")
 }
 
-/// The data of a page, as its program gets them.
 pub fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").expect("the data");
     let (json, _) = rest.split_once("</script>").expect("its end");
     serde_json::from_str(json).expect("JSON")
 }
 
-/// What [`timeline::Packed`] holds.
 fn numbers(packed: &Value) -> Vec<i64> {
     let bytes = STANDARD.decode(packed.as_str().expect("text")).expect("base64");
     let (mut numbers, mut number, mut shift) = (Vec::new(), 0, 0);
@@ -84,7 +80,7 @@ pub fn small() -> Export {
     e
 }
 
-/// A chosen wait lights up what other streams did for it.
+/// A chosen wait highlights its awaited work on other streams.
 ///
 /// ```text
 ///  host      [launch k][launch m][device sync=======]
@@ -105,7 +101,7 @@ fn the_page_knows_what_was_awaited_on_other_streams() {
     assert_eq!(waits[waits.len() - 4..], [1, lane("stream 7") + 1, 0, 30_000]);
 }
 
-/// The data with the packed numbers as such: what a reviewer of a change can read.
+/// The data with packed numbers unpacked.
 fn readable(mut value: Value) -> Value {
     let numbers = |packed: &Value| -> Value {
         numbers(packed).iter().map(i64::to_string).collect::<Vec<_>>().join(" ").into()
@@ -143,7 +139,6 @@ fn the_page_holds_what_the_export_holds() {
         ("/classes/0/class", json!("false")),
         ("/classes/1/blocked", json!("61.2 µs")),
         ("/classes/2/sites", json!("0")),
-        // A row of the table, and what it is sorted by.
         ("/sites/0/id", json!("S1")),
         ("/sites/0/place/0", json!("train.py:18")),
         ("/sites/0/verdict", json!("avoidable")),
@@ -152,7 +147,6 @@ fn the_page_holds_what_the_export_holds() {
         ("/sites/0/cells/waits", json!("2")),
         ("/sites/1/confidence", json!("?")),
         ("/sites/1/sort/blocked_ns", json!(61_198)),
-        // Its details.
         ("/sites/0/examples/1/at", json!("0.000101000 s")),
         ("/sites/0/examples/1/start_ns", json!(101_000)),
         ("/sites/0/fix/parts/1/parts/0/code", json!("x = x_cpu.to('cuda')")),
@@ -233,7 +227,7 @@ pub fn edited() -> [Export; 2] {
                 let sync = e.device_sync(t, at + 150..at + 31_000, 0);
                 e.python(sync, &[("step", "/w/train.py", line)]);
             }
-            // No synchronisation ends the range: it would be there to measure.
+            // No synchronisation ends the range: it would measure the range.
             e.launch(t, at + 180_000..at + 180_100, GPU0, at + 180_200..at + 181_000, "adam");
         }
         e
@@ -258,7 +252,6 @@ fn a_comparison_has_both_drawings_and_all_sites() {
     assert_eq!(data(&compared(&kept, &after))["timelines"].as_array().map(Vec::len), Some(1));
 }
 
-/// Launches without end, a wait every hundredth.
 fn long(launches: i64) -> Export {
     let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..launches {
@@ -308,7 +301,7 @@ fn of_a_large_capture_the_windows_are_whole() {
     assert_eq!(windows.len(), 1);
     let (from, to) = windows[0];
     assert!(from <= wait.start && wait.end <= to, "{windows:?}");
-    // Of the stream's kernels those that touch the window, all of them and no others.
+    // Exactly the stream's kernels that touch the window.
     let expected: Vec<(i64, i64)> =
         (0..3_000).map(|i| (i * 1_000 + 200, i * 1_000 + 700)).filter(|s| s.1 >= from && s.0 <= to).collect();
     let stream = tree["lanes"].as_array().expect("lanes").iter().find(|l| l["kind"] == "stream");
@@ -380,7 +373,7 @@ fn names_cannot_leave_their_block() {
     );
 }
 
-/// A site's blocked time by iteration, of a long run the means of some together.
+/// A site's blocked time by iteration; a long run has means of several.
 #[test]
 fn a_site_has_its_course_over_the_run() {
     let (mut e, t) = empty_of(Schema::V2025_3);
@@ -403,7 +396,6 @@ fn a_site_has_its_course_over_the_run() {
     assert_eq!((slices.series.blocked_ns[0], slices.series.blocked_ns[1..].iter().sum::<i64>()), (1_050, 0));
 }
 
-/// More names than are kept: the rarest are one.
 #[test]
 fn names_are_as_many_as_a_page_can_hold() {
     let (mut e, t) = empty_of(Schema::V2025_3);
@@ -436,7 +428,6 @@ fn odd_times_are_drawn() {
     }
 }
 
-/// Every name of an export attacks the page.
 pub fn hostile() -> Export {
     const IMAGE: &str = "<img src=x onerror=attack(1)>";
     const SCRIPT: &str = "</script><script>attack(2)</script><!--";

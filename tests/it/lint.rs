@@ -1,4 +1,4 @@
-//! `lint`: the waits of sources that were never captured. Each line of `lint/*.py` that is to be found ends in a comment
+//! `lint`: the waits of sources that were never captured. Each expected line of `lint/*.py` ends in a comment
 //! `# waits: WORDS`: its certainty, its verdict, its pattern, as many of them as matter.
 
 use crate::cli::{Ran, command, program, ran, sample};
@@ -12,7 +12,6 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/lint")
 }
 
-/// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -23,7 +22,6 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// The program's answer in a folder, to the paths given there.
 fn lint(folder: &Path, arguments: &[&str]) -> Ran {
     ran(command().current_dir(folder).arg("lint").args(arguments))
 }
@@ -36,7 +34,6 @@ fn place(finding: &Value) -> String {
     format!("{}:{}", finding["file"].as_str().expect("a file"), finding["line"])
 }
 
-/// The words of a finding that a marker may name.
 fn words(finding: &Value) -> Vec<String> {
     let class = match finding["class"].as_str() {
         Some("false") => "avoidable",
@@ -145,7 +142,8 @@ fn files_that_cannot_be_read_are_named_and_the_rest_is_read() {
     assert_eq!(lint(place.path(), &["broken.py"]).code, 2);
 }
 
-/// Made on the GPU is safe where it is the same; what a stray wait may order is not deleted where a file of the program names streams.
+/// Creating on the GPU is a safe edit if results stay the same. A stray wait is not deleted if a file of the
+/// program names streams.
 #[test]
 fn safe_edits_are_made_and_the_rest_stays_byte_for_byte() {
     let text = "import torch\r\n\r\n\r\ndef main(n):\r\n    x = torch.zeros(n).to(\"cuda\")\r\n    y = torch.randn(n).to(\"cuda\")  # keep\r\n    print(x.sum().item())\r\n    return x, y\r\n";
@@ -266,7 +264,7 @@ fn the_result_is_the_same_with_any_number_of_threads() {
     }
 }
 
-/// Each wait is followed through its file: of generated code, only the first are.
+/// Each wait is followed through its file; in generated code only the first 500.
 #[test]
 fn of_generated_files_the_first_waits_are_read() {
     let part = "def f_N(x, loader):\n    for b in loader:\n        y = b.cuda() @ x\n        if y.sum() > 1:\n            print(y.item())\n\n\n";

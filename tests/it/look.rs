@@ -19,8 +19,8 @@ use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 use typed_index_collections::TiVec;
 
-/// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too. Priced as captured:
-/// what is drawn has no profiler in it. Sources lie where they are recorded.
+/// Reads on one thread. Draws everything, so that tests cover drawing too. Prices as captured: drawn exports
+/// hold no profiler's time. Reads sources where they were recorded.
 pub fn options() -> Options {
     Options {
         threads: 1,
@@ -32,13 +32,11 @@ pub fn options() -> Options {
     }
 }
 
-/// With other changes than the advised ones, by site.
 pub fn asking(fixes: &[(&str, Change)]) -> Options {
     let fixes = fixes.iter().map(|&(site, change)| (site.to_owned(), change)).collect();
     Options { scenario: Scenario { fixes, ..Scenario::default() }, ..options() }
 }
 
-/// The report on an export.
 pub fn report(e: &Export) -> Report {
     report_with(e, &options())
 }
@@ -66,7 +64,6 @@ impl Deref for Kept {
     }
 }
 
-/// A program with each wait a site of its own.
 pub fn program(found: &Priced) -> Program {
     let mut program = Draft::new(&found.profile, &found.devices, &found.waits, &Assumed::default()).place(
         &found.profile,
@@ -84,7 +81,6 @@ pub fn analysed(e: &Export) -> Kept {
     Kept { analysed: priced(&path), _folder: folder }
 }
 
-/// An export with prices as advised.
 pub fn priced(path: &Path) -> Priced {
     let (read, mut program) = Read::new(path, &options()).expect("an export");
     let mut found = read.judge(&options()).expect("verdicts");
@@ -94,7 +90,7 @@ pub fn priced(path: &Path) -> Priced {
 
 /// Each wait as a line: `cudaStreamSynchronize 200..910 blocked 710 pending awaits 120..900`.
 ///
-/// The span is the wait's own, that is from the start of its copy. What does not apply is left out.
+/// The span is the wait's own, from the start of its copy. Parts that do not apply are left out.
 pub fn waits(e: &Export) -> Vec<String> {
     let found = analysed(e);
     found.waits.iter().map(|w| line(&found, w)).collect()
@@ -142,7 +138,6 @@ pub fn sites(report: &Report) -> Vec<String> {
     report.sites.iter().map(site).collect()
 }
 
-/// The only site of a report.
 pub fn only(report: &Report) -> &Site {
     assert_eq!(report.sites.len(), 1, "{:?}", sites(report));
     &report.sites[0]
@@ -183,13 +178,12 @@ pub fn everything(report: &Report) -> String {
     table(&report, Some(120)) + &formats.concat()
 }
 
-/// The report as a table.
 pub fn table(report: &Report, width: Option<usize>) -> String {
     let style = Style { width, color: false };
     printed(report, "table", &Setting { style, wide: true, ..Setting::default() })
 }
 
-/// A report as a format prints it; `details` is one too.
+/// `format` may also be `details`.
 pub fn printed(report: &Report, format: &str, with: &Setting) -> String {
     let found = Rendered { report: report.clone(), captures: Vec::new(), waits: Vec::new() };
     let mut all = REPORT.iter().chain([DETAILS]);
@@ -199,10 +193,10 @@ pub fn printed(report: &Report, format: &str, with: &Setting) -> String {
     String::from_utf8(out).expect("renderers write UTF-8")
 }
 
-/// Where each case of a rule decided on a labelled place, the class that it said, and whether that is the label's.
+/// (case of a rule, labelled place, class, whether the class is right)
 pub type Decided = BTreeSet<(String, String, String, bool)>;
 
-/// Right and wrong verdicts of each case are those committed of a corpus.
+/// Counts of right and wrong verdicts per case equal the corpus's committed counts.
 pub fn assert_counted(corpus: &str, decided: &Decided) {
     let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for (case, _, said, right) in decided {

@@ -10,15 +10,13 @@ use crate::export::{Copy, Export, GPU0, Memory, Payload, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A line that waits in every iteration.
 #[derive(Clone, Copy)]
 pub struct Waits {
     pub function: &'static str,
     pub line: i64,
     pub what: What,
-    /// About how long it blocks, in ns.
     pub ns: i64,
-    /// In every n-th iteration; of more than there are, once behind the loop.
+    /// Waits in every n-th iteration; beyond the number of iterations, once after the loop.
     pub every: i64,
 }
 
@@ -38,14 +36,12 @@ pub fn upload(function: &'static str, line: i64) -> Waits {
     Waits { what: What::Upload, ..read(function, line) }
 }
 
-/// How the loop is run.
 #[derive(Clone)]
 pub struct Loop {
     pub file: &'static str,
     /// Line of `main` that calls the functions.
     pub main: i64,
     pub iterations: i64,
-    /// Makes each run a little different.
     pub seed: i64,
     pub pid: i64,
     pub frames: bool,
@@ -122,7 +118,6 @@ impl Loop {
     }
 }
 
-/// A source file with these lines; all others are empty.
 pub fn source(folder: &Path, name: &str, lines: &[(usize, &str)]) -> PathBuf {
     let last = lines.iter().map(|l| l.0).max().unwrap_or(0);
     let mut text = vec![""; last + 1];

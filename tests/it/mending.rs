@@ -1,6 +1,6 @@
-//! Edits of lines that wait. The fixtures `mending/*.py` are small programs with markers as in [`crate::reading`]; what is expected
-//! stands in the options `refused WORD`, `unsafe WORD` and `safe` (else), and in the program as it is with all its edits made, after
-//! a line `# file: after`. What the trace saw besides: `streams N`, `devices`, `in-flight`, `burst N`.
+//! Edits of lines that wait. The fixtures `mending/*.py` are small programs with markers as in [`crate::reading`].
+//! Expected are the options `refused WORD`, `unsafe WORD` and `safe` (else), and the edited program after a line `#
+//! file: after`. Further facts of the trace: `streams N`, `devices`, `in-flight`, `burst N`.
 //!
 //! ```text
 //! # --- pageable
@@ -8,7 +8,7 @@
 //! # file: after
 //! x = x.cuda(non_blocking=True)
 //! ```
-//! Of every program with an outcome the result parses, and its own edits are refused when it is read again in its place.
+//! Each result parses, and a second reading of it refuses the same edits.
 
 use crate::reading::{Program, observed};
 use crate::snippets::marker::{self, Mark, Snippet};
@@ -37,7 +37,6 @@ fn lines_are_edited_as_their_markers_say() {
     assert!(cases > 60, "{cases} cases");
 }
 
-/// The edits of all marks of a program.
 fn edits(snippet: &Snippet, text: &str) -> Vec<Outcome> {
     let program = Program::new(text.as_bytes());
     let read = |mark: &Mark| {

@@ -1,4 +1,4 @@
-//! What holds of every program: random small timelines, plausible or not.
+//! Properties of every program: random small timelines, plausible or not.
 
 use crate::cost::assert_sound;
 use crate::export::{Copy, Export, Gpu, Memory, Schema, Thread};
@@ -17,7 +17,7 @@ use sync_report::verdict::site::Site;
 use sync_report::vocabulary::{Change, Class};
 use sync_report::waits::WaitId;
 
-/// One call: on which thread, when, how long; its op, how long after and how long.
+/// A call, and its operation `delay` after the call's start, for `work`. Times are in ns.
 #[derive(Clone, Debug)]
 pub struct Step {
     what: What,
@@ -110,7 +110,7 @@ pub fn export(schema: Schema, steps: &[Step]) -> Export {
     export_of(schema, steps, 10, 0)
 }
 
-/// With the number of the first of its two processes, and when its first call was.
+/// `pid` is the first of two processes; `first` is the start of its first call.
 fn export_of(schema: Schema, steps: &[Step], pid: i64, first: i64) -> Export {
     let mut e = Export::new(schema);
     let threads = [e.thread(pid, pid), e.thread(pid, pid + 1), e.thread(20, 20)];
@@ -167,7 +167,6 @@ pub fn schema() -> impl Strategy<Value = Schema> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// No panic, no negative time, no sum above its whole; formats agree; threads do not matter.
     #[test]
     fn every_program_gets_a_sound_report(schema in schema(), steps in steps()) {
         let e = export(schema, &steps);
@@ -204,7 +203,7 @@ proptest! {
         prop_assert_eq!(look::everything(&four), look::everything(&report));
     }
 
-    /// Whatever is fixed, and how: fixing more never takes longer, so that a whole is worth its best part without help.
+    /// Fixing more never takes longer, whatever the fixes: so a whole saves at least its best part.
     #[test]
     fn fixing_more_never_takes_longer(
         steps in steps(),
@@ -230,7 +229,7 @@ proptest! {
         prop_assert!(all <= some && some <= none, "{} {} {}", all, some, none);
     }
 
-    /// A window of time never holds more than the whole, and two halves never more than it either.
+    /// Two halves of the time never hold more than the whole.
     #[test]
     fn windows_add_up(steps in steps(), middle in -10_000i64..40_000) {
         let (_folder, path) = export(Schema::V2026_2, &steps).write_temp();
@@ -246,7 +245,8 @@ proptest! {
         prop_assert!(before.totals.drain_ns + after.totals.drain_ns <= all.totals.drain_ns);
     }
 
-    /// Compared with itself nothing changes, and with another program each site is on its side once; all formats stand.
+    /// A comparison with itself changes nothing; with another program each site is on its side once; all
+    /// formats work.
     #[test]
     fn comparisons_are_sound(a in steps(), b in steps()) {
         let (one, other) = (export(Schema::V2026_2, &a).write_temp(), export(Schema::V2026_2, &b).write_temp());
@@ -293,7 +293,6 @@ proptest! {
         prop_assert_eq!(&renamed, &known);
     }
 
-    /// A site has one id, whatever is selected and however sites are ranked.
     #[test]
     fn ids_tell_sites_apart(schema in schema(), steps in steps(), sort in 0..Sort::ALL.len(), device in 0u32..2, from in 0i64..20_000) {
         let (_folder, path) = export(schema, &steps).write_temp();
@@ -313,13 +312,13 @@ proptest! {
         let classes = Options { classes: vec![Class::True, Class::Unknown], sort: Sort::ALL[sort], ..options() };
         for selected in selected.into_iter().chain([classes]) {
             for (key, id) in ids(selected) {
-                // The selection may make a site of its own: what is paid once of less is another.
+                // A selection may make a site of its own: less is paid once, or more.
                 prop_assert!(all.get(&key).map_or_else(|| !all.values().any(|other| *other == id), |known| *known == id));
             }
         }
     }
 
-    /// Whichever step goes, what is left keeps its keys: sites of the same waits of which the same is known.
+    /// Without any one step, the rest keeps its keys: sites of the same waits with the same facts.
     #[test]
     fn what_stays_keeps_its_key(
         steps in prop_oneof![steps(), steps_of_a_line()],
@@ -345,7 +344,6 @@ proptest! {
         }
     }
 
-    /// Exports promise no order of rows.
     #[test]
     fn rows_backwards_are_the_same_program(schema in schema(), steps in steps()) {
         let plain = export(schema, &steps);
@@ -360,7 +358,6 @@ fn zero_long(path: &std::path::Path, time: i64) -> u64 {
     found.waits.iter().filter(|w| w.start == time && w.end == time).count() as u64
 }
 
-/// The cells of a CSV line.
 fn fields(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     for c in line.chars() {

@@ -25,7 +25,7 @@ fn expressions(file: &Source) -> Vec<(&Expr, nodes::Path<'_>)> {
     all
 }
 
-/// Where each expression lives, asked one by one in the order of a generator (an odd step through all of them).
+/// Places of all expressions, asked from `from` on by `step`, which is coprime to their number.
 fn asked(file: &Source, all: &[(&Expr, nodes::Path<'_>)], from: usize, step: usize) -> Vec<String> {
     let placements = Placements::new(file);
     let mut found = vec![String::new(); all.len()];
@@ -36,19 +36,18 @@ fn asked(file: &Source, all: &[(&Expr, nodes::Path<'_>)], from: usize, step: usi
     found
 }
 
-/// The fixtures of the reader, in many orders: tangled names, loops, closures.
 #[test]
 fn places_do_not_depend_on_what_was_asked_before() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/reading");
     let (mut programs, mut questions) = (0, 0);
     for entry in fs::read_dir(folder).expect("the fixtures") {
         let text = fs::read_to_string(entry.expect("a fixture").path()).expect("a fixture");
-        // A hundred snippets stand in one file, whose names have many meanings then.
+        // One file holds a hundred snippets, so its names have many meanings.
         let file = Source::parse(text.into_bytes()).expect("Python");
         let all = expressions(&file);
         let Some(most) = all.len().checked_sub(1).filter(|most| *most > 0) else { continue };
         let first = asked(&file, &all, 0, 1);
-        // A step that has no divisor in common with the number goes through all.
+        // A step coprime to the number goes through all.
         let steps = (1..).filter(|step| gcd(*step, all.len()) == 1);
         for (turn, step) in [most].into_iter().chain(steps.skip(1).step_by(97).take(3)).enumerate() {
             let again = asked(&file, &all, most - turn, step);

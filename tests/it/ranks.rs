@@ -12,9 +12,9 @@ mod merging;
 
 const ALL_REDUCE: &str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 const STEPS: i64 = 10;
-/// What the late rank does more in each step.
+/// Extra work of the late rank per step, in ns.
 const LATE: i64 = 3_000_000;
-/// Rank r's clock is so much behind that of rank 0, and its machine's another 2 ms.
+/// Rank r's clock is r times this behind rank 0's, in ns; its machine's clock another 2 ms.
 const SKEW: i64 = 7_654_321;
 
 /// A step of a rank, whose collective ends on all ranks at once. Steps are of different lengths, as those of programs are.
@@ -66,8 +66,8 @@ fn codes(report: &Value) -> Vec<&str> {
     warnings.iter().filter_map(|w| w["code"].as_str()).filter(own).collect()
 }
 
-/// Two real ranks on two GPUs, of which one waits for work of its own in each step. What that cost the other was measured
-/// with CUDA events in the same run: the all-reduces of 30 steps began 131.2 ms apart in all, 40.1 ms of them the first.
+/// Two real ranks on two GPUs; one waits for work of its own in each step. CUDA events in the same run measured the
+/// other's cost: the all-reduces of 30 steps began 131.2 ms apart in all, 40.1 ms of them the first.
 #[test]
 fn a_real_late_rank_is_named_with_its_wait_and_its_cost() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-profiles/ranks");
@@ -84,7 +84,6 @@ fn a_real_late_rank_is_named_with_its_wait_and_its_cost() {
     assert_eq!((&report["iterations"]["profile"], &report["iterations"]["count"]), (&1.into(), &30.into()));
 }
 
-/// Four ranks on four clocks: the late one is named, with its wait and what it costs the three others.
 #[test]
 fn the_late_rank_and_its_wait_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -101,7 +100,8 @@ fn the_late_rank_and_its_wait_are_named() {
     let [late] = &ranks["late"].as_array().expect("late ranks")[..] else { panic!("one: {}", ranks["late"]) };
     assert_eq!((&late["rank"], &late["times"], &late["of"]), (&2.into(), &STEPS.into(), &STEPS.into()));
     assert_eq!((&late["late_p50_ns"], &late["cost_ns"]), (&LATE.into(), &(3 * STEPS * LATE).into()));
-    // The others stood from 210 µs of a step on: the wait ended at 3103, the launch began at 3200, the kernel at 3210.
+    // The others waited from 210 µs of a step on: the wait ended at 3103, the launch began at 3200, the
+    // kernel at 3210.
     assert_eq!(late["spent"]["waiting_ns"], STEPS * (LATE + 3_000 - 110_000));
     assert_eq!(late["spent"]["host_ns"], STEPS * 97_000);
     assert_eq!(late["spent"]["gpu_ns"], STEPS * 10_000);
@@ -122,7 +122,7 @@ fn the_late_rank_and_its_wait_are_named() {
     assert!(brief(folder.path()).starts_with("Rank 2 comes last"));
 }
 
-/// The table with its lines joined: what stands above the sites, and the rest.
+/// The table with its lines joined: the part above the sites, and the rest.
 fn shown(folder: &Path) -> (String, String) {
     let table = program(&[folder.as_os_str(), "--width".as_ref(), "100".as_ref()]).stdout;
     let (head, rest) = table.split_once("───").expect("a table");
@@ -166,7 +166,6 @@ fn waits_for_the_late_rank_are_about_that_one() {
     assert!(said.contains("most of that is for rank 2, which comes late"), "{said}");
 }
 
-/// Nobody is late where all do the same.
 #[test]
 fn ranks_in_step_are_not_late() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -204,7 +203,6 @@ fn a_busy_gpu_is_no_late_host() {
     assert_eq!((&late["spent"]["gpu_ns"], &late["late_ns"]), (&late["late_ns"], &(STEPS * 400_000).into()));
 }
 
-/// Both ranks in one export: the same is said, and no clock is set.
 #[test]
 fn processes_of_one_export_are_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -264,7 +262,6 @@ fn processes_of_one_export_have_their_own_iterations() {
     }
 }
 
-/// Blocked time at line 50 of ten ranks, one of which waits far longer than the others there.
 #[test]
 fn the_odd_rank_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -289,7 +286,6 @@ fn the_odd_rank_is_named() {
     assert!(table.contains("rank 7: 3.10 ms, median 405 µs"), "{table}");
 }
 
-/// What is said of the whole counts a site of several ranks once, as the table does.
 #[test]
 fn a_false_site_of_all_ranks_is_one() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -310,7 +306,6 @@ fn a_false_site_of_all_ranks_is_one() {
     assert_eq!(sites, [1, 1, 1], "{totals}");
 }
 
-/// A site that few ranks have counts with 0 on the others.
 #[test]
 fn a_site_of_one_rank_is_zero_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");

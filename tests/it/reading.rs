@@ -1,5 +1,5 @@
-//! What the Python source says of a wait. The fixtures `reading/*.py` are small programs with a marker comment on each line
-//! that waits, written as in [`marker`]; every line is read in a tree that holds its program alone.
+//! Reads the Python source of waits. The fixtures `reading/*.py` are small programs with a marker comment on
+//! each line that waits, written as in [`marker`]. Every line is read in a tree that holds its program alone.
 //!
 //! ```text
 //! # --- a guard
@@ -7,11 +7,12 @@
 //!     if loss.item() > 9:  #! item: control-flow; rules S02; pattern A35
 //!         raise ValueError
 //! ```
-//! A marker says what the trace saw (see [`observed()`]) and which kind of wait the line is to be read as, `stale` where it does
-//! not hold what the trace saw. Options: `rules …` the rules of all evidence, in order; `rule …`, `text …` rule and text of the
-//! first; `says …`, `silent …` words that are, or are not, in its text; `pattern …`; `expression …`; `fix …` the expression
-//! rewritten, `nofix` where there is none; `made …` how the host makes what is uploaded; `in …` the code object that the
-//! trace names for the line; `nochain` without the C++ frames that name the operation, `only …` of which NVTX names the operator.
+//! A marker says what the trace saw (see [`observed()`]), and the expected kind of wait; `stale` if the line
+//! does not hold what the trace saw. Options: `rules …` the rules of all evidence, in order; `rule …`, `text
+//! …` rule and text of the first; `says …`, `silent …` words that are, or are not, in its text; `pattern …`;
+//! `expression …`; `fix …` the expression rewritten, `nofix` where there is none; `made …` how the host makes
+//! the copied data; `in …` the code object that the trace names for the line; `nochain` without the C++
+//! frames that name the operation; `only …` with NVTX's name of the operator alone.
 
 mod files;
 mod observed;
@@ -29,7 +30,6 @@ use sync_report::verdict::source::{
 };
 use sync_report::vocabulary::Class;
 
-/// Where the recorded program lies.
 const RECORDED: &str = "/work/train.py";
 
 #[test]
@@ -62,7 +62,6 @@ fn lines_are_read_as_their_markers_say() {
     assert!(cases > 400, "{cases} cases");
 }
 
-/// A source tree with one program.
 pub struct Program {
     tree: SourceTree,
     folder: tempfile::TempDir,
@@ -75,7 +74,6 @@ impl Program {
         Self { tree: tree(folder.path()), folder }
     }
 
-    /// Another file of the program.
     fn add(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a written folder");
@@ -89,7 +87,7 @@ impl Program {
         read_site(&self.tree, &frames, observed)
     }
 
-    /// How the reading differs from what the marker says.
+    /// `None` if the reading is as the marker says.
     fn differs(&self, mark: &Mark, stack: &[(String, usize)]) -> Option<String> {
         let mut stack = stack.to_vec();
         if let Some(name) = &mark.inside {
@@ -118,7 +116,7 @@ impl Program {
     }
 }
 
-/// Whether the reading is of that kind, even odds exactly if that leaves the class open, and the evidence given.
+/// Whether kind and class fit, confidence is even exactly where undecided, and evidence is given.
 fn kind_fits(kind: &str, reading: &Reading) -> bool {
     let verdict = &reading.verdict;
     let even = verdict.confidence == EVEN;
@@ -153,7 +151,6 @@ fn frame(function: &str, file: &str, line: u32) -> Frame {
     Frame { function: function.into(), file: file.into(), line, user: true }
 }
 
-/// A tree of the files below `root`.
 fn tree(root: &Path) -> SourceTree {
     SourceTree::new(vec![SourceRoot { old: None, new: root.to_owned() }])
 }

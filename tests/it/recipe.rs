@@ -1,5 +1,5 @@
-//! The documentation's recipe for GitHub, its steps run one by one: as the runner runs them (`bash -e`), in a checkout, with the
-//! environment that it gives. What is GitHub's own (actions, `gh`) and the profiler are stand-ins.
+//! The documentation's recipe for GitHub, its steps run one by one: as the runner runs them (`bash -e`), in a
+//! checkout, with the environment that it gives. GitHub's own parts (actions, `gh`) and the profiler are stand-ins.
 
 #![cfg(unix)]
 
@@ -11,7 +11,6 @@ use std::process::Command;
 
 const PAGE: &str = include_str!("../../docs/github.md");
 
-/// The shell of each named step.
 fn steps() -> BTreeMap<String, String> {
     let recipe = PAGE.split("```yaml\n").nth(1);
     let recipe = recipe.and_then(|t| t.split("```").next()).expect("the recipe");
@@ -38,7 +37,6 @@ fn steps() -> BTreeMap<String, String> {
     steps
 }
 
-/// A runner's workspace: a checkout, and programs that stand for what a test has not.
 struct Runner {
     folder: tempfile::TempDir,
     steps: BTreeMap<String, String>,
@@ -81,13 +79,11 @@ impl Runner {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions");
     }
 
-    /// A checkout of the program as it was when the capture was made.
     fn check_out(&self, program: &str) {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(program);
         fs::copy(sources, self.path("checkout/train_mlp.py")).expect("a copy");
     }
 
-    /// Exit code and log of a step.
     fn run(&self, step: &str, capture: &str) -> (i32, String) {
         let shell = self.steps[step].replace("${{ github.event.number }}", "12");
         assert!(!shell.contains("${{"), "{shell}");
@@ -125,7 +121,6 @@ fn the_recipe_guards_the_main_branch() {
         assert_eq!(runner.run(step, "after").0, 0, "{step}");
     }
     assert!(runner.file("baseline.json").starts_with('{'));
-    // A change that brings the waits back.
     runner.check_out("programs/train_mlp.py");
     assert_eq!(runner.run("capture", "before").0, 0);
     let (code, log) = runner.run("gate", "before");
@@ -143,7 +138,6 @@ fn the_recipe_guards_the_main_branch() {
         runner.file("gh.txt").trim(),
         "pr comment 12 --edit-last --create-if-none --body-file comment.md"
     );
-    // A change that does not.
     runner.check_out("fixed/train_mlp.py");
     assert_eq!(runner.run("capture", "after").0, 0);
     let (code, log) = runner.run("gate", "after");

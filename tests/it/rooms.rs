@@ -172,7 +172,6 @@ fn arrows() -> Arrows {
     arrows
 }
 
-/// Rooms in the order of the table in ARCHITECTURE.md.
 fn listed() -> Vec<String> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
@@ -196,7 +195,6 @@ fn rooms_face_one_way() {
     }
 }
 
-/// The rooms inside the reader of Python sources, from the ground up.
 #[test]
 fn rooms_of_the_source_reader_face_one_way() {
     const ROOMS: [&str; 6] = ["infer", "locate", "flow", "mend", "judge", "scan"];
@@ -205,7 +203,7 @@ fn rooms_of_the_source_reader_face_one_way() {
     let mut files = Vec::new();
     sources(&folder, &mut files);
     let source = ["verdict", "source"].map(str::to_owned);
-    // What the folder's own file takes out of its rooms may be named without them.
+    // Names that the folder's own file takes out of rooms may be used without the room.
     let taken = Names::of(&text(&folder.join("mod.rs"))).used;
     let room = |name: &str| {
         let taken =
@@ -222,7 +220,7 @@ fn rooms_of_the_source_reader_face_one_way() {
     }
 }
 
-/// What is known of names stands in `src/python/facts.toml`: no list of names in the code of the reader.
+/// Facts about names are in `src/python/facts.toml`: the reader's code has no list of names.
 #[test]
 fn names_of_python_stand_in_their_table() {
     /// Names beside each other that are a case, and no list.
@@ -242,7 +240,6 @@ fn names_of_python_stand_in_their_table() {
     }
 }
 
-/// A file's place among modules.
 fn module(file: &Path) -> Vec<String> {
     let below = file.strip_prefix(root().join("src")).expect("a file of src").with_extension("");
     let mut parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -250,15 +247,14 @@ fn module(file: &Path) -> Vec<String> {
     parts
 }
 
-/// A path that a file names, from the root of the program.
 fn absolute(from: &[String], path: &[String]) -> Option<Vec<String>> {
     let ups = path.iter().take_while(|part| *part == "super").count();
     let base = if path[0] == "crate" { &[] } else { &from[..from.len().checked_sub(ups)?] };
     Some([base, &path[ups.max(1)..]].concat())
 }
 
-/// Files of one room name each other in one direction only. What a folder has in common stands in its `mod.rs`, which its
-/// files may name as it names them.
+/// Files of one room name each other in one direction only. A folder's `mod.rs` has the common parts: it and
+/// the folder's files may name each other.
 #[test]
 fn files_of_a_room_stand_in_no_ring() {
     let mut files = Vec::new();
@@ -278,7 +274,7 @@ fn files_of_a_room_stand_in_no_ring() {
             Names::of(&text(file)).paths.iter().filter_map(|path| target(from, path)).collect(),
         );
     }
-    // What names nothing that is left is in no ring.
+    // A module that names none of the rest is in no ring.
     while let Some(free) = names.iter().find(|(_, to)| to.iter().all(|to| !names.contains_key(to))) {
         let free = *free.0;
         names.remove(free);
@@ -287,7 +283,7 @@ fn files_of_a_room_stand_in_no_ring() {
     assert!(left.is_empty(), "these name each other, or what does: {left:#?}");
 }
 
-/// Whether a text reckons with times: what a name that ends in `_ns` is added to, or divided by.
+/// Whether a text calculates with times, that is with a name that ends in `_ns`.
 fn reckons(line: &str) -> bool {
     let is_sign = |c: char| "+-*/%".contains(c);
     line.match_indices("_ns").any(|(at, _)| {
@@ -302,7 +298,7 @@ fn reckons(line: &str) -> bool {
     })
 }
 
-/// Renderers print what was found: a figure that one of them reckons is missing in the others.
+/// Renderers print what was found: a figure that one renderer calculates is missing in the others.
 #[test]
 fn renderers_reckon_with_no_times() {
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The sample captures, through the program: the figures that the issue names.
+//! Figures of the sample captures, through the program.
 
 use crate::cli::{program, sample};
 use crate::look;
@@ -20,7 +20,6 @@ fn sites(report: &Value) -> &[Value] {
     report["sites"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Waits by the value of a field.
 fn waits_by(report: &Value, field: impl Fn(&Value) -> String) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for site in sites(report) {
@@ -69,14 +68,13 @@ fn the_training_loop_has_its_waits_on_their_lines() {
     assert_eq!((&read["copy"]["bytes"], &read["copy"]["direction"]), (&4.into(), &"device-to-host".into()));
 }
 
-/// What each function of the program of patterns is.
 fn labels() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
     serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON")
 }
 
-/// Every function of the program has the number of waits that its label says, in ten calls; those labelled `none`
-/// have no wait at all, and a labelled kind is never contradicted.
+/// Every function has the waits of its label in each of ten calls; a function labelled `none` has no wait. No
+/// labelled kind is contradicted.
 #[test]
 fn each_pattern_has_the_waits_of_its_label() {
     let report = report("patterns");
@@ -94,8 +92,8 @@ fn each_pattern_has_the_waits_of_its_label() {
     assert_eq!(found, expected);
     let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
     let read = report_of("patterns", &["--source-root", programs]);
-    // Whether the host had the total, or the branch only guards, the trace does not tell; nor whether it had a size that is the
-    // same in all ten calls.
+    // The trace does not tell whether the host had the total, whether the branch only guards, or whether a
+    // size is the same in all ten calls.
     let open = [
         "p_repeat_interleave",
         "p_if_any",
@@ -110,7 +108,7 @@ fn each_pattern_has_the_waits_of_its_label() {
         let function = text(&site["user_frame"]["function"]);
         let label = &labels["sites"][&function];
         assert_eq!(site["class"], label["class"], "{function}");
-        // What the timeline shows of an explicit synchronisation (idle, redundant) is more than its label says.
+        // The timeline shows more of an explicit synchronisation (idle, redundant) than its label.
         if let Some(kind) = label["kind"].as_str().filter(|k| !k.starts_with("explicit")) {
             assert_eq!(site["kind"], kind, "{function}");
         }
@@ -122,7 +120,6 @@ fn each_pattern_has_the_waits_of_its_label() {
     }
 }
 
-/// How often each rule was right there, with the program's source and without, is what is committed.
 #[test]
 fn rules_are_counted_on_the_patterns_as_committed() {
     let labels = labels();
@@ -155,7 +152,6 @@ fn a_sampled_capture_says_what_samples_can_tell() {
     assert!(codes.contains(&&"sampling-only".into()), "{codes:?}");
 }
 
-/// Uploads from pageable memory between GEMMs, and the synchronisation at the end.
 #[test]
 fn uploads_between_gemms_are_told() {
     let report = report("pairs_h2d_pageable");
@@ -164,7 +160,6 @@ fn uploads_between_gemms_are_told() {
     assert_eq!(report["iterations"]["count"], 100);
 }
 
-/// Numbers of one report agree with each other, in every capture.
 #[test]
 fn numbers_agree() {
     for name in ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
@@ -187,7 +182,7 @@ fn numbers_agree() {
     }
 }
 
-/// One copy of a hundred was from pinned memory already: the others are still what the fix is for.
+/// One copy of a hundred is already pinned: the fix still applies to the others.
 #[test]
 fn a_pinned_copy_among_pageable_ones_changes_little() {
     let sample = sample("pairs_h2d_pageable");

@@ -12,7 +12,7 @@ use sync_report::profile::strings::Strings;
 
 const TABLES: [&str; 3] = ["StringIds", "SAMPLING_CALLCHAINS", "CUDA_CALLCHAINS"];
 
-/// What began so far, in order, how much was to come and how much was done.
+/// `began` is in order; the others are sums of counts.
 #[derive(Default)]
 struct Reads {
     began: Mutex<Vec<String>>,
@@ -38,7 +38,7 @@ impl Reads {
     }
 }
 
-/// Twelve bundles that nothing places but a CPU sample inside: each in a range of its own name, which says less.
+/// Twelve bundles, each placed by a CPU sample inside; each has a range of its own name, which says less.
 fn sampled() -> Export {
     let (mut e, t) = empty_of(Schema::V2025_3);
     let chain: [NativeFrame<'_>; 3] = [
@@ -72,7 +72,7 @@ fn report(e: &Export) -> (Report, Arc<Reads>) {
     (look::report_with(e, &options), reads)
 }
 
-/// Or the bar stands still.
+/// Else the bar stops.
 #[test]
 fn every_row_and_every_simulation_is_told() {
     let (_, told) = report(&sampled());
@@ -93,7 +93,7 @@ fn an_export_without_keys_is_read_as_often_as_one_with_them() {
     assert_eq!(without.of("StringIds"), with.of("StringIds") + 1);
 }
 
-/// Ranges that waits are to lie in are found by the one scan of each table that finds everything else.
+/// The one scan of each table also finds the ranges that waits are filtered by.
 #[test]
 fn ranges_are_read_with_all_else() {
     let (_, plain) = report(&sampled());
@@ -126,7 +126,6 @@ fn open(path: &Path) -> (Database, Arc<Reads>) {
     )
 }
 
-/// What is not there is looked for once.
 #[test]
 fn ids_that_do_not_exist_are_remembered() {
     use sync_report::profile::chains::{ChainTable, Chains};

@@ -57,7 +57,7 @@ fn step(e: &mut Export, t: Thread, autograd: Thread, i: i64) {
     e.cpu_sample(t, at + 50_000, &chain).osrt(t, "sem_wait", at + 60_000..at + 70_000, &chain);
 }
 
-/// Waits of each verdict: `2 false upload`.
+/// Waits of each kind: `2 upload`.
 fn verdicts(report: &Report) -> BTreeSet<String> {
     let mut kinds: Vec<&str> = report.sites.iter().map(|s| s.kind.as_str()).collect();
     kinds.sort_unstable();
@@ -94,7 +94,6 @@ fn every_version_tells_the_same_program() {
     }
 }
 
-/// Empty tables, as `--lazy=false` writes them, are as good as none.
 #[test]
 fn empty_tables_change_nothing() {
     for schema in Schema::ALL {
@@ -104,7 +103,6 @@ fn empty_tables_change_nothing() {
     }
 }
 
-/// Without any one table but the calls themselves, the rest is still told.
 #[test]
 fn any_table_may_be_missing() {
     for schema in [Schema::V2020, Schema::V2023_4, Schema::V2026_2] {
@@ -115,7 +113,7 @@ fn any_table_may_be_missing() {
             e.drop_table(table.name);
             let report = look::report(&e);
             let waits = report.totals.waits;
-            // Without MEMCPY nothing pairs copies; nothing else changes what is a wait.
+            // No missing table changes the number of waits.
             assert_eq!(waits, 12, "{schema:?} without {}", table.name);
             if !table.name.starts_with("CUPTI_") {
                 assert_eq!(
@@ -126,7 +124,7 @@ fn any_table_may_be_missing() {
                 );
             }
             must_not_claim(&report, table.name);
-            // Of these the calls tell that rows are missing.
+            // The calls reveal that rows of these tables are missing.
             let ops = matches!(table.name, "CUPTI_ACTIVITY_KIND_KERNEL" | "CUPTI_ACTIVITY_KIND_MEMCPY");
             let said = report.warnings.iter().any(|w| w.code == "unreadable-table");
             assert_eq!(
@@ -150,7 +148,7 @@ fn must_not_claim(report: &Report, without: &str) {
     }
 }
 
-/// Without any one column that may be NULL, and some that third parties drop: no error, no panic, no wrong claim.
+/// Any one column that may be NULL can be missing: no error, no panic, no wrong claim.
 #[test]
 fn any_optional_column_may_be_missing() {
     let mut tried = 0;
@@ -201,7 +199,7 @@ fn required_columns_may_be_missing_too() {
     }
 }
 
-/// Exports since 2025.6 come in no order.
+/// Rows of exports since 2025.6 have no order.
 #[test]
 fn the_order_of_rows_does_not_matter() {
     let plain = look::everything(&look::report(&program(Schema::V2025_3)));
@@ -237,7 +235,6 @@ fn simultaneous_rows_have_an_order_of_their_own() {
     assert_eq!(build(false), build(true));
 }
 
-/// Any number of threads gives the same bytes in every format.
 #[test]
 fn threads_do_not_change_a_byte() {
     let samples = ["train_mlp_shapes", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"];
@@ -252,7 +249,6 @@ fn threads_do_not_change_a_byte() {
     }
 }
 
-/// Views, extra tables and extra columns of third parties.
 #[test]
 fn additions_of_third_parties_change_nothing() {
     let plain = look::everything(&look::report(&program(Schema::V2023_4)));
@@ -266,8 +262,8 @@ fn additions_of_third_parties_change_nothing() {
     assert_eq!(look::everything(&look::report(&e)), plain);
 }
 
-/// A column that is missing, a view or a table without rowid in a table's place: the report says what it costs, or one
-/// sentence says why there is none.
+/// Missing columns, and views or tables without rowid in a table's place: the report names the loss, or one
+/// sentence says why there is no report.
 #[test]
 fn what_an_export_lacks_is_said() {
     let view = |table: &str| {
@@ -285,7 +281,7 @@ fn what_an_export_lacks_is_said() {
     let calls = "CUPTI_ACTIVITY_KIND_RUNTIME";
     let columns = "start, end, eventClass, globalTid, correlationId, nameId";
     let chain = "id, symbol, module, unresolved, originalIP, stackDepth";
-    // What is done to the file; the code of the warning, or none where there is no report; what is said.
+    // (SQL, code of the warning or `None` without a report, words of the message)
     let variants = [
         (
             without(calls, "eventClass"),
@@ -366,13 +362,13 @@ fn what_an_export_lacks_is_said() {
             (Err(e), Some(_)) => panic!("{sql}: {e:#}"),
         }
     }
-    // By their key, chains are found all the same.
+    // Chains are still found, by their key.
     let report = run(&keyed("CUDA_CALLCHAINS", chain, "id, stackDepth")).expect("a report");
     assert_eq!(look::everything(&report), look::everything(&run("").expect("a report")));
 }
 
-/// Without what issued an operation no saving is known, and 0 ns is none; what another capture would lack as well is not
-/// worth one.
+/// No saving is known if the call that issued an operation is unknown, and 0 ns is not claimed. Another
+/// capture that would lack the same is not advised.
 ///
 /// ```text
 ///  host   [copy?][sync]   [launch?][sync]        which call issued it is not in the export
@@ -401,7 +397,6 @@ fn what_cannot_be_priced_is_not_called_free() {
     }
 }
 
-/// A table under a view's name, or one without rowids, is a shape that the reader does not know: no panic.
 #[test]
 fn tables_of_another_shape_are_refused_or_left_out() {
     for sql in [

@@ -15,7 +15,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The first column of the first row.
 fn count(database: &Path, query: &str) -> i64 {
     let db = Connection::open(database).expect("the database opens");
     db.query_row(query, [], |row| row.get(0)).expect("one number")
@@ -24,7 +23,7 @@ fn count(database: &Path, query: &str) -> i64 {
 #[cfg(unix)]
 mod capture;
 
-/// Runs a script of ours, unless there is no Python here.
+/// Runs one of our scripts; `None` without Python.
 fn python(script: &str, arguments: &[&std::ffi::OsStr]) -> Option<Output> {
     let run = Command::new("python3").arg(root().join("scripts").join(script)).args(arguments).output();
     if run.is_err() {
@@ -33,7 +32,7 @@ fn python(script: &str, arguments: &[&std::ffi::OsStr]) -> Option<Output> {
     run.ok()
 }
 
-/// The catalogue's pairs as Python: with the set-ups every one is whole, and one that is not is told.
+/// The catalogue's pairs are Python: whole with their set-ups, and a broken one is named.
 #[test]
 fn pairs_of_the_catalogue_are_python() {
     let listed =
@@ -95,7 +94,6 @@ fn an_export_can_be_repeated() {
     assert!(!refused.status.success() && text(&refused.stderr).contains("exists"));
 }
 
-/// Exports with very many of one thing: the report on each holds what was drawn.
 #[test]
 fn exports_with_many_of_one_thing_can_be_made() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -124,7 +122,6 @@ fn exports_with_many_of_one_thing_can_be_made() {
     }
 }
 
-/// Of nine ranks the fourth comes late.
 #[test]
 fn exports_of_many_ranks_can_be_made() {
     let folder = tempfile::tempdir().expect("a folder");

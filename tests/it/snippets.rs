@@ -30,10 +30,8 @@ const FILES: &[(&str, &str)] = &[
     ("programs", include_str!("snippets/programs.py")),
     ("traps", include_str!("snippets/traps.py")),
 ];
-/// Cases that may stay open.
 const MAX_OPEN: usize = 5;
 
-/// What came of all snippets.
 #[derive(Default)]
 struct Outcome {
     wrong: String,
@@ -42,7 +40,6 @@ struct Outcome {
     snippets: usize,
     hard: usize,
     open: usize,
-    /// Waits with an edit of their line.
     edits: usize,
     decided: look::Decided,
 }
@@ -108,7 +105,6 @@ impl Outcome {
         }
     }
 
-    /// Which rule decided, and what is right; a line of it for `scripts/calibrate.py`.
     fn count(&mut self, place: &str, label: &Label, site: &Site) {
         let rule = site.evidence.first().map_or(RuleId::Other, |e| e.rule);
         let case = site.evidence.first().and_then(|e| e.case.clone()).unwrap_or_default();

@@ -213,7 +213,8 @@ fn a_trace_that_was_cut_is_read_to_where_it_ends() {
     assert!(codes(&report(&path, &[])).contains(&"unreadable-table"));
 }
 
-/// A wait on autograd's thread stands on the line that called `backward()`, and names the line whose operator it undoes.
+/// A wait on autograd's thread is placed on the line that called `backward()`, and names the line whose
+/// operator it undoes.
 ///
 /// ```text
 ///  main      step  [aten::index, 6]  line 12        [backward() line 14 ..................]
@@ -280,7 +281,7 @@ fn what_is_no_trace_is_refused_in_one_line() {
     }
 }
 
-/// Anything may have any value: nothing of it ends the program but with a sentence.
+/// Any field may have any value: at worst the program ends with a sentence.
 #[test]
 fn odd_values_are_no_values() {
     let mut t = reading_loop(true);
@@ -388,7 +389,7 @@ fn pytorch_2_15_tells_lines() {
     assert_eq!(places(&found), ["unknown <stdin>:6 helper python-backtrace 2"]);
 }
 
-/// Calls that a CUDA graph cannot hold stand in the range and outside of it.
+/// Calls that a CUDA graph cannot hold are in the range and outside of it.
 ///
 /// ```text
 ///  range     [forward                                                     ]
@@ -426,7 +427,7 @@ fn what_keeps_a_range_from_being_a_graph_is_listed_with_its_lines() {
     assert_eq!(report(&path, &[])["graph_breaks"], Value::Null);
 }
 
-/// The same of a capture of nsys with backtraces of all calls.
+/// As above, in a capture of nsys with backtraces of all calls.
 ///
 /// ```text
 ///  range     [forward                      ]

@@ -22,7 +22,6 @@ mod sizes;
 mod timing;
 mod weak;
 
-/// What surrounds one wait with one copy.
 #[derive(Clone, Copy, Default)]
 struct Scene<'a> {
     copy: Option<Copy>,
@@ -103,7 +102,6 @@ fn upload(bytes: i64, memory: Memory) -> Option<Copy> {
     Some(Copy::h2d(bytes, memory))
 }
 
-/// The sentences of a site's evidence.
 fn told(site: &Site) -> String {
     site.evidence.iter().map(|e| &*e.text).collect::<Vec<_>>().join(" | ")
 }

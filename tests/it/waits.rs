@@ -1,4 +1,4 @@
-//! What is a wait, what is not, and what each waited for.
+//! Which calls are waits, which are not, and what each awaited.
 //!
 //! In the drawings `[…]` is a call or an op, with its first and last nanosecond below.
 
@@ -10,11 +10,9 @@ mod blocking;
 mod targets;
 mod threads;
 
-/// The second stream of the first GPU, and the second GPU.
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 const GPU1: Gpu = Gpu { device: 1, stream: 7 };
 
-/// Removes rows of calls, with everything that nsys recorded about their synchronisation.
 fn without_sync_rows(e: &mut Export) -> &mut Export {
     e.drop_table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")
 }

@@ -1,25 +1,24 @@
-//! Pages of a table's b-tree, held to all that SQLite holds them to.
+//! Pages of a table's b-tree, checked as strictly as SQLite checks them.
 //!
 //! ```text
 //! interior page   key 10 → page 4    key 25 → page 9    rightmost → page 12
 //! branches        page 4: ..=10      page 9: 11..=25    page 12: 26..
 //! ```
-//! Source: the SQLite file format, section 1.6, and the checks of its btree.c (btreeInitPage, btreeCellSizeCheck,
-//! getAndInitPage). SQLite searches by halves and so trusts the order of keys; here it is checked, because rows that SQLite does not
-//! find would be rows that this reader invents. Cost: a comparison a row.
+//! Source: the SQLite file format, section 1.6, and the checks of its btree.c (btreeInitPage,
+//! btreeCellSizeCheck, getAndInitPage). SQLite's binary search trusts the order of keys. This reader checks
+//! it, else it would return rows that SQLite does not find. Cost: a comparison a row.
 
 use super::record::{Damaged, varint};
 
 /// No b-tree is deeper: SQLite's own bound.
 pub(super) const MAX_DEPTH: usize = 20;
-/// Sizes of the headers of pages of table b-trees.
 const LEAF_HEADER: usize = 8;
 const INTERIOR_HEADER: usize = 12;
-/// Their first bytes.
+/// First bytes.
 const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
 
-/// A page of the tree, and the keys that may stand on it or below: those after one, up to another.
+/// A page, and the keys allowed on it or below: above `after`, up to `upto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Branch {
     pub page: u32,
@@ -28,7 +27,6 @@ pub(super) struct Branch {
 }
 
 impl Branch {
-    /// The whole tree.
     pub fn root(page: u32) -> Self {
         Self { page, after: None, upto: i64::MAX }
     }
@@ -37,7 +35,7 @@ impl Branch {
         self == Self::root(self.page)
     }
 
-    /// The part up to a key; what is left begins after it.
+    /// Splits off the part up to `key`.
     fn split(&mut self, page: u32, key: i64) -> Result<Self, Damaged> {
         let part = Self { page, after: self.after, upto: key };
         if Some(key) <= self.after || key > self.upto {
@@ -48,22 +46,20 @@ impl Branch {
     }
 }
 
-/// A page whose cells can be read.
 pub(super) struct Page<'p> {
     branch: Branch,
-    /// Its bytes without the reserved ones at the end.
+    /// Without the reserved bytes at the end.
     bytes: &'p [u8],
     is_leaf: bool,
-    /// Where the header ends.
+    /// End of the header.
     header: usize,
-    /// Where the cells are, in key order.
+    /// Places of cells, in key order.
     slots: &'p [[u8; 2]],
 }
 
-/// A row on its page.
 pub(super) struct Row<'p> {
     pub rowid: i64,
-    /// Bytes of the payload, and those of them that lie here.
+    /// Bytes of the whole payload; `payload` is the part here.
     pub length: usize,
     pub payload: &'p [u8],
     /// The page with the rest.
@@ -71,7 +67,7 @@ pub(super) struct Row<'p> {
 }
 
 impl<'p> Page<'p> {
-    /// The page of a branch, of whose bytes so many are used.
+    /// `usable`: bytes of a page before its reserved end.
     pub fn of(bytes: &'p [u8], usable: usize, branch: Branch) -> Result<Self, Damaged> {
         // The first page of a file holds the file's header too.
         let start = if branch.page == 1 { 100 } else { 0 };
@@ -97,7 +93,7 @@ impl<'p> Page<'p> {
         self.is_leaf
     }
 
-    /// Adds the children of an interior page of a file of `count` pages, in key order.
+    /// Adds an interior page's children in key order; `count`: pages of the file.
     pub fn children(&self, count: u32, out: &mut Vec<Branch>) -> Result<(), Damaged> {
         let mut rest = self.branch;
         for slot in self.slots {
@@ -110,7 +106,7 @@ impl<'p> Page<'p> {
         known.then_some(()).ok_or(Damaged)
     }
 
-    /// Hands on the rows of a leaf; how many there were.
+    /// Passes on a leaf's rows; returns their number.
     pub fn rows(&self, mut each: impl FnMut(Row<'p>) -> Result<(), Damaged>) -> Result<u64, Damaged> {
         let mut rest = self.branch;
         for slot in self.slots {
@@ -121,7 +117,6 @@ impl<'p> Page<'p> {
         Ok(self.slots.len() as u64)
     }
 
-    /// Looks at all cells.
     pub fn check(&self, count: u32) -> Result<(), Damaged> {
         match self.is_leaf {
             true => self.rows(|_| Ok(())).map(drop),
@@ -129,7 +124,7 @@ impl<'p> Page<'p> {
         }
     }
 
-    /// The child of an interior page below which that row is; `None` on a leaf.
+    /// The child that may hold a row; `None` on a leaf.
     pub fn child(&self, rowid: i64) -> Result<Option<Branch>, Damaged> {
         if self.is_leaf {
             return Ok(None);
@@ -144,7 +139,6 @@ impl<'p> Page<'p> {
         Ok(Some(Branch { page, after: after.or(self.branch.after), upto }))
     }
 
-    /// The row of that number on a leaf.
     pub fn row_of(&self, rowid: i64) -> Result<Option<Row<'p>>, Damaged> {
         let at = self.first(|slot| Ok(self.row(slot)?.rowid), rowid)?;
         let row = self.slots.get(at).map(|slot| self.row(slot)).transpose()?;
@@ -165,18 +159,17 @@ impl<'p> Page<'p> {
         Ok(low)
     }
 
-    /// The page and the key of an interior page's cell.
+    /// Child page and key of an interior cell.
     fn key(&self, slot: &[u8; 2]) -> Result<(u32, i64), Damaged> {
         let at = self.place(slot, 5)?;
         Ok((be32(self.bytes, at)?, varint(self.bytes, at + 4)?.0 as i64))
     }
 
-    /// The row of a leaf's cell.
     #[inline]
     fn row(&self, slot: &[u8; 2]) -> Result<Row<'p>, Damaged> {
         let (length, at) = varint(self.bytes, self.place(slot, 4)?)?;
         let (rowid, at) = varint(self.bytes, at)?;
-        // SQLite drops what does not fit 32 bits.
+        // SQLite truncates a length to 32 bits.
         let length = u32::try_from(length).map_err(|_| Damaged)? as usize;
         let end = at + local(length, self.bytes.len());
         let payload = self.bytes.get(at..end).ok_or(Damaged)?;
@@ -184,7 +177,7 @@ impl<'p> Page<'p> {
         Ok(Row { rowid: rowid as i64, length, payload, overflow })
     }
 
-    /// Where a cell of so many bytes at least begins: behind all slots.
+    /// Start of a cell of `least` bytes or more: behind all slots.
     fn place(&self, slot: &[u8; 2], least: usize) -> Result<usize, Damaged> {
         let at = usize::from(u16::from_be_bytes(*slot));
         let first = self.header + 2 * self.slots.len();
@@ -192,7 +185,7 @@ impl<'p> Page<'p> {
     }
 }
 
-/// How much of a payload lies on the leaf itself: all, or as much as makes the last overflow page full.
+/// Bytes of a payload on the leaf itself: all, or as many as leave the last overflow page full.
 fn local(length: usize, usable: usize) -> usize {
     let (most, least) = (usable - 35, (usable - 12) * 32 / 255 - 23);
     if length <= most {

@@ -16,9 +16,8 @@ use polars_parquet::read::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A column of one row group.
 pub(super) struct Piece {
-    /// Where in the file it is.
+    /// Bytes of the file.
     pub at: Range<u64>,
     compression: Compression,
 }
@@ -32,21 +31,20 @@ impl Piece {
 /// The values of a column, as SQLite would have them.
 #[derive(Clone)]
 pub(super) enum Column {
-    /// Integers of any width, truth values; which of them are not NULL, where some are. Unsigned ones beyond the signed
-    /// keep their bits, as nsys has SQLite store them.
+    /// Integers of any width and booleans; the bitmap says which are not NULL, where some are. Unsigned
+    /// values beyond `i64` keep their bits, as nsys has SQLite store them.
     Int(Buffer<i64>, Option<Bitmap>),
-    /// Texts and blobs, whatever they encode.
+    /// Texts and blobs, of any encoding.
     Bytes(BinaryViewArray),
-    /// Texts of which few differ: of each row its place among them, or [`NO_TEXT`].
+    /// Few distinct texts: each row's index into them, or [`NO_TEXT`].
     Shared(Buffer<u32>, Arc<[Box<[u8]>]>),
-    /// What nobody asks for: no such column, or one of another type.
+    /// No such column, or one of another type.
     Nothing,
 }
 
-/// The place of a row without a text.
 pub(super) const NO_TEXT: u32 = u32::MAX;
 
-/// A row of which the columns asked for are decoded.
+/// A row with the requested columns decoded.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'r> {
     columns: &'r [Column],
@@ -64,7 +62,6 @@ impl<'r> Row<'r> {
         self.columns.get(i)?.int(self.at)
     }
 
-    /// The bytes of a text or blob in column `i` of those asked for.
     pub fn bytes(self, i: usize) -> Option<&'r [u8]> {
         match self.columns.get(i)? {
             Column::Bytes(values) => values.get(self.at),
@@ -85,8 +82,8 @@ impl Column {
         }
     }
 
-    /// Hands on each row that has one of `keys`, which are sorted, with what stands beside the key; rows ascend. One pass tells
-    /// whether the column is sorted: then a binary search for each key, else a search of the keys for each row.
+    /// Passes on each row that has one of the sorted `keys`, with the key's companion; rows ascend. A sorted
+    /// column costs a binary search for each key, any other a search of the keys for each row.
     pub fn rows_with(&self, keys: &[(i64, usize)], mut each: impl FnMut(usize, usize)) {
         let Self::Int(values, valid) = self else { return };
         let mut from = 0;
@@ -106,7 +103,7 @@ impl Column {
         }
     }
 
-    /// The numbers, from 1 through the table, of the rows of a group that are taken; `before`: rows of the table before the group.
+    /// Row numbers, from 1, of the taken rows of a group; `before`: rows of the table before the group.
     pub fn numbers(before: usize, taken: &Filter) -> Self {
         let number = |at: usize| (before + at) as i64 + 1;
         let numbers = match taken {
@@ -136,7 +133,7 @@ impl Column {
             PhysicalType::Int32 if is_u32 => ArrowDataType::UInt32,
             PhysicalType::Int32 => ArrowDataType::Int32,
             PhysicalType::Boolean => ArrowDataType::Boolean,
-            // Texts too: what is no UTF-8 is told where a text is made of it.
+            // Texts too: invalid UTF-8 is replaced where a text is made of it.
             PhysicalType::ByteArray => ArrowDataType::BinaryView,
             _ => return Ok(Self::Nothing),
         };
@@ -146,7 +143,7 @@ impl Column {
         Ok(Self::new(&*array, matches!(taken, Filter::Mask(_))))
     }
 
-    /// `few`: rows were picked, whose texts are copied so that the pages with those of all others go.
+    /// `few`: rows were picked; their texts are copied, so that the pages of all others are freed.
     pub fn new(array: &dyn Array, few: bool) -> Self {
         let any = array.as_any();
         let valid = array.validity().filter(|valid| valid.unset_bits() > 0).cloned();

@@ -1,4 +1,4 @@
-//! Tables that were made in memory, of a trace that holds events and no tables: rows and columns as an export has them.
+//! Tables made in memory from a trace's events, with the rows and columns that an export has.
 
 use super::column::{Column, NO_TEXT, Row};
 use super::{Cells, Each, Parts, ReadPart, Source};
@@ -8,10 +8,9 @@ use polars_arrow::array::{MutablePrimitiveArray, PrimitiveArray};
 use polars_parquet::read::Filter;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-/// Rows that a worker takes at a time; as with SQLite.
+/// Rows a worker takes at a time; as with SQLite.
 const PART_ROWS: usize = 1 << 15;
 
-/// Tables by their names.
 #[derive(Default)]
 pub struct Tables {
     tables: FxHashMap<&'static str, Table>,
@@ -23,27 +22,20 @@ struct Table {
     rows: usize,
 }
 
-/// A column that grows.
 pub enum Growing {
-    /// Integers.
     Int(MutablePrimitiveArray<i64>),
-    /// Texts, each that differs once, and of each row its place among them.
+    /// Each row's index into the distinct texts.
     Text(Vec<u32>, IndexSet<Box<[u8]>, FxBuildHasher>),
 }
 
-/// A value of a row.
 #[derive(Clone, Copy)]
 pub enum Value<'v> {
-    /// NULL.
     Null,
-    /// An integer.
     Int(i64),
-    /// A text.
     Text(&'v [u8]),
 }
 
 impl Value<'_> {
-    /// The integer; `None` of another value.
     pub fn number(self) -> Option<i64> {
         if let Self::Int(value) = self { Some(value) } else { None }
     }
@@ -79,7 +71,6 @@ impl<'v> From<&'v str> for Value<'v> {
     }
 }
 
-/// A table that grows row by row.
 pub struct Rows {
     name: &'static str,
     columns: Vec<(&'static str, Growing)>,
@@ -87,7 +78,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// `ints`, then `texts`: names of columns with blanks between them, in the order of a row's values.
+    /// `ints`, then `texts`: names of columns separated by blanks, in the order of a row's values.
     pub fn new(name: &'static str, ints: &[&'static str], texts: &'static str) -> Self {
         let ints = ints.iter().flat_map(|names| names.split_whitespace());
         let ints = ints.map(|column| (column, Growing::Int(MutablePrimitiveArray::new())));
@@ -95,7 +86,6 @@ impl Rows {
         Self { name, columns: ints.chain(texts.split_whitespace().map(text)).collect(), rows: 0 }
     }
 
-    /// A table of these rows.
     pub fn of<'v>(
         name: &'static str,
         ints: &'static str,
@@ -107,7 +97,7 @@ impl Rows {
         table
     }
 
-    /// Moves the times of all rows, which are in the first `columns` columns, so much earlier.
+    /// Moves the times, which are in the first `columns` columns, earlier by `origin`.
     pub fn begin_at(&mut self, origin: i64, columns: usize) {
         for (_, column) in &mut self.columns[..columns] {
             if let Growing::Int(times) = column {
@@ -116,7 +106,7 @@ impl Rows {
         }
     }
 
-    /// Adds a row; columns without a value are NULL, as are values of another type than their column.
+    /// Columns without a value are NULL, as are values of another type than their column.
     pub fn push(&mut self, row: &[Value]) {
         for (i, (_, column)) in self.columns.iter_mut().enumerate() {
             let value = row.get(i).copied().unwrap_or(Value::Null);
@@ -137,7 +127,7 @@ impl Rows {
 }
 
 impl Tables {
-    /// Adds a table; as in an export, none without rows.
+    /// As in an export, a table without rows is absent.
     pub fn add(&mut self, rows: Rows) {
         let Rows { name, columns, rows } = rows;
         if rows == 0 {
@@ -150,13 +140,12 @@ impl Tables {
         self.tables.insert(name, Table { columns: columns.into_iter().map(done).collect(), rows });
     }
 
-    /// The columns of each table, by its name.
     pub(super) fn columns(&self) -> FxHashMap<String, Vec<String>> {
         let names = |table: &Table| table.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         self.tables.iter().map(|(name, table)| ((*name).to_owned(), names(table))).collect()
     }
 
-    /// A table of which `columns` are asked for; `None` where there is no such table.
+    /// `None` where there is no such table.
     pub(super) fn scan(&self, table: &str, columns: &[&str]) -> Option<Scan> {
         let table = self.tables.get(table)?;
         let column = |name: &&str| match *name {
@@ -166,7 +155,7 @@ impl Tables {
         Some(Scan { columns: columns.iter().map(column).collect(), rows: table.rows })
     }
 
-    /// Hands on the first `most` rows of each of `keys`, with the key's index, in the order of the keys.
+    /// Passes on the first `most` rows of each of `keys`, with the key's index, in the order of the keys.
     pub(super) fn find(
         &self,
         (table, columns): (&str, &[&str]),
@@ -199,7 +188,6 @@ impl Table {
     }
 }
 
-/// A table in parts.
 pub(super) struct Scan {
     columns: Vec<Column>,
     pub rows: usize,

@@ -1,9 +1,9 @@
 //! An export's tables, column by column.
 //!
-//! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter, and nothing is
-//! sorted or grouped on the way. Large tables of an ordinary file are read from its `pages`; `sqlite` reads the others,
-//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by `parquet`; those of a trace of
-//! torch.profiler are made by `trace`, in `memory`.
+//! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter,
+//! and nothing is sorted or grouped on the way. `pages` reads large tables of an ordinary file. `sqlite`
+//! reads the others, tables that `pages` cannot explain, and rows by a key that is not the rowid. `parquet`
+//! reads a folder. `trace` makes the tables of a torch.profiler trace, in `memory`.
 
 mod btree;
 mod column;
@@ -44,33 +44,29 @@ words! {
     }
 }
 
-/// How to read an export.
 #[derive(Clone, Default)]
 pub struct Reading {
-    /// Worker threads; at least one.
+    /// Worker threads; 0 counts as 1.
     pub threads: usize,
-    /// What reads large tables.
     pub reader: Reader,
-    /// Is told how far the run is.
     pub progress: Option<Arc<dyn Progress>>,
 }
 
-/// What stands under a name instead of a table that can be read in ranges of rows.
+/// A table that cannot be read in ranges of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A view, which may compute anything.
     View,
-    /// A table `WITHOUT ROWID`.
     WithoutRowid,
 }
 
-/// Hears how far a run has come: while a table is read, and while fixes are simulated.
+/// Progress of a run: while a table is read, and while fixes are simulated.
 pub trait Progress: Send + Sync {
     /// About `count` rows, or what `unit` names, come next.
     fn begins(&self, what: &str, count: u64, unit: &str);
-    /// So many more are done. Told for a batch at a time: to tell each row would cost more than to read it.
+    /// Called once a batch: a call for each row would cost more than to read it.
     fn advance(&self, by: u64);
-    /// So much was done in all, for who counts what a run costs.
+    /// Adds to the run's cost, for callers that count it.
     fn costs(&self, _work: Work, _by: u64) {}
 }
 
@@ -84,29 +80,26 @@ words! {
     }
 }
 
-/// An export, open for reading.
 pub struct Database {
     path: PathBuf,
     reading: Reading,
     /// Columns of each table (not of views), by table name.
     tables: FxHashMap<String, Vec<String>>,
-    /// Those that cannot be read in ranges of rows, and views.
+    /// Tables that cannot be read in ranges of rows, and views.
     shapes: FxHashMap<String, Shape>,
     store: Store,
 }
 
-/// What holds the tables.
 enum Store {
     File(SqliteFile),
     Folder(Folder),
     Trace(Trace),
 }
 
-/// An SQLite file.
 struct SqliteFile {
-    /// The file that the path leads to, behind links.
+    /// The path, with links resolved.
     file: PathBuf,
-    /// Read without locks and -wal: only when the directory forbids anything else.
+    /// Read without locks and -wal: only where the directory forbids anything else.
     immutable: bool,
     /// `None` where SQLite reads everything.
     pages: Option<Pages>,
@@ -119,14 +112,14 @@ impl SqliteFile {
     }
 }
 
-/// Bounds on times, in ns: 73 years either way. An export with a time beyond holds damaged rows, and within them
-/// neither differences nor sums of a few overflow.
+/// Bound on times, in ns: 73 years either way. A time beyond means a damaged row; within, neither differences
+/// nor sums of a few overflow.
 pub const MAX_TIME: i64 = i64::MAX / 4;
 
 /// A time beyond [`MAX_TIME`].
 pub struct OutOfRange;
 
-/// One row of a scan: the columns asked for, in that order; columns that the export lacks read as NULL.
+/// One row of a scan: the columns asked for, in that order; columns that the export lacks are NULL.
 pub struct Cells<'r>(Source<'r>);
 
 enum Source<'r> {
@@ -155,31 +148,28 @@ impl Cells<'_> {
         }
     }
 
-    /// The integer in column `i` where it fits 32 bits.
     #[inline]
     pub fn id(&self, i: usize) -> Option<u32> {
         self.int(i).and_then(|v| u32::try_from(v).ok())
     }
 
-    /// The same as a number of the export's, or [`ExportId::NONE`].
+    /// [`ExportId::NONE`] for NULL and numbers beyond 32 bits.
     #[inline]
     pub fn export_id(&self, i: usize) -> ExportId {
         ExportId::new(self.id(i))
     }
 
-    /// The `globalPid` in column `i`.
     #[inline]
     pub fn global_pid(&self, i: usize) -> Option<GlobalPid> {
         self.int(i).map(GlobalPid::new)
     }
 
-    /// The `globalTid` in column `i`.
     #[inline]
     pub fn global_tid(&self, i: usize) -> Option<GlobalTid> {
         self.int(i).map(GlobalTid::new)
     }
 
-    /// The bytes in column `i`, whatever they encode.
+    /// The bytes of a text or blob, of any encoding.
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {
         match self.0 {
             Source::Page(row) => row.bytes(i),
@@ -191,7 +181,7 @@ impl Cells<'_> {
         }
     }
 
-    /// The bytes in column `i` of those that are seldom asked for; `None` where they are to be looked up by the row's number.
+    /// The bytes in `seldom` column `i`; `None` where they must be looked up by rowid.
     pub fn at_hand(&self, i: usize) -> Option<Option<&[u8]>> {
         match self.0 {
             Source::Page(row) => row.seldom(i),
@@ -217,10 +207,8 @@ impl Drop for Database {
 }
 
 impl Database {
-    /// Opens an export read-only.
-    ///
     /// # Errors
-    /// Everything that shows before the first row is read: missing, unreadable, truncated, not SQLite, not nsys.
+    /// Whatever shows before the first row is read: missing, unreadable, truncated, not SQLite.
     pub fn open(path: &Path, reading: Reading) -> Result<Self, InputError> {
         if path.is_dir() {
             let folder = Folder::open(path, reading.threads)?;
@@ -247,33 +235,29 @@ impl Database {
         if let Store::Trace(trace) = &self.store { Some(trace.cut) } else { None }
     }
 
-    /// The file or folder that was opened.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the export has this table.
     pub fn has_table(&self, table: &str) -> bool {
         self.tables.contains_key(table)
     }
 
-    /// What stands under this name instead of a table that can be read in ranges of rows.
     pub(super) fn shape(&self, table: &str) -> Option<Shape> {
         self.shapes.get(table).copied()
     }
 
-    /// Whether the export has this table with this column.
     pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
         self.tables.get(table).is_some_and(|c| c.iter().any(|c| c == column))
     }
 
-    /// Names of all tables and views.
+    /// Views included.
     pub(super) fn table_names(&self) -> impl Iterator<Item = &str> {
         let views = self.shapes.keys().filter(|name| !self.tables.contains_key(*name));
         self.tables.keys().chain(views).map(String::as_str)
     }
 
-    /// What `take` makes of rows of `table`, in rowid order, whatever the thread count. An absent table yields nothing, as does
+    /// Results of `take` in rowid order, whatever the thread count. An absent table yields nothing, as does
     /// one without rowid ([`super::lacks`] says so). The rowid can be asked for as a column named `rowid`.
     pub fn scan<T: Send>(
         &self,
@@ -285,8 +269,8 @@ impl Database {
         self.gather(table, columns, &[], rows, Vec::extend)
     }
 
-    /// As [`Self::scan`]; `rows` receives each row with the accumulator of its part, and `join` adds that, in rowid order, to
-    /// what it made of those before it, while others are read. Few rows are asked for `seldom` columns ([`Cells::at_hand`]).
+    /// As [`Self::scan`]; `rows` gets each row with the accumulator of its part. `join` adds the accumulators
+    /// in rowid order, while other parts are read. `seldom` columns are for few rows ([`Cells::at_hand`]).
     pub fn gather<T: Default + Send, S: Default + Send>(
         &self,
         table: &str,
@@ -316,7 +300,7 @@ impl Database {
         let Some((first, last)) = bounds else { return Ok(S::default()) };
         self.begins(table, last.abs_diff(first).saturating_add(1));
         let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, columns, seldom));
-        // What is wrong with a damaged table, SQLite says.
+        // SQLite says what is wrong with a damaged table.
         if let Some(pages) = pages
             && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows, &join))
         {
@@ -352,10 +336,8 @@ impl Database {
         joined(self.reading.threads, parts.len(), || parts.reader(), read, join)
     }
 
-    /// Reads `columns` of the rows of `table` whose `key` column is one of `keys`, one indexed look-up each: the first
-    /// `most` of a key.
-    ///
-    /// `rows` gets the accumulator of its slice of `keys`, the index of the key, and the row; look-ups run in parallel
+    /// Reads the first `most` rows of each of `keys` in column `key`, one indexed look-up each. `rows` gets
+    /// the accumulator of its slice of `keys`, the index of the key, and the row; look-ups run in parallel
     /// slices, joined in order.
     pub fn look_up<T: Default + Send, S: Default + Send>(
         &self,
@@ -407,8 +389,8 @@ impl Database {
             .map_err(|e| sqlite_error(&self.path, &e))
     }
 
-    /// Whether `column` leads an index (or is the rowid, or the rows are in its order), so that [`Self::look_up`] does not
-    /// scan the table per key.
+    /// Whether `column` leads an index (or is the rowid, or the rows are in its order), so that
+    /// [`Self::look_up`] does not scan the table per key.
     pub fn is_indexed(&self, table: &str, column: &str) -> bool {
         if column == "rowid" {
             return true;
@@ -452,22 +434,20 @@ impl Database {
     }
 }
 
-/// A table whose parts can be read side by side.
+/// A table whose parts can be read in parallel.
 trait Parts: Sync {
     type Error: Send;
-    /// How many parts, in the order of their rows.
+    /// Parts are in the order of their rows.
     fn len(&self) -> usize;
-    /// What one thread reads parts with.
+    /// One for each thread.
     fn reader(&self) -> Result<Box<dyn ReadPart<Self::Error> + '_>, Self::Error>;
 }
 
-/// Reads parts of a table.
 trait ReadPart<E> {
-    /// Hands each row of a part on; about how many there were.
+    /// Passes on each row; returns about how many there were.
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, E>;
 }
 
-/// Hands each row of all parts on, on this thread.
 fn all<P: Parts>(parts: &P, mut each: impl FnMut(&Cells)) -> Result<(), P::Error> {
     let mut reader = parts.reader()?;
     (0..parts.len()).try_for_each(|part| reader.read(part, &mut each).map(drop))
@@ -476,7 +456,7 @@ fn all<P: Parts>(parts: &P, mut each: impl FnMut(&Cells)) -> Result<(), P::Error
 /// Takes the rows of a search, each with the index of its key.
 type Each<'a> = &'a mut dyn FnMut(usize, &Cells);
 
-/// Searches `keys` slice by slice on `threads` threads; `find` hands the rows of a slice on.
+/// Searches `keys` slice by slice on `threads` threads; `find` passes on the rows of a slice.
 fn in_slices<W, T: Default + Send, S: Default + Send, E: Send>(
     threads: usize,
     keys: &[i64],
@@ -485,7 +465,6 @@ fn in_slices<W, T: Default + Send, S: Default + Send, E: Send>(
     rows: &(impl Fn(&mut T, usize, &Cells) + Sync),
     join: &(impl Fn(&mut S, T) + Sync),
 ) -> Result<S, E> {
-    /// Keys a worker takes at a time.
     const SLICE: usize = 4096;
     let slices: Vec<&[i64]> = keys.chunks(SLICE).collect();
     let work = |finder: &mut W, i: usize| {

@@ -7,12 +7,12 @@
 //!          ┌─┴─┐   ┌─┴─┐   ┌─┴─┐
 //!          leaf …                  rows; leaves that follow each other in the file are read in one go
 //! ```
-//! Source: the SQLite file format, sections 1.3 (header), 1.6 (b-tree pages), 1.7 (overflow pages). What does not fit it is
-//! [`Damaged`], and the table is left to SQLite, which is also asked for everything small. Every bound is checked; no page
-//! is visited twice but of a damaged file, and then no more pages than the file has. Reads, no memory map: a file that
-//! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`]; the page
-//! faults of a map take longer than the copies (4.3 GB in the page cache: 0.32 s for reads, 0.36 s for a map of the whole
-//! file, 0.55 s for windows of it).
+//! Source: the SQLite file format, sections 1.3 (header), 1.6 (b-tree pages), 1.7 (overflow pages). A page
+//! that does not fit it is [`Damaged`], and SQLite reads the table, as it reads every small one. Every bound
+//! is checked. Only in a damaged file is a page visited twice, and then no more pages than the file has.
+//! Reads, no memory map: a file that shrinks meanwhile is an error, not a signal. Cost: a copy of each page
+//! of the table, and [`super::record`]; the page faults of a map take longer than the copies (4.3 GB in the
+//! page cache: 0.32 s for reads, 0.36 s for a map of the whole file, 0.55 s for windows of it).
 
 use super::btree::{Branch, MAX_DEPTH, Page, Row, be32};
 use super::record::{Damaged, FieldPlace, Fits, Record};
@@ -25,23 +25,21 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Pages read at once, in bytes: they stay in a core's second cache until they are decoded.
+/// Bytes of pages read at once: they stay in a core's L2 cache until they are decoded.
 const READ: usize = 256 << 10;
 
 /// The pages of a file that SQLite has opened, and so holds unchanged.
 pub(super) struct Pages {
     file: File,
-    /// Bytes of a page, and those of it that are used.
+    /// Bytes of a page, `usable` without reserved ones.
     size: usize,
     usable: usize,
-    /// How many there are.
     count: u32,
-    /// Bytes read.
     read: AtomicU64,
 }
 
 impl Pages {
-    /// The file at `path`; `None` where pages are not all that there is to it: a write-ahead log, another format.
+    /// `None` where pages are not the whole file (a write-ahead log), or the format is another.
     pub fn open(path: &Path) -> Option<Self> {
         if beside(path, "-wal") {
             return None;
@@ -56,9 +54,9 @@ impl Pages {
         };
         let usable = size.checked_sub(usize::from(header[20])).filter(|usable| *usable >= 480)?;
         let be32 = |at| be32(&header, at).ok();
-        // nsys writes UTF-8. What UTF-16 that is none comes to, SQLite knows.
+        // nsys writes UTF-8. Only SQLite knows what invalid UTF-16 becomes.
         be32(56).filter(|encoding| matches!(encoding, 0 | 1))?;
-        // As SQLite counts them: by the header, where that is of this version of the file.
+        // As SQLite counts: by the header, if it is of this version of the file.
         let count = match be32(28)? {
             count if count > 0 && be32(24) == be32(92) => count,
             _ => u32::try_from(length / size as u64).ok()?,
@@ -66,7 +64,7 @@ impl Pages {
         size.is_power_of_two().then_some(Self { file, size, usable, count, read: AtomicU64::new(0) })
     }
 
-    /// A table of which `columns` are asked for, and `seldom` of few rows; `None` where SQLite has to read it.
+    /// `seldom` columns are asked of few rows; `None` where SQLite has to read the table.
     pub fn table<'a>(
         &'a self,
         connection: &Connection,
@@ -86,7 +84,6 @@ impl Pages {
         Some(Table { pages: self, root, places, seldom })
     }
 
-    /// Bytes read until now.
     pub fn bytes(&self) -> u64 {
         self.read.load(Relaxed)
     }
@@ -107,7 +104,7 @@ impl Pages {
         Ok(page)
     }
 
-    /// Subtrees of the table whose root that is, in key order: down to the pages just above the leaves.
+    /// The table's subtrees in key order, down to the pages just above the leaves.
     fn parts(&self, root: u32) -> Result<Vec<Branch>, Damaged> {
         let mut parts = vec![Branch::root(root)];
         for _ in 0..MAX_DEPTH {
@@ -132,9 +129,9 @@ impl Pages {
     }
 }
 
-/// Where the columns are, by the schema; `None` for a table that SQLite has to read: one with generated columns or
-/// defaults that are more than a number (or are one in a column of text), with columns of floating point (whole numbers are stored as integers and read as
-/// REAL), or without rowid.
+/// Places of the columns; `None` where SQLite has to read the table: it has generated columns or its own
+/// column `rowid`, or a column asked for is floating point (whole numbers are stored as integers and read as
+/// REAL), or defaults to more than a number (or to one, in a column of text).
 fn places(
     connection: &Connection,
     table: &str,
@@ -179,7 +176,6 @@ fn places(
     Ok(Some(columns.iter().map(|c| of.get(*c).copied().unwrap_or(FieldPlace::Absent)).collect()))
 }
 
-/// A table whose pages can be read.
 pub(super) struct Table<'a> {
     pages: &'a Pages,
     root: u32,
@@ -188,12 +184,10 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Whether the rowid goes by that name.
     pub fn is_rowid(&self, i: usize) -> bool {
         self.places[i] == FieldPlace::Rowid
     }
 
-    /// The table in parts.
     pub fn parts(&'a self) -> Result<Subtrees<'a>, Damaged> {
         Ok(Subtrees { table: self, roots: self.pages.parts(self.root)? })
     }
@@ -210,7 +204,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A table in parts, by the pages above them.
 pub(super) struct Subtrees<'a> {
     table: &'a Table<'a>,
     roots: Vec<Branch>,
@@ -228,17 +221,17 @@ impl Parts for Subtrees<'_> {
     }
 }
 
-/// What one thread reads with.
+/// One for each thread.
 pub(super) struct Reader<'a> {
     table: &'a Table<'a>,
     record: Record,
-    /// Pages that follow each other, at each depth.
+    /// Consecutive pages, for each depth.
     buffers: Vec<Vec<u8>>,
-    /// A payload with what lies on overflow pages.
+    /// A payload joined from overflow pages.
     whole: Vec<u8>,
     /// The pages from the root to the row that was looked up last.
     way: Vec<(Branch, Vec<u8>)>,
-    /// Pages read so far: more than the file has are in a ring.
+    /// Pages read so far: more than the file has mean a cycle.
     visited: u32,
 }
 
@@ -249,7 +242,7 @@ impl ReadPart<Damaged> for (Reader<'_>, &[Branch]) {
 }
 
 impl Reader<'_> {
-    /// Reads pages in the order given, with all below them.
+    /// Reads `branches` in order, with all pages below.
     fn visit(
         &mut self,
         branches: &[Branch],
@@ -296,7 +289,6 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    /// Hands on a row.
     fn row(&mut self, row: &Row, each: &mut dyn FnMut(&Cells)) -> Result<(), Damaged> {
         let &Row { rowid, length, payload, overflow } = row;
         if self.record.find(rowid, payload, length)? == Fits::Yes {
@@ -311,7 +303,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Hands on the row of that number, where there is one. The way to the last one is kept: the next is mostly near.
+    /// Passes on the row, if there is one. The path to the last row is kept: the next is mostly near.
     pub fn look_up(&mut self, rowid: i64, each: &mut dyn FnMut(&Cells)) -> Result<(), Damaged> {
         let pages = self.table.pages;
         let mut branch = Branch::root(self.table.root);
@@ -345,7 +337,7 @@ impl Reader<'_> {
         Err(Damaged)
     }
 
-    /// Puts a payload of `length` bytes together: its `start`, and the rest from `next` on, page by page.
+    /// Joins a payload of `length` bytes: its `start`, and the rest from page `next` on.
     fn overflow(&mut self, start: &[u8], length: usize, mut next: u32) -> Result<(), Damaged> {
         let pages = self.table.pages;
         if length as u64 > u64::from(pages.count) * pages.size as u64 {

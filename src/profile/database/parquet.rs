@@ -1,5 +1,5 @@
-//! Tables of a folder that `nsys export --type parquetdir` writes: one TABLE.parquet each; names, rows and their order are
-//! those of the SQLite export.
+//! Tables of a folder that `nsys export --type parquetdir` writes: one TABLE.parquet each; names, rows and
+//! their order are those of the SQLite export.
 //!
 //! ```text
 //! rows           1 … 2000   2001 … 4000   4001 …         row groups, as nsys 2024.2 writes them
@@ -7,16 +7,16 @@
 //!   returnValue  ░░░░░░░░░░ ░░░░░░░░░░░░  ░░░░░░░░       one that is not: neither
 //!                └──────── part 0 ──────┘ └─ part 1 …    32 K rows at most, taken by whichever thread is free
 //! ```
-//! nsys 2025.3 writes row groups of 1,048,576 rows, compressed with Snappy: several parts of one group, whose bytes are fetched
-//! once for all of them. Pages beside the rows of a part are not decompressed.
+//! nsys 2025.3 writes row groups of 1,048,576 rows, compressed with Snappy. Such a group has several parts,
+//! whose bytes are fetched once for all. Pages without rows of a part are not decompressed.
 //!
-//! Decoded by polars' parquet crate, the columns of a row group at a time. Its lazy scans (`LazyFrame::scan_parquet`) are not
-//! used: as of polars 0.55 they run in the streaming engine only, which brings further crates and a thread pool of its own,
-//! and hands over frames, where rows are wanted. What a scan would leave out is left out here: columns not asked for, and, of
-//! rows looked up by a key, the row groups whose statistics exclude it.
+//! polars' parquet crate decodes the columns of a row group at a time. Its lazy scans
+//! (`LazyFrame::scan_parquet`) are not used: as of polars 0.55 they need the streaming engine, which brings
+//! further crates and its own thread pool, and return frames, where rows are wanted. Columns not asked for
+//! are left out here too, as are, in look-ups by key, row groups whose statistics exclude the key.
 //!
-//! Reads, no memory map: a file that shrinks meanwhile is an error and no signal. Cost: a copy of each piece of the file that
-//! is asked for, and its decoding.
+//! Reads, no memory map: a file that shrinks meanwhile is an error, not a signal. Cost: a copy of each piece
+//! of the file that is asked for, and its decoding.
 
 use super::column::{Column, Piece, Row};
 use super::{Cells, Each, Parts, ReadPart, Source};
@@ -38,53 +38,46 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Rows of small row groups that a worker takes at a time, at most; as with SQLite.
+/// Most rows of small row groups that a worker takes at a time; as with SQLite.
 const PART_ROWS: usize = 1 << 15;
-/// And of a large one: two of Arrow's pages, which hold 1 MiB, of eight-byte values. Each slice decompresses the
-/// dictionary and the pages at its ends again: of half as many rows that took a sixth of the processor time. Whole groups of
-/// 1,048,576 rows took 50 MB more, and their columns, mapped and unmapped, a fifth more processor time.
+/// Most rows of a large one: two of Arrow's 1 MiB pages of eight-byte values. Each slice decompresses the
+/// dictionary and the pages at its ends again: with half as many rows that took a sixth of the CPU time.
+/// Whole groups of 1,048,576 rows took 50 MB more, and a fifth more CPU time to map and unmap their columns.
 const SLICE_ROWS: usize = 1 << 18;
 /// The table that every export has.
 const STRINGS: &str = "StringIds";
 
-/// A folder of tables.
 pub(super) struct Folder {
     tables: FxHashMap<String, Table>,
 }
 
-/// A table's file, and what its footer says. The footer itself is not kept: of a large table it takes as much memory as what
-/// a report keeps of the rows.
+/// The footer itself is not kept: a large table's takes as much memory as a report keeps of its rows.
 struct Table {
     path: PathBuf,
     file: File,
     columns: Vec<ColumnDescriptor>,
-    /// How many rows each row group has.
+    /// Rows of each row group.
     rows: Vec<usize>,
-    /// Where the columns of the first row group are, those of the second, …
+    /// All columns of the first row group, those of the second, …
     pieces: Vec<Piece>,
-    /// Smallest and largest value of the first column by row group: rows are in the order of that one, if of any.
+    /// Smallest and largest value of the first column, by row group: rows are sorted by it, if by any.
     zones: Vec<(i64, i64)>,
-    /// Bytes read of pieces.
     read: AtomicU64,
 }
 
-/// What a row group holds of which nothing is known.
+/// The zone of a row group without statistics.
 const ANYTHING: (i64, i64) = (i64::MIN, i64::MAX);
 
-/// Where a column that was asked for is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnPlace {
-    /// The column of this number.
+    /// Its index in the file.
     Stored(usize),
-    /// The number of the row, from 1 on.
+    /// The row's number, from 1.
     Row,
-    /// The table has no such column.
     Absent,
 }
 
 impl Folder {
-    /// Opens the tables of a folder.
-    ///
     /// # Errors
     /// [`InputError`]: it is no such folder, or one of its tables is damaged.
     pub fn open(path: &Path, threads: usize) -> Result<Self, InputError> {
@@ -92,7 +85,7 @@ impl Folder {
         for entry in path.read_dir().map_err(|e| io_error(path, &e))? {
             let entry = entry.map_err(|e| io_error(path, &e))?;
             let file = entry.path();
-            // A hidden file is no table: macOS puts `._NAME.parquet` beside each file that it copies to other disks.
+            // A hidden file is no table: macOS puts `._NAME.parquet` beside files copied to other disks.
             let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             if !hidden && file.extension().is_some_and(|e| e == "parquet") {
                 files.push(file);
@@ -109,24 +102,22 @@ impl Folder {
         Ok(Self { tables: files.iter().map(name).zip(tables).collect() })
     }
 
-    /// Bytes read until now.
     pub fn bytes(&self) -> u64 {
         self.tables.values().map(|table| table.read.load(Relaxed)).sum()
     }
 
-    /// The columns of each table, by its name.
     pub fn columns(&self) -> FxHashMap<String, Vec<String>> {
         let names = |table: &Table| table.columns.iter().map(|c| c.path_in_schema[0].to_string()).collect();
         self.tables.iter().map(|(name, table)| (name.clone(), names(table))).collect()
     }
 
-    /// The parts of a table of which `columns` are asked for; `None` where there is no such table.
+    /// `None` where there is no such table.
     pub fn scan(&self, table: &str, columns: &[&str]) -> Option<Scan<'_>> {
         let table = self.tables.get(table)?;
         Some(Scan { table, places: table.places(columns), parts: table.parts(), shared: Mutex::default() })
     }
 
-    /// Whether rows of a table are in the order of this column, by what the file says of its row groups.
+    /// By the statistics of the row groups.
     pub fn is_sorted(&self, table: &str, column: &str) -> bool {
         let Some(table) = self.tables.get(table) else { return false };
         let zones = &table.zones;
@@ -135,7 +126,7 @@ impl Folder {
             && zones.windows(2).all(|w| w[0].1 <= w[1].0)
     }
 
-    /// A search of rows by `key`, at most so many each ([`Table::find`]); `None` where there is no such table.
+    /// A search by `key` ([`Table::find`]); `None` where there is no such table.
     pub fn look_up(
         &self,
         table: &str,
@@ -180,7 +171,7 @@ impl Table {
         columns.iter().map(|column| self.place(column)).collect()
     }
 
-    /// Row groups: small ones together, large ones in slices.
+    /// Small row groups together, large ones in slices.
     fn parts(&self) -> Vec<Vec<Slice>> {
         let mut parts: Vec<Vec<Slice>> = Vec::new();
         let (mut before, mut count) = (0, 0);
@@ -201,7 +192,7 @@ impl Table {
         parts
     }
 
-    /// Reads the columns of a row group that are asked for, one after the other; `buffer` is used again from group to group.
+    /// Reads the requested columns of a row group, one after the other; `buffer` is reused.
     fn fetch(
         &self,
         group: usize,
@@ -226,12 +217,11 @@ impl Table {
         Ok(bytes.into())
     }
 
-    /// Where a column of a row group is.
     fn piece(&self, group: usize, column: usize) -> &Piece {
         &self.pieces[group * self.columns.len() + column]
     }
 
-    /// Decodes the rows that `taken` picks from the fetched columns of a row group; `before`: rows of the table before it.
+    /// Decodes the `taken` rows of fetched columns of a row group; `before`: rows of the table before it.
     fn decode(
         &self,
         group: usize,
@@ -256,10 +246,9 @@ impl Table {
         places.iter().map(column).collect()
     }
 
-    /// Hands on the first `most` rows of each of `keys` with the key's index: in the order of the keys, and each key's in their
-    /// own.
+    /// Passes on the first `most` rows of each of `keys` with its index, in the order of keys, then rows.
     ///
-    /// Row groups that can hold none are not read; of the others the key column, and the other columns of the rows found.
+    /// Row groups that can hold none are not read. Of the others all keys are decoded, and the rows found.
     fn find(
         &self,
         places: &[ColumnPlace],
@@ -315,7 +304,6 @@ impl Table {
     }
 }
 
-/// Smallest and largest value that a row group has in a column of integers.
 fn zone(chunk: &ColumnChunkMetadata, footer: &[u8]) -> Option<(i64, i64)> {
     let (min, max) = match chunk.statistics(footer)?.ok()? {
         Statistics::Int64(s) => (s.min_value?, s.max_value?),
@@ -326,7 +314,6 @@ fn zone(chunk: &ColumnChunkMetadata, footer: &[u8]) -> Option<(i64, i64)> {
     (0 <= min && min <= max).then_some((min, max))
 }
 
-/// The export of the folder that this file is in.
 fn export(path: &Path) -> String {
     commands::export_folder(path.parent().unwrap_or(path))
 }
@@ -335,31 +322,28 @@ fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> InputError {
     InputError::Damaged { path: path.to_owned(), reason: reason.to_string(), command: export(path) }
 }
 
-/// Rows of a row group.
 struct Slice {
     group: usize,
     /// Rows of the table before the group.
     before: usize,
-    /// Which of the group.
+    /// Within the group.
     rows: Range<usize>,
 }
 
-/// A table in parts.
 pub(super) struct Scan<'a> {
     table: &'a Table,
     places: Vec<ColumnPlace>,
     parts: Vec<Vec<Slice>>,
-    /// What was fetched of large row groups, and for how many slices it is still to be decoded.
+    /// Bytes fetched of large row groups, and how many slices are still to be decoded from them.
     shared: Mutex<FxHashMap<usize, (Buffer<u8>, usize)>>,
 }
 
 impl Scan<'_> {
-    /// How many rows there are.
     pub fn rows(&self) -> u64 {
         self.table.rows.iter().map(|&rows| rows as u64).sum()
     }
 
-    /// The columns of the row group of a slice. `buffer`: of a small one that was decoded.
+    /// Fetches a large row group once for all its slices; `buffer` is reused for a small one.
     fn fetch(&self, group: usize, buffer: &mut Buffer<u8>) -> Result<Buffer<u8>, InputError> {
         let slices = self.table.rows[group].div_ceil(SLICE_ROWS);
         if slices <= 1 {
@@ -389,7 +373,7 @@ impl Parts for Scan<'_> {
     }
 }
 
-/// With what was decoded last.
+/// With the buffer to reuse.
 impl ReadPart<InputError> for (&Scan<'_>, Buffer<u8>) {
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, InputError> {
         let (scan, buffer) = (self.0, &mut self.1);

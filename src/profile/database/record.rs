@@ -1,35 +1,33 @@
-//! One row of a table as SQLite stores it, decoded no further than it is asked for.
+//! One row of a table as SQLite stores it, decoded only as far as it is asked for.
 //!
 //! ```text
 //! cell     payload size | rowid | payload, of which the rest may lie on overflow pages
 //! payload  header size | type of column 0 | type of column 1 | … | value of column 0 | value of column 1 | …
 //! ```
-//! Source: the SQLite file format, sections 1.6 (cells) and 2.1 (records). Where the columns of a row lie depends on its
-//! header alone, and most rows of a table have one of a few headers: the layouts that were seen last are kept. Cost: a
-//! comparison of 16 bytes for a row whose layout is known, else one look at the type of each column up to the last that is
-//! asked for; one load for each number asked for.
+//! Source: the SQLite file format, sections 1.6 (cells) and 2.1 (records). A row's header alone says where
+//! its columns lie, and most rows of a table have one of a few headers: the last layouts are kept. Cost: a
+//! comparison of 16 bytes for a row of known layout, else one look at the type of each column up to the last
+//! that is asked for; one load for each number asked for.
 
-/// The page is not what it should be.
+/// A page does not fit the format.
 #[derive(Debug)]
 pub(super) struct Damaged;
 
-/// Where a column that was asked for is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldPlace {
-    /// In the record, at this position; where the record ends before (a column added later), this default.
+    /// Position in the record; the default counts where the record ends before (a column added later).
     Stored(usize, Option<i64>),
-    /// It is the row's number: the rowid itself, or `INTEGER PRIMARY KEY`.
+    /// The rowid itself, or `INTEGER PRIMARY KEY`.
     Rowid,
-    /// The table has no such column.
     Absent,
 }
 
 /// A column that was asked for, in rows of one layout.
 #[derive(Clone, Copy, Debug)]
 enum Field {
-    /// A number that ends at this place of the payload, and how many bits of eight bytes are not its own.
+    /// A number: its end in the payload, and how many bits of the eight bytes before are not its own.
     Number(usize, u32),
-    /// A text or a blob: where it is, and its length.
+    /// Start and length of a text or a blob.
     Bytes(usize, usize),
     /// The same in each row.
     Constant(i64),
@@ -38,19 +36,19 @@ enum Field {
     Nothing,
 }
 
-/// Where the columns asked for lie in rows with one header.
+/// Places of requested columns in rows with one header.
 #[derive(Clone, Default)]
 struct Layout {
-    /// The header's first bytes; 0 for a layout that is not known again.
+    /// The header's first bytes; 0 for a layout that is not recognised again.
     header: u128,
     fields: Vec<Field>,
-    /// Where the last of them ends, and whether the payload must end there: the header has no more columns.
+    /// End of the last needed column; `is_whole`: the payload must end there too.
     end: usize,
     is_whole: bool,
 }
 
 impl Layout {
-    /// Whether all columns lie in the bytes at hand of a payload of that length.
+    /// Whether all fields lie in the first `at_hand` bytes of a payload.
     fn fits(&self, at_hand: usize, length: usize) -> Result<Fits, Damaged> {
         if self.end > length || (self.is_whole && self.end != length) {
             return Err(Damaged);
@@ -59,33 +57,32 @@ impl Layout {
     }
 }
 
-/// Layouts kept. Headers differ in the lengths of numbers and texts: some dozens are in use at a time, and with ten times
-/// as many places few of them share one.
+/// Layouts kept. Headers differ in the lengths of numbers and texts: dozens are in use at a time, and with
+/// ten times as many slots few of them collide.
 const LAYOUTS: usize = 512;
-/// Bytes of a header beyond one for each column that matters that may tell a layout: types of texts take two.
+/// Header bytes compared beyond one for each needed column: types of texts take two.
 const LONGER: usize = 2;
 
-/// Where the columns asked for are in the row that is being looked at.
+/// Places of the requested columns in the current row.
 pub(super) struct Record {
     places: Vec<FieldPlace>,
-    /// Those that few rows are asked for: their header is gone through then.
+    /// Asked of few rows, whose header is then walked.
     seldom: Vec<FieldPlace>,
-    /// How many columns of a row matter.
+    /// Columns up to the last one asked for.
     needed: usize,
-    /// What is compared of the first bytes of a header, by its size.
+    /// Masks of a header's first bytes, by its size.
     masks: [u128; 17],
-    /// Those seen last, and one for others.
+    /// The last seen, and one for others.
     layouts: Vec<Layout>,
-    /// The one of the row.
+    /// The row's layout.
     layout: usize,
     rowid: i64,
-    /// Bytes of its payload.
+    /// Bytes of the payload.
     length: usize,
     /// Type, place and length of the columns of a row whose layout is not known.
     columns: Vec<(u64, usize, usize)>,
 }
 
-/// A row: its payload, and where in it the columns are.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'r> {
     record: &'r Record,
@@ -94,7 +91,6 @@ pub(super) struct Row<'r> {
 }
 
 impl Record {
-    /// For rows of which these columns are asked for, and some of which also for others.
     pub fn new(places: Vec<FieldPlace>, seldom: Vec<FieldPlace>) -> Self {
         let past = |place: &FieldPlace| if let FieldPlace::Stored(at, _) = place { at + 1 } else { 0 };
         let needed = places.iter().map(past).max().unwrap_or(0);
@@ -104,7 +100,7 @@ impl Record {
         Self { places, seldom, needed, masks, layouts, layout, rowid: 0, length: 0, columns }
     }
 
-    /// Finds the columns of a row. `payload`: what is at hand of its `length` bytes; whether that holds all that is asked for.
+    /// `payload`: the bytes at hand, of `length`. Returns whether they hold all columns asked for.
     #[inline]
     pub fn find(&mut self, rowid: i64, payload: &[u8], length: usize) -> Result<Fits, Damaged> {
         (self.rowid, self.length) = (rowid, length);
@@ -122,7 +118,7 @@ impl Record {
         known.fits(payload.len(), length)
     }
 
-    /// Reads a header that is not known. A layout is kept if the bytes that are compared tell all of it.
+    /// Reads an unknown header. Its layout is kept if the compared bytes tell all of it.
     fn lay_out(&mut self, first_bytes: u128, payload: &[u8]) -> Result<Fits, Damaged> {
         let (size, mut at) = if self.needed == 0 { (0, 0) } else { varint(payload, 0)? };
         let size = usize::try_from(size).map_err(|_| Damaged)?;
@@ -165,7 +161,7 @@ impl Record {
         layout.fits(payload.len(), self.length)
     }
 
-    /// The row that was found, of which `payload` holds all that is asked for.
+    /// The row found; `payload` must hold all columns asked for.
     #[inline]
     pub fn row<'r>(&'r self, payload: &'r [u8]) -> Row<'r> {
         Row { record: self, fields: &self.layouts[self.layout].fields, payload }
@@ -173,7 +169,7 @@ impl Record {
 }
 
 impl<'r> Row<'r> {
-    /// The integer in column `i` of those asked for; `None` for NULL and any other type.
+    /// `None` for NULL and any other type.
     #[inline(always)]
     pub fn int(self, i: usize) -> Option<i64> {
         match self.fields.get(i) {
@@ -187,21 +183,19 @@ impl<'r> Row<'r> {
         }
     }
 
-    /// A number before which there are not yet eight bytes.
+    /// A number with fewer than eight bytes up to its end.
     #[cold]
     fn near_the_start(self, end: usize, others: u32) -> Option<i64> {
         let bytes = self.payload.get(..end)?.iter().fold(0, |value, byte| value << 8 | i64::from(*byte));
         Some(bytes << others >> others)
     }
 
-    /// The bytes of a text or blob in column `i` of those asked for.
     pub fn bytes(self, i: usize) -> Option<&'r [u8]> {
         let Field::Bytes(from, length) = *self.fields.get(i)? else { return None };
         self.payload.get(from..from + length)
     }
 
-    /// The bytes of a text or blob in column `i` of those that are seldom asked for; `None` where they are not at hand: on
-    /// other pages.
+    /// The bytes in `seldom` column `i`; `None` where they lie on other pages.
     pub fn seldom(self, i: usize) -> Option<Option<&'r [u8]>> {
         let FieldPlace::Stored(column, _) = *self.record.seldom.get(i)? else { return Some(None) };
         let (size, mut at) = varint(self.payload, 0).ok()?;
@@ -215,7 +209,7 @@ impl<'r> Row<'r> {
         match varint(types, at) {
             Ok((kind @ 12.., next)) => {
                 let end = from.checked_add(length(kind).ok()?)?;
-                // The look-up says what is wrong with a payload that ends elsewhere than its last column.
+                // The look-up reports a payload that does not end with its last column.
                 let ends = next < types.len() || end == self.record.length;
                 self.payload.get(from..end).filter(|_| ends).map(Some)
             }
@@ -232,12 +226,12 @@ pub(super) enum Fits {
     No,
 }
 
-/// How many bytes of a header of that size are compared: its size, and the types of the columns that matter.
+/// Header bytes compared: its size, and the types of the needed columns.
 fn told_by(size: usize, needed: usize) -> usize {
     size.min(1 + needed + LONGER).min(16)
 }
 
-/// Bytes that a value of this type takes.
+/// Bytes of a value of this type.
 fn length(kind: u64) -> Result<usize, Damaged> {
     const SMALL: [usize; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
     match kind {

@@ -1,4 +1,4 @@
-//! Everything that is asked of SQLite: opening, the schema, rows by range and by key, and what its errors mean.
+//! Everything that is asked of SQLite: opening, the schema, rows by range and by key, and its errors.
 
 use super::{Cells, Parts, ReadPart, Shape, Source};
 use crate::error::InputError;
@@ -9,14 +9,14 @@ use rusqlite::{Connection, OpenFlags};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges of a
-/// 100 M row table cost nothing visible), small enough that two workers end together.
+/// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges
+/// of a 100 M row table cost nothing visible), small enough that two workers end together.
 const RANGE_ROWS: i64 = 1 << 15;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: u64 = 4096;
 
-/// Opens a file for reading; whether without locks and -wal, which is only done where the directory forbids anything else. `path`:
-/// as it was given; `file`: what it leads to.
+/// The flag says whether the file is read without locks and -wal: only where the directory forbids anything
+/// else. `path`: as given; `file`: with links resolved.
 ///
 /// # Errors
 /// [`InputError`]: SQLite cannot read it, or not all of it.
@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path, file: &Path) -> Result<(Connection, bool), Input
         Err(e) if may_be_lock(&e) => match connect(file, true).and_then(probe) {
             // A hot journal means half-written pages; ignoring it would read them as if complete.
             Ok(_) if beside(file, "-journal") => Err(unfinished(path)),
-            // Reading on would leave out its rows without a word.
+            // Reading on would silently leave out its rows.
             Ok(_) if beside(file, "-wal") => Err(InputError::WalUnreadable(path.to_owned())),
             Ok(c) => Ok((c, true)),
             Err(e) => Err(sqlite_error(path, &e)),
@@ -44,9 +44,9 @@ pub(super) fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connecti
     } else {
         Connection::open_with_flags(path, flags)?
     };
-    // Views and defaults of the file's schema may call no functions. A cell that points outside its page is an error: without the
-    // check, the report would depend on what lies in memory there.
-    // One read transaction: without it each of many thousand look-ups would lock and check for journals anew.
+    // Views and defaults of the file's schema may call no functions. A cell outside its page is an error:
+    // else the report would depend on what lies in memory there. One read transaction: else each of many
+    // thousand look-ups would lock and check for journals anew.
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON; BEGIN;",
     )?;
@@ -68,14 +68,13 @@ pub(super) fn list_tables(connection: &Connection) -> rusqlite::Result<FxHashMap
     names.into_iter().map(columns).collect()
 }
 
-/// A column of what a statement gives.
 fn texts(connection: &Connection, sql: &str, column: usize) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(sql)?;
     let text = |r: &rusqlite::Row| Ok(String::from_utf8_lossy(r.get_ref(column)?.as_bytes()?).into_owned());
     statement.query_map([], text)?.collect()
 }
 
-/// Views, and those of the tables that have no rowid.
+/// Views, and tables without rowid.
 pub(super) fn list_shapes<'a>(
     connection: &Connection,
     tables: impl Iterator<Item = &'a String>,
@@ -94,7 +93,6 @@ pub(super) fn list_shapes<'a>(
     Ok(shapes)
 }
 
-/// A table in ranges of rowids, each read by a statement.
 pub(super) struct Ranges<'a> {
     pub path: &'a Path,
     pub immutable: bool,
@@ -123,7 +121,6 @@ impl ReadPart<rusqlite::Error> for (&Ranges<'_>, Connection) {
     }
 }
 
-/// Hands on each row of a statement.
 pub(super) fn rows(mut cursor: rusqlite::Rows, mut each: impl FnMut(&Cells)) -> rusqlite::Result<()> {
     while let Some(row) = cursor.next()? {
         each(&Cells(Source::Sqlite(row)));
@@ -131,7 +128,6 @@ pub(super) fn rows(mut cursor: rusqlite::Rows, mut each: impl FnMut(&Cells)) -> 
     Ok(())
 }
 
-/// The integer in a column; `None` for NULL and for any other type.
 pub(super) fn int(row: &rusqlite::Row, i: usize) -> Option<i64> {
     match row.get_ref(i) {
         Ok(ValueRef::Integer(v)) => Some(v),
@@ -177,7 +173,7 @@ fn percent_encode(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
 }
 
-/// Errors that opening can give for a good file in a read-only place, or one with a journal beside it.
+/// Errors of opening a good file in a read-only place, or one with a journal beside it.
 fn may_be_lock(e: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::*;
     matches!(
@@ -206,7 +202,6 @@ pub(super) fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
     }
 }
 
-/// A name as SQL has it.
 pub(super) fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! Both readers read the same: tables of every kind that SQLite can hold, and files that are no longer what they were.
+//! Both readers read the same: tables of every kind that SQLite can hold, and damaged files.
 
 use super::*;
 use proptest::collection::vec;
@@ -26,13 +26,13 @@ struct Written {
     page_size: u32,
     encoding: &'static str,
     vacuum: &'static str,
-    /// What a rowid is called besides, if anything.
+    /// Defines a key column, unless empty.
     key: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<(i64, Vec<String>)>,
-    /// Of ten rows, how many are deleted again.
+    /// Rows deleted again, of ten.
     deleted: u8,
-    /// A column added afterwards, with a default.
+    /// A column added afterwards.
     added: Option<&'static str>,
     vacuumed: bool,
 }
@@ -92,14 +92,13 @@ impl Written {
         }
     }
 
-    /// What is asked for: all columns, one that is not there, the rowid.
+    /// All columns, one that is absent, the rowid.
     fn asked(&self) -> Vec<String> {
         let columns = (0..self.columns.len()).map(|i| format!("c{i}"));
         columns.chain(["k", "late", "absent", "rowid"].map(str::to_owned)).collect()
     }
 }
 
-/// A row as it was read.
 type Seen = Vec<(Option<i64>, Option<Vec<u8>>)>;
 
 fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, Vec<Seen>), InputError> {
@@ -108,7 +107,7 @@ fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, V
     let see = |row: &Cells| {
         (0..columns.len()).map(|i| (row.int(i), row.bytes(i).map(<[u8]>::to_vec))).collect::<Seen>()
     };
-    // What is at hand of columns that are seldom asked for is what they hold.
+    // Seldom columns that are at hand hold the same bytes.
     let see_both = |out: &mut Vec<Seen>, row: &Cells| {
         let at_hand = |i: usize| row.at_hand(i).is_none_or(|bytes| bytes == row.bytes(i));
         assert!((0..columns.len()).all(at_hand));
@@ -132,7 +131,7 @@ proptest! {
         let asked = written.asked();
         let pages = read(&path, Reader::Pages, &asked).expect("read by pages");
         prop_assert_eq!(&pages, &read(&path, Reader::Sqlite, &asked).expect("read by SQLite"));
-        // Unless SQLite has to, the pages were read.
+        // The pages are read unless SQLite has to.
         let (db, columns) = (Database::open(&path, Reading::default()).expect("opens"), asked.iter().map(String::as_str).collect::<Vec<_>>());
         let Store::File(file) = &db.store else { unreachable!("a file") };
         let table = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), "t", &columns, &[]));
@@ -168,7 +167,7 @@ proptest! {
     }
 }
 
-/// Pages that name each other as children, or one that no file has: reading ends, and SQLite says what is wrong.
+/// Pages that name each other as children, or one that no file has: SQLite says what is wrong.
 #[test]
 fn a_child_that_is_none_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -189,7 +188,7 @@ fn a_child_that_is_none_is_refused() {
     }
 }
 
-/// An export that another program cuts while it is read is named, and nothing made up.
+/// The error names an export that another program cuts while it is read.
 #[test]
 fn a_file_that_shrinks_is_named() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -205,7 +204,7 @@ fn a_file_that_shrinks_is_named() {
     assert!(said.contains("t.sqlite") && said.contains("nsys export"), "{said}");
 }
 
-/// Rows of a page that say what no sound page does: one answer, SQLite's.
+/// Rows that no sound page has: both give SQLite's answer.
 #[test]
 fn both_readers_agree_on_odd_rows() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -217,7 +216,7 @@ fn both_readers_agree_on_odd_rows() {
     .expect("rows");
     drop(c);
     let sound = std::fs::read(&path).expect("its bytes");
-    // The second page: a header of 8 bytes, a slot of two bytes each row; a cell is length, rowid, header size, type, text.
+    // The second page: a header of 8 bytes, slots of two; a cell is length, rowid, header size, type, text.
     let slot = |n: usize| 512 + 8 + 2 * n;
     let cell = 512 + usize::from(u16::from_be_bytes([sound[slot(1)], sound[slot(1) + 1]]));
     assert_eq!(sound[cell..cell + 4], [5, 2, 2, 19]);

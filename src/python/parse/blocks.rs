@@ -1,13 +1,13 @@
-//! Blocks that may run or not, and loops, around a place in a scope.
+//! Blocks that may or may not run, and loops, around a place in a scope.
 
 use super::nodes::{self, Node, within};
 use ruff_python_ast::Stmt;
 use ruff_text_size::{Ranged, TextRange};
 
-/// A block that may run or not, and which arm of its statement it is: (range of the statement, arm).
+/// A block that may or may not run: (range of its statement, range of the first statement of its arm).
 pub type Block = (TextRange, TextRange);
 
-/// The blocks that may or may not run around the last node, outermost first, below `path[depth]`.
+/// The blocks around the last node that may or may not run, outermost first, below `path[depth]`.
 pub fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
     let block = |at: usize| {
         let below = path[at + 1].range();
@@ -26,12 +26,12 @@ pub fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
     (depth + 1..path.len().saturating_sub(1)).filter_map(block).collect()
 }
 
-/// Whether two places stand in different arms of one `if` or `match`.
+/// Whether two places are in different arms of one statement.
 pub fn exclusive(a: &[Block], b: &[Block]) -> bool {
     a.iter().any(|(statement, arm)| b.iter().any(|(other, second)| statement == other && arm != second))
 }
 
-/// Whether the block of the definition ends the function before control can get to `to`: `if debug: v = …; return`.
+/// Whether the definition's block ends the function before control reaches `to`: `if debug: v = …; return`.
 pub fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
     let own = blocks(path, depth);
     let among = |blocks: &[Block], first: TextRange| blocks.iter().any(|(_, arm)| *arm == first);
@@ -43,8 +43,7 @@ pub fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
     })
 }
 
-/// Ranges of the loops around the last node, below `path[depth]`, and of what they repeat: what a `for` iterates over is asked
-/// for once.
+/// (range of a loop, range of what it repeats), below `path[depth]`. A `for` evaluates its iterable once.
 pub fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = (TextRange, TextRange)> + 'p {
     path.iter().skip(depth + 1).filter_map(|node| match node {
         Node::StmtFor(ast) => Some((ast.range, TextRange::new(ast.iter.end(), ast.range.end()))),

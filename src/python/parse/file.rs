@@ -12,34 +12,31 @@ use rustc_hash::FxHashMap;
 const MAX_BRACKETS: usize = 200;
 /// Indentation levels. CPython itself stops at 100.
 const MAX_INDENTS: usize = 100;
-/// Operators, brackets and keywords that can nest inside one another in one logical line. A long sum is a left-leaning tree
-/// as deep as it has terms, and both dropping and walking a tree recurse: this keeps them inside a 2 MiB stack.
+/// Operators, brackets and keywords that can nest in one logical line. A long sum is a left-leaning tree as
+/// deep as it has terms. Dropping and walking a tree recurse: the limit keeps both inside a 2 MiB stack.
 const MAX_DEPTH: usize = 400;
-/// Nodes above one another in a tree: statements and expressions together, whatever the tokens promised.
+/// Depth of the tree, statements and expressions together, whatever the tokens promised.
 const MAX_NODES: usize = 1000;
-/// Why a file is refused that exceeds one of these.
 const TOO_DEEP: &str = "nested too deeply";
 
-/// A parsed Python file.
 #[derive(Debug)]
 pub struct Source {
     text: String,
     parsed: Parsed<ModModule>,
     lines: LineIndex,
-    /// Whether `text` is what the file holds, byte for byte.
+    /// Whether `text` is the file byte for byte.
     exact: bool,
-    /// The first import of each name.
     imports: FxHashMap<String, Imported>,
 }
 
-/// An import: the dots before its module, and the full name of the thing that it brings.
+/// (dots before the module, full name of the imported thing).
 pub type Imported = (u32, String);
 
 impl Source {
     /// Decodes and parses. Text that is not UTF-8 is read as Latin-1, which keeps every ASCII byte and every line where it was.
     /// Syntax errors are no refusal: the parser recovers, and the statements around an error stay readable.
     ///
-    /// `Err` carries the reason why the file is refused.
+    /// `Err` is the reason why the file is refused.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, &'static str> {
         if bytes.contains(&0) {
             return Err("binary: it holds NUL bytes");
@@ -64,37 +61,33 @@ impl Source {
         Ok(Self { text, parsed, lines, exact, imports })
     }
 
-    /// The import that brings that name, at the top or inside a function.
+    /// Counts imports inside functions too.
     pub fn imported(&self, name: &str) -> Option<&Imported> {
         self.imports.get(name)
     }
 
-    /// The module's syntax tree.
     pub fn module(&self) -> AnyNodeRef<'_> {
         self.parsed.syntax().into()
     }
 
-    /// The whole text; `None` where the file's bytes are others: not UTF-8, or with a byte-order mark.
+    /// `None` where the file's bytes differ from the text: not UTF-8, or with a byte-order mark.
     pub fn exact(&self) -> Option<&str> {
         self.exact.then_some(&self.text)
     }
 
-    /// The whole text as it is parsed.
     pub fn whole(&self) -> &str {
         &self.text
     }
 
-    /// Whether it has no syntax error.
     pub fn is_valid(&self) -> bool {
         self.parsed.has_valid_syntax()
     }
 
-    /// Number of lines.
     pub fn line_count(&self) -> u32 {
         u32::try_from(self.lines.line_count()).unwrap_or(u32::MAX)
     }
 
-    /// Range of a line, its line break left out; `None` past the end of the file and for line 0.
+    /// Range of a line without its line break; `None` past the end of the file and for line 0.
     pub fn line_range(&self, line: u32) -> Option<TextRange> {
         let line = OneIndexed::new(usize::try_from(line).ok()?)?;
         if line.get() > self.lines.line_count() {
@@ -106,28 +99,26 @@ impl Source {
         Some(TextRange::at(range.start(), length))
     }
 
-    /// Text of a line without the blanks around it; empty past the end.
+    /// Without the blanks around the text; empty past the end.
     pub fn line_text(&self, line: u32) -> &str {
         self.line_range(line).map_or("", |range| self.slice(range)).trim()
     }
 
-    /// Line that an offset is on, from 1.
+    /// The line of the offset, from 1.
     pub fn line_of(&self, offset: TextSize) -> u32 {
         u32::try_from(self.lines.line_index(offset).get()).unwrap_or(u32::MAX)
     }
 
-    /// Text of a range as written.
     pub fn slice(&self, range: TextRange) -> &str {
         self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or("")
     }
 
-    /// Text of a node on one line: runs of blanks and line breaks become one space.
+    /// On one line: runs of blanks and line breaks become one space.
     pub fn text(&self, node: impl Ranged) -> String {
         self.slice(node.range()).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The first import of each name in a module.
 fn imports(module: AnyNodeRef<'_>) -> FxHashMap<String, Imported> {
     let mut all = FxHashMap::default();
     nodes::walk(&[module], &mut |path| match nodes::last(path) {
@@ -148,14 +139,14 @@ fn imports(module: AnyNodeRef<'_>) -> FxHashMap<String, Imported> {
             }
             false
         }
-        // Imports stand in statements only.
+        // Imports are statements: no walk enters expressions.
         node => node.is_some_and(|node| !node.is_expression()),
     });
     all
 }
 
-/// Whether a tree is deeper than it may be. The parser itself grows its stack; where it recovers from an error, it builds other trees
-/// than the tokens promise.
+/// Whether a tree is deeper than allowed. The parser itself grows its stack. Where it recovers from an error,
+/// it builds other trees than the tokens promise.
 fn is_too_deep(module: AnyNodeRef) -> bool {
     let mut deepest = 0;
     nodes::walk(&[module], &mut |path| {
@@ -167,11 +158,10 @@ fn is_too_deep(module: AnyNodeRef) -> bool {
 
 /// Bounds the depth of the tree that the parser would build, from the tokens alone: a deep tree takes gigabytes to be built.
 ///
-/// Every level of an expression costs at least one token that is not a name, a literal or a comma, so the number of those
-/// tokens since the last comma (at each open bracket, summed) is an upper bound of the depth: `f(a, -b)` counts one for the
-/// call and one for the minus. A comma does not end a lambda (`lambda a, b: …`) or a `yield a, b`, so those stay counted to the end of
-/// the line.
-/// One pass over the tokens, no recursion.
+/// Every level of an expression costs at least one token that is not a name, a literal or a comma. The number
+/// of such tokens since the last comma (at each open bracket, summed) is an upper bound of the depth: `f(a,
+/// -b)` counts one for the call and one for the minus. A comma does not end a lambda (`lambda a, b: …`) or a
+/// `yield a, b`: both count to the end of their bracket or line. One pass over the tokens, no recursion.
 fn check_depth(text: &str) -> Result<(), &'static str> {
     use TokenKind as T;
     let mut lexer = lexer::lex(text, Mode::Module);
@@ -217,14 +207,13 @@ fn check_depth(text: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Nesting tokens since the last comma, and those that commas do not end, inside one open bracket.
+/// Nesting tokens in one open bracket: since the last comma, and lambdas and yields, which no comma ends.
 #[derive(Default)]
 struct Level {
     tokens: usize,
     over_commas: usize,
 }
 
-/// Whether a token can add a level to the tree.
 fn nests(kind: TokenKind) -> bool {
     use TokenKind as T;
     let literal = matches!(kind, T::Int | T::Float | T::Complex | T::String | T::None | T::True | T::False)

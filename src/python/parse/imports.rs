@@ -1,4 +1,4 @@
-//! What the imports of a file call by which name, and in which files it is defined.
+//! The full names behind a file's imports, and the files that may define them.
 
 use super::nodes::{self, dotted, joined, split_callee, string};
 use super::{Node, Source};
@@ -7,19 +7,18 @@ use ruff_python_ast::{ExprCall, Stmt, StmtImportFrom};
 /// Folders above a file in which a module may be looked for: the program may run from any of them.
 const MAX_ANCESTORS: usize = 6;
 
-/// What a dotted name means by an import of its first part.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Dots before the module: 0 for an absolute import.
     level: u32,
-    /// The name in full: `time.perf_counter` for `clock` after `from time import perf_counter as clock`.
+    /// `time.perf_counter` for `clock` after `from time import perf_counter as clock`.
     pub full: String,
-    /// By `from a.b import *`, which may or may not bring the name.
+    /// Comes from `from a.b import *`, which may or may not bring the name.
     starred: bool,
 }
 
 impl Import {
-    /// What an import in `file`, at its top or inside a function, makes of a dotted name.
+    /// What the import in `file`, at its top or inside a function, makes of a dotted name.
     pub fn of(file: &Source, dotted: &str) -> Option<Self> {
         let (root, rest) = split_root(dotted);
         let (level, full) = file.imported(root)?;
@@ -35,8 +34,8 @@ impl Import {
         starred.map(|ast| Self { level: ast.level, full: full(ast), starred: true }).collect()
     }
 
-    /// Whether `file`, the module that it is from, gives the name to this import: what a star brings is what `__all__` lists,
-    /// without one all but what begins with `_`. A list that is not plain text tells nothing.
+    /// Whether `file`, the imported module, gives `name` to this import. A star brings the names of
+    /// `__all__`, or without it all that do not begin with `_`. A list that is not plain text brings nothing.
     pub fn is_brought(&self, file: &Source, name: &str) -> bool {
         let Node::ModModule(module) = file.module() else { return false };
         let listed = module.body.iter().find_map(|stmt| match stmt {
@@ -55,7 +54,7 @@ impl Import {
         }
     }
 
-    /// Files that may define the name, as the file at `recorded` would find them, and the name to look for in them.
+    /// Files that may define the name, as the file at `recorded` would find them, and the name there.
     pub fn definition(&self, recorded: &str) -> (Vec<String>, String) {
         let (module, name) = split_callee(&self.full);
         let above = |folder: &'_ str| folder.rsplit_once('/').map(|(above, _)| above.to_owned());
@@ -74,17 +73,15 @@ impl Import {
     }
 }
 
-/// The full name of a dotted one whose first part an import may rename: `np.mean` is `numpy.mean`.
+/// Resolves a first part that an import may rename: `np.mean` is `numpy.mean`.
 pub fn full_name(file: &Source, dotted: &str) -> String {
     Import::of(file, dotted).map_or_else(|| dotted.to_owned(), |import| import.full)
 }
 
-/// The full name of what is called.
 pub fn full_callee(file: &Source, call: &ExprCall) -> String {
     full_name(file, &dotted(&call.func))
 }
 
-/// The first name of a dotted one, and the rest.
 pub fn split_root(dotted: &str) -> (&str, &str) {
     dotted.split_once('.').unwrap_or((dotted, ""))
 }

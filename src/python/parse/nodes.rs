@@ -8,14 +8,13 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-/// A node of the syntax tree.
 pub type Node<'a> = AnyNodeRef<'a>;
 
 /// A node with its ancestors: the module first, the node itself last.
 pub type Path<'a> = Vec<Node<'a>>;
 
-/// Calls `visit` with the path of every node at and below the last node of `path`, in source order; `visit` answers whether to
-/// go below the node. Cost: the nodes visited.
+/// Calls `visit` with the path of every node at and below the last node of `path`, in source order. `visit`
+/// answers whether to go below the node. Cost: the nodes visited.
 pub fn walk<'a>(path: &[Node<'a>], visit: &mut dyn FnMut(&[Node<'a>]) -> bool) {
     let Some((root, above)) = path.split_last() else { return };
     walk_node(&mut Walker { path: above.to_vec(), visit }, *root);
@@ -37,7 +36,6 @@ impl<'a> SourceOrderVisitor<'a> for Walker<'a, '_> {
     }
 }
 
-/// What `of` makes of the nodes at and below the last node of `path`, in source order.
 fn each<'a, T>(path: &[Node<'a>], of: &mut dyn FnMut(&[Node<'a>]) -> Option<T>) -> Vec<T> {
     let mut found = Vec::new();
     walk(path, &mut |path| {
@@ -47,23 +45,21 @@ fn each<'a, T>(path: &[Node<'a>], of: &mut dyn FnMut(&[Node<'a>]) -> Option<T>) 
     found
 }
 
-/// Paths of all nodes at and below the last node of `path` that `wanted` picks.
+/// Paths at and below the last node of `path`, in source order.
 pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> Vec<Path<'a>> {
     each(path, &mut |path| wanted(path).then(|| path.to_vec()))
 }
 
-/// Paths of the nodes of a function that `wanted` picks and that are its own, other than those of functions inside.
+/// Paths of the function's own nodes that `wanted` picks, without those of nested functions.
 pub fn own<'a>(function: &[Node<'a>], wanted: fn(Node<'a>) -> bool) -> Vec<Path<'a>> {
     let is_own = |path: &[Node<'a>]| function_scope(path) + 1 == function.len();
     find(function, &mut |path| last(path).is_some_and(wanted) && is_own(path))
 }
 
-/// Paths of a function's own `return`s.
 pub fn returns<'a>(function: &[Node<'a>]) -> Vec<Path<'a>> {
     own(function, |node| matches!(node, Node::StmtReturn(_)))
 }
 
-/// Whether there is a node at or below the last node of `path` that `wanted` picks.
 pub fn any<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> bool {
     let mut found = false;
     walk(path, &mut |path| {
@@ -73,68 +69,61 @@ pub fn any<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -
     found
 }
 
-/// Whether there is a call at or below the last node of `path` that `wanted` picks.
 pub fn any_call(path: &[Node<'_>], wanted: &dyn Fn(&ExprCall) -> bool) -> bool {
     any(path, &mut |path| call(path).is_some_and(wanted))
 }
 
-/// The only one of them; `None` where there are several or none.
+/// `None` where there are several or none.
 pub fn only<T>(all: impl IntoIterator<Item = T>) -> Option<T> {
     let mut all = all.into_iter();
     all.next().filter(|_| all.next().is_none())
 }
 
-/// Paths of the calls at and below the last node of `path` that `wanted` picks, in source order.
 pub fn calls<'a>(path: &[Node<'a>], wanted: &dyn Fn(&ExprCall) -> bool) -> Vec<Path<'a>> {
     find(path, &mut |path| call(path).is_some_and(wanted))
 }
 
-/// Paths of that name where it stands as an expression below a node, in source order.
+/// Expressions at and below the node, in source order.
 pub fn named<'a>(node: Node<'a>, name: &str) -> Vec<Path<'a>> {
     find(&[node], &mut |path| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == name))
 }
 
-/// Paths of the attributes of that name at and below the last node of `path`, in source order.
 pub fn attributes<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     find(path, &mut |path| attribute(path).is_some_and(|ast| ast.attr.as_str() == name))
 }
 
-/// The last node of a path. A path is never empty; the module stands in where one would be.
+/// `None` for an empty path, which no walk makes.
 pub fn last<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
     path.last().copied()
 }
 
-/// The call that a path ends at.
 pub fn call<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
     last(path)?.expr_call()
 }
 
-/// The last name of what the call that a path ends at calls; empty where it ends at none.
+/// The last name of the callee; empty where the path ends at no call.
 pub fn callee<'a>(path: &[Node<'a>]) -> &'a str {
     call(path).map_or("", |call| name(&call.func))
 }
 
-/// The attribute that a path ends at.
 pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
     last(path)?.expr_attribute()
 }
 
-/// The function definition that a path ends at.
 pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
     last(path)?.stmt_function_def()
 }
 
-/// The class definition that a path ends at.
 pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
     last(path)?.stmt_class_def()
 }
 
-/// The call that the last node is an argument of, other than by name.
+/// The call that the last node is a positional argument of.
 pub fn argument_of<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
     if let [.., Node::ExprCall(call), Node::Arguments(_), _] = path { Some(call) } else { None }
 }
 
-/// The call of a method of the last node, and the method: `x.sum()` of `x`.
+/// The method call on the last node, and the method's name: `x.sum()` of `x`.
 pub fn method_of<'a>(path: &[Node<'a>]) -> Option<(&'a ExprCall, &'a str)> {
     if let [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] = path {
         Some((call, &ast.attr))
@@ -143,17 +132,14 @@ pub fn method_of<'a>(path: &[Node<'a>]) -> Option<(&'a ExprCall, &'a str)> {
     }
 }
 
-/// The node that stands so many levels above the last.
 pub fn above<'a>(path: &[Node<'a>], levels: usize) -> Option<Node<'a>> {
     path.iter().rev().nth(levels).copied()
 }
 
-/// Range of the last node.
 pub fn range(path: &[Node<'_>]) -> TextRange {
     last(path).map(|node| node.range()).unwrap_or_default()
 }
 
-/// Whether a node lies inside another's range.
 pub fn within(inner: impl Ranged, outer: impl Ranged) -> bool {
     outer.range().contains_range(inner.range())
 }
@@ -166,7 +152,7 @@ pub fn scope(path: &[Node<'_>]) -> usize {
     (0..path.len().saturating_sub(1)).rev().find(|&at| opens_scope(path, at)).unwrap_or(0)
 }
 
-/// The scopes around the last node, as [`scope`] has them, from the innermost to the module.
+/// The scopes around the last node (see [`scope`]), from the innermost to the module.
 pub fn scopes(path: &[Node<'_>]) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(scope(path)), |&at| (at > 0).then(|| scope(&path[..=at])))
 }
@@ -183,7 +169,7 @@ fn opens_scope(path: &[Node<'_>], at: usize) -> bool {
     }
 }
 
-/// The loops of a comprehension or generator expression; of no other node.
+/// `None` for other nodes than comprehensions and generator expressions.
 fn generators<'a>(node: Node<'a>) -> Option<&'a [Comprehension]> {
     match node {
         Node::ExprListComp(ast) => Some(&ast.generators),
@@ -194,29 +180,26 @@ fn generators<'a>(node: Node<'a>) -> Option<&'a [Comprehension]> {
     }
 }
 
-/// Whether the node is a `for` or a `while`.
 pub fn is_loop(node: Node<'_>) -> bool {
     matches!(node, Node::StmtFor(_) | Node::StmtWhile(_))
 }
 
-/// Whether the node is a comprehension or generator expression.
 pub fn is_comprehension(node: Node<'_>) -> bool {
     generators(node).is_some()
 }
 
-/// Index of the innermost function, lambda or module around the last node: comprehensions and classes are passed over.
+/// Index of the innermost function, lambda or module around the last node, past comprehensions and classes.
 pub fn function_scope(path: &[Node<'_>]) -> usize {
     let is_function =
         |&at: &usize| at == 0 || matches!(path[at], Node::StmtFunctionDef(_) | Node::ExprLambda(_));
     scopes(path).find(is_function).unwrap_or(0)
 }
 
-/// The path of that function, lambda or module.
 pub fn function_around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     &path[..=function_scope(path)]
 }
 
-/// The name of the function around; empty where it has none.
+/// Empty for a lambda or the module.
 pub fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
     function(function_around(path)).map_or("", |ast| ast.name.as_str())
 }
@@ -226,7 +209,6 @@ pub fn class_around<'p, 'a>(path: &'p [Node<'a>]) -> Option<&'p [Node<'a>]> {
     path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_))).map(|at| &path[..=at])
 }
 
-/// The names at and below a node, in source order.
 pub fn names<'a>(node: Node<'a>) -> Vec<&'a ExprName> {
     each(&[node], &mut |path| last(path)?.expr_name())
 }
@@ -246,10 +228,9 @@ pub fn statement(path: &[Node<'_>]) -> Option<usize> {
     path.iter().rposition(|node| node.is_statement())
 }
 
-/// The statements of the block that holds `path[at]`, a statement.
 pub fn block<'a>(path: &[Node<'a>], at: usize) -> &'a [Stmt] {
     let stmt = path[at].range();
-    // Nothing but its own statements lies in the span of a block.
+    // Only a block's own statements lie in its span.
     let holds = |body: &&'a [Stmt]| match body {
         [] => false,
         [first, ..] => {
@@ -266,7 +247,6 @@ pub fn place<'a>(path: &[Node<'a>]) -> Option<(&'a [Stmt], usize)> {
     Some((block, block.iter().position(|stmt| stmt.range() == path[at].range())?))
 }
 
-/// The blocks that a node holds directly: body, else, finally.
 pub fn bodies(node: Node<'_>) -> Vec<&[Stmt]> {
     match node {
         Node::ModModule(ast) => vec![&ast.body],
@@ -297,27 +277,27 @@ pub fn dotted(expr: &Expr) -> String {
     }
 }
 
-/// Splits a dotted callee into what stands before the last name, and the last name.
+/// (all before the last name, the last name).
 pub fn split_callee(dotted: &str) -> (&str, &str) {
     dotted.rsplit_once('.').unwrap_or(("", dotted))
 }
 
-/// Two dotted names as one; either may be empty.
+/// Either may be empty.
 pub fn joined([before, name]: [&str; 2]) -> String {
     if before.is_empty() || name.is_empty() { [before, name].concat() } else { format!("{before}.{name}") }
 }
 
-/// The name that an import gives to what it takes.
+/// The name that an import binds.
 pub fn called(alias: &Alias) -> &str {
     alias.asname.as_ref().unwrap_or(&alias.name).as_str()
 }
 
-/// What a dotted callee begins with: `np` of `np.array().sum`.
+/// `np` of `np.array().sum`.
 pub fn root(dotted: &str) -> &str {
     dotted.split(['.', '(', '[']).next().unwrap_or("")
 }
 
-/// The last name of a callee: `item` of `loss.mean().item`; empty for what has none.
+/// `item` of `loss.mean().item`; empty where there is none.
 pub fn name(callee: &Expr) -> &str {
     match callee {
         Expr::Name(ast) => &ast.id,
@@ -327,8 +307,8 @@ pub fn name(callee: &Expr) -> &str {
     }
 }
 
-/// Whether nothing uses the value of the expression at the end of a path: it is a statement, alone or in a list, or is given to
-/// `_`.
+/// Whether nothing uses the value of the expression at the end of a path: it is a statement, alone or in a
+/// list comprehension, or is assigned to `_`.
 pub fn is_dropped(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
     let above = &path[..path.len() - 1];
@@ -344,50 +324,46 @@ pub fn is_dropped(path: &[Node<'_>]) -> bool {
     }
 }
 
-/// What a method is called on.
 pub fn receiver(call: &ExprCall) -> Option<&Expr> {
     call.func.as_attribute_expr().map(|ast| &*ast.value)
 }
 
-/// Whether a decorator makes a method a property.
 pub fn is_property(decorator: &Decorator) -> bool {
     dotted(&decorator.expression).ends_with("property")
 }
 
-/// Whether a call goes along a dimension, which it is told at `position` or by name: `x.mean(0)`, `np.sum(x, axis=1)`.
+/// Whether a call works along a dimension, given at `position` or by name: `x.mean(0)`, `np.sum(x, axis=1)`.
 pub fn along(call: &ExprCall, position: usize) -> bool {
     let mut told =
         ["dim", "axis"].iter().filter_map(|name| call.arguments.find_argument_value(name, position));
     told.any(|at| !at.is_none_literal_expr())
 }
 
-/// All that a call is given, by place and by name.
+/// Positional arguments, then keyword arguments.
 pub fn given(call: &ExprCall) -> impl Iterator<Item = &Expr> + Clone {
     call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value))
 }
 
-/// The keyword by which a call gets what stands at `at`.
+/// The keyword argument that holds the range `at`.
 pub fn keyword(call: &ExprCall, at: TextRange) -> Option<&Keyword> {
     call.arguments.keywords.iter().find(|keyword| within(at, &keyword.value))
 }
 
-/// Whether a call hands over what lies in a list or a dict: `f(*args)`, `f(**kwargs)`.
+/// `f(*args)` or `f(**kwargs)`.
 pub fn unpacks(call: &ExprCall) -> bool {
     call.arguments.args.iter().any(Expr::is_starred_expr)
         || call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
 }
 
-/// Whether the call passes `name=True`.
 pub fn flag(call: &ExprCall, name: &str) -> bool {
     call.arguments.find_keyword(name).is_some_and(|keyword| is_const_true(&keyword.value))
 }
 
-/// The text of a string literal.
 pub fn string(expr: &Expr) -> Option<&str> {
     expr.as_string_literal_expr().map(|literal| literal.value.to_str())
 }
 
-/// Whether an expression is a number that stands there, perhaps with a sign.
+/// A literal, perhaps with a sign.
 pub fn is_number(expr: &Expr) -> bool {
     match expr {
         Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
@@ -395,7 +371,6 @@ pub fn is_number(expr: &Expr) -> bool {
     }
 }
 
-/// The whole number that a literal is.
 pub fn int(expr: &Expr) -> Option<i64> {
     if let Number::Int(int) = &expr.as_number_literal_expr()?.value { int.as_i64() } else { None }
 }
@@ -406,12 +381,12 @@ pub fn bounds(index: &Expr) -> impl Iterator<Item = &Expr> {
     slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten().map(|bound| &**bound)
 }
 
-/// The elements of a tuple; of all else, that alone.
+/// The elements of a tuple; any other expression alone.
 pub fn elements(expr: &Expr) -> &[Expr] {
     expr.as_tuple_expr().map_or(std::slice::from_ref(expr), |tuple| &tuple.elts)
 }
 
-/// The elements of a list or tuple; of all else, that alone.
+/// The elements of a list or tuple; any other expression alone.
 pub fn listed(expr: &Expr) -> &[Expr] {
     expr.as_list_expr().map_or_else(|| elements(expr), |list| &list.elts)
 }

@@ -1,4 +1,4 @@
-//! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
+//! Where a name's value can be read: occurrences, blocks, and the occurrences that a binding reaches.
 
 use super::blocks::{Block, blocks, exclusive, leaves, loops};
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
@@ -7,33 +7,27 @@ use ruff_python_ast::{AnyParameterRef, Expr, ExprName, Identifier, Stmt, StmtIf}
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
-/// One occurrence of a name in a scope.
 pub struct Occurrence<'a> {
-    /// The path of the name.
     pub path: Path<'a>,
-    /// Binds the name (`x = …`, `for x in …`, `import x`); `x += …` reads too and replaces nothing, so it is neither.
+    /// Binds the name (`x = …`, `for x in …`, `import x`). `x += …` replaces nothing: it is neither.
     pub store: bool,
-    /// Read.
     pub load: bool,
-    /// In a function inside the scope: runs at an unknown time.
+    /// In a function inside the scope, which runs at an unknown time.
     pub closure: bool,
     /// Where a binding takes effect, or where a read happens.
     at: TextSize,
 }
 
-/// Path of the scope that owns `name` as seen from the last node of `path`: the function (or comprehension) that binds it,
-/// else the module.
+/// Path of the scope that owns `name` as seen from the last node of `path`.
 pub fn owner<'a>(path: &[Node<'a>], name: &str) -> Path<'a> {
     let at = nodes::scopes(path).find(|&at| at == 0 || binds(&path[..=at], name));
     path[..=at.unwrap_or(0)].to_vec()
 }
 
-/// The parameter of that name of the function at the end of a path.
 pub fn parameter<'a>(function: &[Node<'a>], name: &str) -> Option<AnyParameterRef<'a>> {
     nodes::function(function)?.parameters.iter().find(|parameter| parameter.name().as_str() == name)
 }
 
-/// Whether a name that is read at the end of `path` is a parameter of its function.
 pub fn is_parameter(path: &[Node<'_>], name: &str) -> bool {
     parameter(&owner(path, name), name).is_some()
 }
@@ -61,8 +55,7 @@ pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
     bound && !foreign
 }
 
-/// The scopes that own what the last node binds, by their places in the path: the innermost, and of a walrus inside a
-/// comprehension the function around, too.
+/// Indices of the scopes that own what the last node binds; a walrus in a comprehension has two.
 pub(in crate::python) fn owners(path: &[Node<'_>]) -> impl Iterator<Item = usize> {
     let walrus = matches!(nodes::above(path, 1), Some(Node::ExprNamed(_)));
     let innermost = scope(path);
@@ -70,7 +63,6 @@ pub(in crate::python) fn owners(path: &[Node<'_>]) -> impl Iterator<Item = usize
     std::iter::once(innermost).chain(function)
 }
 
-/// The names that a node declares to be those of a scope around.
 pub(in crate::python) fn declared<'a>(node: Node<'a>) -> &'a [Identifier] {
     match node {
         Node::StmtGlobal(ast) => &ast.names,
@@ -79,7 +71,6 @@ pub(in crate::python) fn declared<'a>(node: Node<'a>) -> &'a [Identifier] {
     }
 }
 
-/// The name that the last node binds.
 pub(in crate::python) fn binding<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     let bound = match nodes::last(path) {
         Some(Node::ExprName(ast)) => return ast.ctx.is_store().then_some(ast.id.as_str()),
@@ -93,7 +84,7 @@ pub(in crate::python) fn binding<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     bound.map(|id| id.as_str())
 }
 
-/// An occurrence of a name that the scope at `owner` in the path owns.
+/// `owner` is the index in `path` of the scope that owns the name.
 pub(in crate::python) fn occurrence<'a>(path: Path<'a>, owner: usize, name: &str) -> Occurrence<'a> {
     let range = nodes::range(&path);
     let store = path.len() > owner + 1 && binding(&path) == Some(name);
@@ -105,8 +96,7 @@ pub(in crate::python) fn occurrence<'a>(path: Path<'a>, owner: usize, name: &str
     Occurrence { store: store && !augmented, load, closure, at, path }
 }
 
-/// All occurrences of `name` that mean the variable of this scope, in source order. Functions inside that bind the name
-/// themselves are left out.
+/// Occurrences of `name` that mean this scope's variable, in source order; not in functions that rebind it.
 pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
     let depth = scope_path.len() - 1;
     let mut all = Vec::new();
@@ -119,23 +109,20 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         if inner && binding(path) == Some(name) || read() {
             all.push(occurrence(path.to_vec(), depth, name));
         }
-        // The default values and decorators of an inner function that rebinds the name are rare enough to lose.
+        // Default values and decorators of an inner function that rebinds the name are rare enough to lose.
         !(inner && opens && binds(path, name))
     });
     all
 }
 
-/// Where a scope binds a name, in source order.
 pub fn stores<'a>(owner: &[Node<'a>], name: &str) -> impl Iterator<Item = Path<'a>> {
     occurrences(owner, name).into_iter().filter(|one| one.store).map(|one| one.path)
 }
 
-/// Where the name that is read at the end of `path` is bound, in the scope that owns it.
 pub fn bindings<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     stores(&owner(path, name), name).collect()
 }
 
-/// All occurrences of the name that is read at the end of `path`, in the scope that owns it.
 pub fn mentions<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
     occurrences(&owner(path, name), name)
 }
@@ -154,16 +141,12 @@ fn effective(path: &[Node<'_>]) -> TextSize {
     }
 }
 
-/// A place where a name gets its value.
 pub struct Definition<'a> {
-    /// Path of the node that binds or changes it.
     pub path: Path<'a>,
-    /// Where it takes effect.
     pub at: TextSize,
 }
 
 impl<'a> Definition<'a> {
-    /// The binding made by the target at the end of `path`.
     pub fn new(path: &[Node<'a>]) -> Self {
         Self { path: path.to_vec(), at: effective(path) }
     }
@@ -180,12 +163,11 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// The reads of a name that can see the value which the target at the end of `path` gives it.
 pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     reached(&owner(path, name), name, None, &Definition::new(path))
 }
 
-/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
+/// The assignments that a read of the name sees, or the function whose parameter it sees.
 pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
     let owner = owner(path, &name.id);
     let all = occurrences(&owner, &name.id);
@@ -195,7 +177,7 @@ pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
     seen.into_iter().map(<[Node<'a>]>::to_vec).collect()
 }
 
-/// The assignments that a read sees, among all occurrences of its name; the function, where its parameter is seen.
+/// As [`reaching`], among all occurrences of the name.
 pub(in crate::python) fn seen<'p, 'a>(
     reach: &Reach,
     owner: &'p [Node<'a>],
@@ -209,13 +191,14 @@ pub(in crate::python) fn seen<'p, 'a>(
     all.filter(|(definition, _)| reach.sees(definition)(read)).map(|(_, path)| path).collect()
 }
 
-/// The reads of `name` that can see the value bound by `definition`, in source order; of what a dict of that name holds under
-/// `key`, where that is told: putting something else there hides it too.
+/// The reads of `name` that can see the value bound by `definition`, in source order. With a `key`, the name
+/// is a dict's: putting another value under the key hides the first one too.
 ///
-/// Definition: a read sees it when some run goes from the binding to the read without passing another binding of the name.
-/// Blocks are taken as structured code, without solving equations: another binding hides the value from a later read when it
-/// surely runs before that read (it stands in a block around the read), or when every arm of an `if … else` holds one; a read
-/// that stands *before* the binding sees it through a loop around both, unless a binding surely runs in between.
+/// Definition: a read sees the value when some run goes from the binding to the read without passing another
+/// binding of the name. Blocks are taken as structured code, without solving equations. Another binding hides
+/// the value from a later read when it surely runs before that read (in a block around the read), or when
+/// every arm of an `if … else` holds one. A read *before* the binding sees the value through a loop around
+/// both, unless a binding surely runs in between.
 ///
 /// ```text
 /// loss = a.item()      # the binding
@@ -226,7 +209,7 @@ pub(in crate::python) fn seen<'p, 'a>(
 /// info["loss"] = v     # the binding, of `info` under "loss"
 /// info["loss"] = w     # hides it
 /// ```
-/// Cost: one walk over the scope, then the bindings between each read and what hides the value from it.
+/// Cost: one walk over the scope, then the bindings between each read and the one that hides the value.
 pub fn reached<'a>(
     scope_path: &[Node<'a>],
     name: &str,
@@ -239,12 +222,11 @@ pub fn reached<'a>(
     all.iter().filter(|one| one.load && sees(one)).map(|one| one.path.clone()).collect()
 }
 
-/// What tells how far a binding of a name reaches.
 pub(in crate::python) struct Reach {
-    /// In the order of the places where they take effect.
+    /// Sorted by the place where each takes effect.
     kills: Vec<Kill>,
     depth: usize,
-    /// A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
+    /// The element of a comprehension precedes the loop that binds its names, and no name is bound twice.
     comprehension: bool,
 }
 
@@ -252,7 +234,7 @@ pub(in crate::python) struct Reach {
 struct Kill {
     at: TextSize,
     blocks: Vec<Block>,
-    /// What binds: it hides none that it makes itself.
+    /// Range of the binding, which hides no value that it makes itself.
     node: TextRange,
     is_if: bool,
 }
@@ -267,14 +249,13 @@ impl Kill {
 }
 
 impl Reach {
-    /// Takes all occurrences of a name of the scope at the end of a path. With a `key`, a dict of that name is meant, and what it holds there.
+    /// `all`: occurrences of a name in the scope. With a `key`, the value under the key of a dict is meant.
     pub(in crate::python) fn new(scope_path: &[Node<'_>], all: &[Occurrence<'_>], key: Option<&str>) -> Self {
         let depth = scope_path.len() - 1;
         let kills = kills(all, key, depth);
         Self { kills, depth, comprehension: nodes::is_comprehension(scope_path[depth]) }
     }
 
-    /// Whether a read can see the value that a definition gives.
     fn sees(&self, definition: &Definition<'_>) -> impl Fn(&Occurrence<'_>) -> bool {
         let depth = self.depth;
         let from = blocks(&definition.path, depth);
@@ -303,7 +284,6 @@ impl Reach {
     }
 }
 
-/// The bindings that hide earlier ones: where, and in which blocks.
 fn kills(all: &[Occurrence<'_>], key: Option<&str>, depth: usize) -> Vec<Kill> {
     let kill = |one: &Occurrence<'_>| {
         let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
@@ -335,7 +315,7 @@ fn kills(all: &[Occurrence<'_>], key: Option<&str>, depth: usize) -> Vec<Kill> {
     kills
 }
 
-/// Where something else has been put under a key of the dict that the last node names: `name[key] = v`, `name.update({key: v})`.
+/// Another value under `key` of the dict that the last node names: `name[key] = v`, `name.update({key: v})`.
 fn overwritten(path: &[Node<'_>], key: &str) -> Option<TextSize> {
     match *path {
         [.., Node::StmtAssign(_), Node::ExprSubscript(ast), name] => {
@@ -353,8 +333,7 @@ fn overwritten(path: &[Node<'_>], key: &str) -> Option<TextSize> {
     }
 }
 
-/// The innermost loop of the function whose repeated part (the body, and the test of a `while`) holds both the last node of
-/// `path` and `origin`.
+/// The innermost loop whose repeated part (body, and a `while`'s test) holds the last node and `origin`.
 pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> {
     let place = path.last()?.start();
     let repeated = |node: &Node<'_>| match node {
@@ -366,19 +345,17 @@ pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> 
     inner.find(|body| body.contains(place) && body.contains(origin))
 }
 
-/// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.
+/// What gives the name at the end of `path` its value.
 pub enum Given<'a> {
     /// `x = value`, `with value as x`.
     Value(&'a Expr),
-    /// `x, y = value`: an element of it.
+    /// `x, y = value`: one element.
     Element(&'a Expr),
     /// `for x in value`.
     Iterated(&'a Expr),
-    /// Anything else.
     Other,
 }
 
-/// See [`Given`].
 pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     let Some(name) = nodes::last(path) else { return Given::Other };
     for node in path.iter().rev().skip(1) {
@@ -394,7 +371,7 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
                 };
             }
             Node::StmtAnnAssign(ast) => return ast.value.as_deref().map_or(Given::Other, Given::Value),
-            // A file and most others enter as themselves.
+            // Files and most others return themselves.
             Node::WithItem(ast)
                 if ast.optional_vars.as_ref().is_some_and(|target| target.range() == name.range()) =>
             {
@@ -408,8 +385,9 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     Given::Other
 }
 
-/// What the loop goes through that gives the name at the end of a path its values, by its place in the tuples of the target:
-/// `xs` for the x of `for i, (x, y) in enumerate(zip(xs, ys))`. `None` where there is none, or it counts.
+/// The iterable that gives the name at the end of a path its values, by its place in the tuples of the
+/// target: `xs` for the x of `for i, (x, y) in enumerate(zip(xs, ys))`. `None` where there is none, or it
+/// counts.
 pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let Given::Iterated(mut iterated) = given(path) else { return None };
     let place = |pair: &[Node<'a>]| match pair {
@@ -438,15 +416,15 @@ pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     Some(iterated)
 }
 
-/// A value, with the place where it is given.
+/// A value, and the place where it is given.
 pub type Valued<'a> = (&'a Expr, Path<'a>);
 
-/// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.
+/// The value given to the name at the end of a path, with the path; `None` where it is given otherwise.
 pub fn value<'a>(path: Path<'a>) -> Option<Valued<'a>> {
     if let Given::Value(value) = given(&path) { Some((value, path)) } else { None }
 }
 
-/// What the one plain assignment of a name gives it.
+/// The value of the name's only binding, if that is a plain assignment.
 pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<Valued<'a>> {
     let owner = owner(path, &name.id);
     let all = occurrences(&owner, &name.id);
@@ -456,7 +434,7 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<Valued<'a
     value(only.path).filter(|_| assigned)
 }
 
-/// The only value that a name has where it is read, with the place.
+/// The only value that a name can have where it is read, with the place.
 pub fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<Valued<'a>> {
     // A parameter is the function itself, which is given nothing.
     value(nodes::only(reaching(path, name))?)
@@ -471,12 +449,10 @@ fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a E
     values.get(targets.iter().position(|one| one.range() == name.range())?)
 }
 
-/// The function definitions of a name in the file, with their paths.
 pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
     find(&[module], &mut |path| nodes::function(path).is_some_and(|ast| ast.name.as_str() == name))
 }
 
-/// The only function definition of a name in the file, with its path.
 pub fn only_function<'a>(module: Node<'a>, name: &str) -> Option<Path<'a>> {
     nodes::only(functions(module, name))
 }

@@ -17,12 +17,11 @@ pub fn signature<'a>(function: &[Node<'a>]) -> Option<(&'a Parameters, bool)> {
     })
 }
 
-/// The argument that a call of `function` gives for the parameter of that name.
 pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
     let (parameters, method) = signature(function)?;
     let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
     let position = all.position(|one| one.name().as_str() == name);
-    // One that only a keyword can name has no position.
+    // A keyword-only parameter has no position.
     let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
     call.arguments.find_argument_value(name, position)
 }

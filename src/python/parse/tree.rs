@@ -8,9 +8,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Larger files are no hand-written Python.
+/// Larger files are not hand-written Python.
 const MAX_BYTES: u64 = 4 << 20;
-/// A recorded path with more components than this is no path; also bounds the suffixes that are tried.
+/// A recorded path with more components is no path; the limit also bounds the suffixes tried.
 const MAX_COMPONENTS: usize = 64;
 
 /// Where recorded source files are found on this machine: `--source-root [OLD=]NEW`.
@@ -18,30 +18,26 @@ const MAX_COMPONENTS: usize = 64;
 pub struct SourceRoot {
     /// Prefix of recorded paths that `new` replaces; `None`: look for the recorded path's suffixes below `new`.
     pub old: Option<String>,
-    /// Directory on this machine.
     pub new: PathBuf,
 }
 
-/// Which recorded paths may be opened as they stand, where no root resolves them: a capture may name any file of this machine.
+/// Recorded paths that may be opened where no root resolves them: a capture may name any local file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// None.
     #[default]
     None,
-    /// Those of installed packages, which are nobody's secret.
+    /// Installed packages, which hold no secrets.
     Packages,
-    /// All.
     All,
 }
 
-/// The Python files of a run, read and parsed once each, whichever export and whoever asks for one; why, where one is refused.
-/// By canonical path, so that two recorded paths of one file share it.
+/// The Python files of a run, each read and parsed once, or the reason why one is refused. Keyed by canonical
+/// path, so that two recorded paths of one file share it.
 #[derive(Clone, Debug, Default)]
 pub struct SourceFiles(Arc<Mutex<Files>>);
 
 type Files = HashMap<PathBuf, Arc<OnceLock<Result<Arc<Source>, String>>>>;
 
-/// The Python files of a profile, as its paths name them.
 #[derive(Debug, Default)]
 pub struct SourceTree {
     roots: Vec<SourceRoot>,
@@ -52,12 +48,10 @@ pub struct SourceTree {
     refused: RefCell<Vec<Refused>>,
 }
 
-/// A file that exists and was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Path on this machine.
     pub path: PathBuf,
-    /// Why, as the end of a sentence: "is larger than 4 MiB".
+    /// The end of a sentence: "is larger than 4 MiB".
     pub reason: String,
 }
 
@@ -66,7 +60,7 @@ impl SourceFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file, or why it is refused.
+    /// `Err` is the reason of a refusal.
     fn read(&self, canonical: PathBuf) -> Result<Arc<Source>, String> {
         let file = self.lock().entry(canonical.clone()).or_default().clone();
         file.get_or_init(|| Ok(Arc::new(Source::parse(read(&canonical)?)?))).clone()
@@ -79,31 +73,28 @@ impl SourceTree {
         Self { roots, ..Self::default() }
     }
 
-    /// Which recorded paths that no root resolves may be opened as they stand.
     #[must_use]
     pub fn and_recorded(mut self, which: Recorded) -> Self {
         self.recorded = which;
         self
     }
 
-    /// The same over files that others may have read before.
+    /// Shares files that other trees may have read.
     #[must_use]
     pub fn of(mut self, files: &SourceFiles) -> Self {
         self.files = files.clone();
         self
     }
 
-    /// The files that exist and were not read, with the reason, in the order of the attempts.
     pub fn refused(&self) -> Vec<Refused> {
         self.refused.borrow().clone()
     }
 
-    /// Whether there is a file behind a recorded path.
     pub fn holds(&self, recorded: &str) -> bool {
         self.open(recorded).is_some()
     }
 
-    /// Where the file lies that was read as `source` behind a recorded path.
+    /// Path on this machine of the file that was read as `source`.
     pub(crate) fn place(&self, recorded: &str, source: &Arc<Source>) -> Option<PathBuf> {
         let files = self.files.lock();
         let is_it = |path: &PathBuf| {
@@ -113,7 +104,7 @@ impl SourceTree {
         self.candidates(recorded).into_iter().map(|(path, _)| path).find(is_it)
     }
 
-    /// The parsed file behind a recorded path; `None` where there is none or it was refused.
+    /// The parsed file of a recorded path; `None` where there is none or it was refused.
     pub(crate) fn open(&self, recorded: &str) -> Option<Arc<Source>> {
         if let Some(known) = self.found.borrow().get(recorded) {
             return known.clone();
@@ -148,7 +139,7 @@ impl SourceTree {
         paths
     }
 
-    /// Reads one candidate. A file that is absent is passed over in silence, one that must not be read is noted.
+    /// Reads one candidate. An absent file is skipped silently, a refused one is noted.
     fn load(&self, path: &Path, root: Option<&Path>) -> Option<Arc<Source>> {
         let canonical = path.canonicalize().ok()?;
         if canonical.is_dir() {
@@ -172,7 +163,6 @@ impl SourceTree {
     }
 }
 
-/// Whether a recorded path is of an installed package, or of Python's own library.
 fn is_installed(parts: &[&str]) -> bool {
     let packages = |part: &&str| matches!(*part, "site-packages" | "dist-packages");
     let library = |pair: &[&str]| matches!(pair[0], "lib" | "lib64") && pair[1].starts_with("python3.");
@@ -190,8 +180,9 @@ fn components(path: &str) -> Vec<&str> {
     parts.filter(|part| !matches!(*part, "" | ".")).collect()
 }
 
-/// Reads a regular file of bounded size. The type is checked before opening, because opening a FIFO waits for a writer and
-/// opening a device may act on it, and again on the open file, because the name may mean another file by then.
+/// Reads a regular file of bounded size. The type is checked before opening, because opening a FIFO waits for
+/// a writer and opening a device may act on it. The open file is checked again: the name may mean another
+/// file by then.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let acceptable = |metadata: std::fs::Metadata| {
         if !metadata.is_file() {

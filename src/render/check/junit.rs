@@ -7,7 +7,6 @@ use crate::text::escape_terminal;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 
-/// Prints one suite.
 pub fn write(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Result<()> {
     let broken = |rule: &String| report.breaches.iter().any(|b| b.breaks.as_ref() == Some(rule));
     let kept = report.rules.iter().filter(|rule| !broken(rule));
@@ -20,7 +19,7 @@ pub fn write(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Res
     writeln!(out)
 }
 
-/// A test of the rule's name, which it keeps when it passes, in the class of its place; GitLab leads to `file`.
+/// The test has the rule's name (as in a pass) and the class of its place; GitLab links to `file`.
 fn failure(breach: &Breach, paths: Paths) -> TestCase {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
     let message = format!("{}: {}", breach.what, finding(breach));

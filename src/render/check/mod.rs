@@ -14,7 +14,6 @@ use crate::text::{self, escape_terminal};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// The outcome, each breach on a line of its own, and what was looked at.
 pub(crate) fn document(report: &CheckReport) -> Vec<Block> {
     let rules = text::counted(report.rules.len() as u64, "rule");
     let outcome = match report.breaches.len() as u64 {
@@ -59,7 +58,7 @@ fn line(breach: &Breach) -> Words {
     Words(vec![Span { text: place, tone: Some(Tone::Strong), code: true }]).then(line)
 }
 
-/// `/workspace/train.py:18`, whole, so that an editor opens it.
+/// `/workspace/train.py:18`: the whole path, so that an editor opens it.
 fn place(site: &BreachSite) -> String {
     match &site.location {
         Some(l) => at_line(&escape_terminal(&l.file), l.line),
@@ -67,7 +66,7 @@ fn place(site: &BreachSite) -> String {
     }
 }
 
-/// ` → boxes.py:48 nms`, with that sign in front: the library's line that waits, if it is in one.
+/// ` → boxes.py:48 nms`, after `sign`; empty unless a library's line waits.
 fn library(site: &BreachSite, sign: &str) -> String {
     let library = site.library.as_ref().filter(|library| site.location.as_ref() != Some(library));
     library.map_or_else(String::new, |l| {
@@ -76,7 +75,6 @@ fn library(site: &BreachSite, sign: &str) -> String {
     })
 }
 
-/// What was measured, what is allowed, and what to do.
 fn finding(breach: &Breach) -> String {
     let site = breach.site.as_ref();
     let fix = site.and_then(|site| Some(format!(" Fix: {}.", site.fix.as_ref()?))).unwrap_or_default();
@@ -102,7 +100,6 @@ pub fn github(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Re
     Ok(report.breaches.len().saturating_sub(MOST))
 }
 
-/// Prints the outcome as SARIF 2.1.0: one run, an error per breach.
 pub fn sarif(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Result<()> {
     let rule = |rule: &Rule| {
         let (id, text) = (format!("gate/{rule}"), rule.help());
@@ -116,7 +113,7 @@ pub fn sarif(report: &CheckReport, paths: Paths, out: &mut dyn Write) -> io::Res
         let place = at.map(|l| (paths(&l.file).unwrap_or_default(), &l.function));
         let print = fingerprints.of(&format!("{rule}|{}|{place:?}", breach.what));
         let message = format!("{}: {}", breach.what, finding(breach));
-        // What has no line is a matter of the program as a whole.
+        // A breach without a line concerns the program as a whole.
         let name = breach.site.as_ref().map_or("whole program", |s| &s.name);
         let (file, function, line) =
             at.map_or((&*report.program, name, 0), |l| (&*l.file, &*l.function, l.line));

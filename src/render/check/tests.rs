@@ -25,7 +25,7 @@ fn sample() -> CheckReport {
     check(&sample::sample(), &Default::default(), &rules).expect("an outcome")
 }
 
-/// Names come from the profiled program: none may reorder or hide what stands beside it.
+/// Names come from the profiled program: none may reorder or hide its neighbours.
 #[test]
 fn junit_shows_what_would_not_be_seen() {
     let mut report = sample();
@@ -46,7 +46,6 @@ fn junit_shows_what_would_not_be_seen() {
     assert!(!said.contains(['\u{202e}', '\u{200b}', '\u{2066}']) && said.contains(r"\u{202e}"), "{said}");
 }
 
-/// In a pipe and as Markdown.
 #[test]
 fn for_people() {
     let document = document(&sample());

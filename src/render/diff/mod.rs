@@ -13,18 +13,13 @@ use crate::model::Per;
 use crate::model::diff::{DiffReport, SiteChange, Status};
 use crate::text;
 
-/// How unchanged sites are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unchanged {
-    /// Counted.
     Left,
-    /// Among the others.
     Listed,
-    /// To be opened.
     Folded,
 }
 
-/// The comparison.
 pub(crate) fn document(report: &DiffReport, unchanged: Unchanged) -> Vec<Block> {
     let files = words::files(report);
     let is_same = |change: &&SiteChange| change.status == Status::Unchanged;
@@ -49,7 +44,6 @@ pub(crate) fn document(report: &DiffReport, unchanged: Unchanged) -> Vec<Block> 
     blocks
 }
 
-/// The whole program.
 fn run(report: &DiffReport) -> Table {
     let rows: Vec<Vec<String>> = words::run(report).into_iter().map(Vec::from).collect();
     Table::sheet(&["", "before", "after", "difference"], 1, &rows)

@@ -10,12 +10,12 @@ use crate::render::markdown_text::COMMENT;
 use crate::render::style::Style;
 use serde_json::{Value, json};
 
-/// The upload is gone, the branch moved and blocks longer, the sampled site is as it was, the hostile one is new.
+/// The copy is gone, the branch moved and blocks longer, the sampled site is unchanged, the hostile one is new.
 fn sample() -> DiffReport {
     let mut before = sample::single();
     let mut after = sample::single();
     for site in before.sites.iter_mut().chain(&mut after.sites) {
-        // Sampled lines would make the comparison go by function.
+        // With sampled lines, sites would be compared by function.
         site.attribution = crate::model::Attribution::PythonBacktrace;
     }
     let hostile = sample::sample().sites.remove(6);
@@ -37,7 +37,7 @@ fn sample() -> DiffReport {
     compare(&side(before), &side(after))
 }
 
-/// (launch before, launch after, whether times may be judged)
+/// (launch ns before, launch ns after, whether times may be judged)
 #[test]
 fn a_slower_host_is_said_and_its_times_are_not_judged() {
     for (before, after, judged) in [
@@ -59,7 +59,7 @@ fn a_slower_host_is_said_and_its_times_are_not_judged() {
     }
 }
 
-/// On 120 columns, in a pipe with all sites, as Markdown.
+/// For 120 columns, in a pipe with all sites, as Markdown.
 #[test]
 fn for_people() {
     let style = Style { width: Some(120), color: false };
@@ -71,7 +71,6 @@ fn for_people() {
     insta::assert_snapshot!(printed.join("\n"));
 }
 
-/// JSON has the whole comparison, by the names of the schema.
 #[test]
 fn as_json() {
     let report = sample();

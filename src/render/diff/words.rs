@@ -10,19 +10,17 @@ use crate::render::saving::least;
 use crate::text::{self, escape_terminal};
 use serde::Serialize;
 
-/// File names as short as they can be told apart.
+/// File names as short as tells them apart.
 pub fn files(report: &DiffReport) -> FileNames<'_> {
     let states = report.sites.iter().flat_map(|s| s.before.iter().chain(&s.after));
     let places = states.flat_map(|s| s.location.iter().chain(&s.library).chain(&s.caller));
     FileNames::new(places.map(|l| l.file.as_str()))
 }
 
-/// What became of a site, in a word.
 pub fn status(status: Status) -> &'static str {
     if status == Status::Unchanged { "same" } else { status.as_str() }
 }
 
-/// The exports of a side, in few words.
 pub fn capture(info: &CaptureInfo) -> String {
     let mut parts: Vec<String> = info.profiles.iter().take(1).cloned().collect();
     parts.extend((info.profiles.len() > 1).then(|| format!("and {} more", info.profiles.len() - 1)));
@@ -37,7 +35,7 @@ pub fn place(state: &SiteState, files: &FileNames<'_>) -> String {
     if library.is_empty() { place } else { format!("{place} → {library}") }
 }
 
-/// The user's line and the library's, which may be empty.
+/// The user's line and the library's; the second may be empty.
 pub fn places(state: &SiteState, files: &FileNames<'_>) -> [String; 2] {
     let at = |l: &Location| at_line(&files.get(&l.file), l.line);
     let named = |l: &Location| format!("{} {}", at(l), escape_terminal(&l.function));
@@ -50,7 +48,7 @@ pub fn places(state: &SiteState, files: &FileNames<'_>) -> [String; 2] {
     [place, library.map(named).unwrap_or_default()]
 }
 
-/// "3 sites new, 1 gone, 2 changed, …", what there is none of left out.
+/// "3 sites new, 1 gone, 2 changed, …"; zeros are left out.
 pub fn counts(report: &DiffReport, lead: &str) -> String {
     let c = &report.counts;
     let all = [
@@ -71,7 +69,7 @@ fn numbered(all: &[(usize, &str)]) -> String {
     there.collect::<Vec<_>>().join(", ")
 }
 
-/// The answer: what became of the sites, and of the time.
+/// Two sentences: on the sites, and on the time.
 pub fn answer(report: &DiffReport) -> [String; 2] {
     let c = &report.counts;
     let run = &report.run;
@@ -92,7 +90,6 @@ pub fn answer(report: &DiffReport) -> [String; 2] {
     [sites, format!("{span}{change}.")]
 }
 
-/// What became of the avoidable waits, and of what was predicted, in two sentences.
 pub fn fates(report: &DiffReport) -> Option<String> {
     let Fates { gone, moved, fewer, still, prediction } = *report.fates.as_ref()?;
     let sites = text::counted((gone + moved + fewer + still) as u64, "avoidable site");
@@ -124,7 +121,7 @@ fn predicted(prediction: &Prediction, per: Per) -> String {
     )
 }
 
-/// The whole program: name, before, after, difference.
+/// Rows of name, before, after, difference.
 pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     let run = &report.run;
     let (b, a) = (&run.before, &run.after);
@@ -154,21 +151,20 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     rows
 }
 
-/// "3.66 ms of 246 ms": what fixing all false sites saves of the run.
+/// "3.66 ms of 246 ms": the saving of all avoidable sites, of the run.
 fn recoverable(run: &WholeRun) -> Option<String> {
     Some(format!("{} of {}", text::duration(run.recoverable_ns?), text::duration(run.run_ns)))
 }
 
-/// An amount of a site on either side.
 #[derive(Serialize)]
 pub struct Amount {
-    /// "64.4 µs → 12.1 µs", one value where both print alike or where there is but one side.
+    /// "64.4 µs → 12.1 µs"; one value where both print alike or one side is missing.
     pub text: String,
-    /// After less before; what is not there counts as nothing.
+    /// After less before; a missing side counts as 0.
     pub difference: f64,
 }
 
-/// Waits, blocked time, drain, saving.
+/// Waits, blocked time, idle time after, saving.
 pub fn amounts(change: &SiteChange) -> [Amount; 4] {
     let amount = |value: &dyn Fn(&SiteState) -> Option<f64>, print: &dyn Fn(f64) -> String| {
         let [before, after] = [&change.before, &change.after].map(|state| state.as_ref().map(value));
@@ -190,13 +186,13 @@ pub fn amounts(change: &SiteChange) -> [Amount; 4] {
     ]
 }
 
-/// What amounts are of that happen once a run, where others are per iteration.
+/// " a run" for amounts per run, where others are per iteration.
 pub fn of_run(change: &SiteChange, report: &DiffReport) -> &'static str {
     let mixed = report.sites.iter().any(|s| s.per != report.run.per);
     if mixed && change.per == Per::Run { " a run" } else { "" }
 }
 
-/// `before → after`, once where both are alike.
+/// `before → after`, or one value where both are alike.
 pub fn arrow(before: &str, after: &str) -> String {
     if before == after { after.to_owned() } else { format!("{before} → {after}") }
 }
@@ -211,14 +207,13 @@ pub fn verdict(change: &SiteChange) -> String {
     }
 }
 
-/// Where it was, what became of it, what differs.
 pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
     let aspects: Vec<&str> = change.changed.iter().map(|aspect| aspect.as_str()).collect();
     let differs = (!aspects.is_empty()).then(|| format!("differs in {}", aspects.join(", ")));
     [origin(change, files), became(change, files), differs].into_iter().flatten().collect()
 }
 
-/// What became of an avoidable wait, where that is not plainly that it is gone or rarer.
+/// Says more than "gone" or "fewer": where an avoidable wait moved, or that it is still there.
 pub fn became(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
     let fate = change.fate.as_ref()?;
     if let Some(to) = &fate.moved_to {
@@ -229,12 +224,11 @@ pub fn became(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
     (fate.became == Became::Still).then(|| "avoidable, still there".to_owned())
 }
 
-/// What to do about a new site.
 pub fn advice(change: &SiteChange) -> Option<&str> {
     change.shown().filter(|_| change.status == Status::New)?.fix.as_deref()
 }
 
-/// What a pair was recognised by, where that is not plainly its place: "from train.py:18 (40 lines down)".
+/// What a pair was recognised by, unless by its place: "was line 18".
 pub fn origin(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
     let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
     let (old, new) = (before.location.as_ref()?, after.location.as_ref()?);

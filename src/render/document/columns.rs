@@ -8,8 +8,8 @@
 //!           columns that can be spared are gone                  what
 //!                                                                → what to do
 //! ```
-//! Only sentences wrap. A table without a place that fits in no layout is parted into several, the words repeated in each. A pipe
-//! gets the flat layout whatever its width. Cost: each layout that is tried measures all cells.
+//! Only sentences wrap. A table without a place that fits in no layout is parted into several, which repeat the
+//! words. A pipe gets the flat layout whatever its width. Cost: each layout that is tried measures all cells.
 
 use super::Words;
 use super::table::{Cell, Column, Holds, Table};
@@ -17,38 +17,36 @@ use crate::render::style::{GAP, Style, Tone};
 use crate::text::{self, escape_terminal};
 use comfy_table::{Cell as Printed, CellAlignment, LineStyle, TableStyle};
 
-/// A rule below the titles and nothing else: rows are told apart by their ids. (A junction would make comfy-table
-/// set a column of its own between two columns.)
+/// A rule below the titles and nothing else: ids tell rows apart. (A junction would make comfy-table print a
+/// column between two columns.)
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
-/// Columns of a place and of sentences below which a poorer layout reads better.
+/// Widths of a place and of sentences below which a poorer layout reads better.
 const LEAST_PLACE: usize = 34;
 const LEAST_BESIDE: usize = 26;
 const LEAST_FLAT: usize = 40;
-/// Columns of a place past which it only pushes the numbers away.
+/// Width past which a place only pushes the numbers away.
 const MOST_PLACE: usize = 60;
 /// A pipe gets whole names, up to what comfy-table (16-bit widths) keeps on one line.
 const MOST_PIPED: usize = 4_000;
 
-/// How a table stands.
 #[derive(Clone, Copy)]
 struct Layout {
     /// A column per value.
     flat: bool,
-    /// Sentences stand below the place.
+    /// Sentences are below the place.
     below: bool,
-    /// Columns that can be spared more than this are gone.
+    /// Columns whose `spare` is higher are gone.
     keep: u8,
 }
 
-/// Widths of the columns that give way; a sentence without a width stays on its line.
+/// Widths of the columns that give way; `None` keeps a sentence on its line.
 #[derive(Clone, Copy)]
 struct Room {
     place: usize,
     prose: Option<usize>,
 }
 
-/// A column of finished lines.
 struct Set {
     titles: Vec<&'static str>,
     holds: Holds,
@@ -62,7 +60,7 @@ impl Set {
     }
 }
 
-/// The table as marked text.
+/// The table as marked text, in the first layout that fits.
 pub(super) fn set(table: &Table, style: &Style) -> String {
     const FLAT: Layout = Layout { flat: true, below: false, keep: u8::MAX };
     let Some(width) = style.width else {
@@ -109,25 +107,24 @@ fn room(table: &Table, layout: Layout, width: usize) -> Option<Room> {
         None => 0,
     };
     let Some(natural) = place else {
-        // Sentences without a place take what is left.
+        // Sentences without a place take the rest.
         return (rest >= least_prose).then_some(Room { place: 0, prose: prose.map(|most| most.min(rest)) });
     };
     let least_place = natural.min(LEAST_PLACE).max(title(Holds::Places));
     if rest < least_place + least_prose {
         return None;
     }
-    // Sentences below the place: both have all that is left.
+    // Sentences below the place: both have the whole rest.
     let Some(prose) = prose else {
         let place = if layout.below { rest.min(MOST_PLACE) } else { natural.min(rest) };
         return Some(Room { place, prose: None });
     };
-    // Sentences wrap, so that long ones take no more than their share.
+    // Sentences wrap, so long ones take no more than their share.
     let place = natural.min((rest - least_prose).min(rest.saturating_sub(prose).max(rest * 3 / 5)));
     let place = place.max(least_place);
     Some(Room { place, prose: Some(rest - place) })
 }
 
-/// The columns of a layout, in this room.
 fn arranged(table: &Table, layout: Layout, room: Room) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
     let kept = table.filled(layout.keep);
@@ -155,10 +152,9 @@ fn arranged(table: &Table, layout: Layout, room: Room) -> Vec<Set> {
     sets
 }
 
-/// Sentences below a place.
 fn arrowed(words: &str, width: usize) -> Vec<String> {
     const ARROW: usize = 2;
-    // Where a place's own width is measured, sentences have no part in it.
+    // A place's own width is measured without sentences.
     if words.is_empty() || width > MOST_PIPED {
         return Vec::new();
     }
@@ -167,9 +163,8 @@ fn arrowed(words: &str, width: usize) -> Vec<String> {
     wrapped.iter().enumerate().map(|(at, line)| format!("{} {line}", lead(at))).collect()
 }
 
-/// Adds a column's cells below those of the column over it.
 fn put_under(over: &mut Set, column: &Column, room: Room) {
-    // A place needs no title for what stands below it.
+    // Text below a place needs no title.
     if over.holds != Holds::Places && !column.title.is_empty() {
         over.titles.push(column.title);
     }
@@ -178,12 +173,11 @@ fn put_under(over: &mut Set, column: &Column, room: Room) {
     }
 }
 
-/// A cell in lines.
 fn lines(cell: &Cell, holds: Holds, flat: bool, room: Room) -> Vec<String> {
     let width = if holds == Holds::Places { room.place } else { usize::MAX };
     let whole = |words: &Words| {
         let words = words.marked();
-        // What is cut loses its tone's end with its own.
+        // A cut removes a tone's end, and so its tone.
         if text::width(&words) <= width { words } else { text::shorten_end(&words, width).into_owned() }
     };
     match cell {
@@ -209,7 +203,7 @@ fn joined(texts: impl Iterator<Item = impl AsRef<str>>, sign: &str) -> String {
     texts.collect::<Vec<_>>().join(sign)
 }
 
-/// `notes` joined by commas, as many to a line as fit. Without a width, each alone: a line need not be wider.
+/// `notes` joined by commas, as many to a line as fit. Without a width, each has its own line.
 fn packed(notes: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for note in notes.iter().map(|note| escape_terminal(note)).filter(|note| !note.is_empty()) {
@@ -225,7 +219,7 @@ fn packed(notes: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// The columns in as many tables as it takes to fit `width`, the words that lead repeated in each.
+/// As many tables as it takes to fit `width`; each repeats the leading words.
 fn parted(sets: &[Set], width: usize) -> Vec<Vec<&Set>> {
     let words = sets.iter().take_while(|set| set.holds == Holds::Words).count();
     let lead = || sets[..words].iter().collect::<Vec<_>>();
@@ -243,7 +237,7 @@ fn parted(sets: &[Set], width: usize) -> Vec<Vec<&Set>> {
     parts
 }
 
-/// Sets the columns side by side. The lines are broken already, so nothing is arranged here.
+/// Prints the columns side by side; their lines are already broken.
 fn printed<'a>(sets: impl IntoIterator<Item = &'a Set>, ruled: bool, parted: bool) -> String {
     let sets: Vec<&Set> = sets.into_iter().collect();
     let titled = sets.iter().any(|set| set.titles.iter().any(|title| !title.is_empty()));

@@ -9,8 +9,8 @@ use crate::text::counted;
 /// Characters kept free for the sentence on what is left out.
 const RESERVE: usize = 300;
 
-/// The document in at most `limit` characters. Rows of tables and parts to be opened are left out where they do not fit; notes at the
-/// end always stand.
+/// The document in at most `limit` characters. Rows and folded parts are left out where they do not fit;
+/// notes at the end always stay.
 pub(crate) fn text(blocks: &[Block], limit: usize) -> String {
     let (blocks, last) = match blocks {
         [blocks @ .., Block::Notes(notes)] => (blocks, self::notes(notes)),
@@ -29,11 +29,11 @@ pub(crate) fn text(blocks: &[Block], limit: usize) -> String {
 
 struct Page {
     text: Limited,
-    /// Rows left out, and what a row is.
+    /// Rows left out, and their noun.
     rows: Option<(usize, &'static str)>,
-    /// Parts to be opened that are left out.
+    /// Folded parts that are left out.
     folds: usize,
-    /// What such a part is of.
+    /// Their noun: "site".
     noun: &'static str,
 }
 
@@ -73,7 +73,6 @@ impl Page {
     }
 }
 
-/// A block whole.
 fn written(block: &Block, depth: usize) -> String {
     if block.is_empty() {
         return String::new();
@@ -107,7 +106,6 @@ fn written(block: &Block, depth: usize) -> String {
     }
 }
 
-/// The beginning of a part to be opened.
 fn opened(words: &Words) -> String {
     format!("<details><summary>{}</summary>\n\n", html(words))
 }
@@ -123,7 +121,6 @@ fn fact((label, words): &Fact) -> String {
     }
 }
 
-/// The lines as they are.
 fn bare(lines: &[Words]) -> Vec<String> {
     lines.iter().map(|words| words.0.iter().map(|span| &*span.text).collect()).collect()
 }
@@ -141,14 +138,14 @@ fn html(words: &Words) -> String {
     words.0.iter().map(span).collect()
 }
 
-/// The head of a table and its rows. What stands below a column on a terminal is in its cell.
+/// The head of a table and its rows. A value below another on a terminal shares its cell.
 fn rows(table: &Table) -> Vec<String> {
     let columns = table.filled(u8::MAX);
     let mut titles: Vec<String> = Vec::new();
     let mut over = Holds::Words;
     for &(column, under) in &columns {
         match titles.last_mut().filter(|_| under) {
-            // A place needs no title for what stands below it.
+            // Text below a place needs no title.
             Some(_) if over == Holds::Places || column.title.is_empty() => {}
             Some(title) => *title += &format!("<br>{}", column.title),
             None => {
@@ -189,7 +186,7 @@ fn cell(cell: &Cell, under: bool) -> String {
     }
 }
 
-/// A heading in a tone says whether something passed.
+/// The tone of a heading says whether something passed.
 fn outcome(heading: &Words) -> &'static str {
     match heading.0.first().and_then(|span| span.tone) {
         Some(Tone::Needed) => "✅ ",
@@ -198,7 +195,6 @@ fn outcome(heading: &Words) -> &'static str {
     }
 }
 
-/// A tone as a sign in front.
 const fn sign(tone: Tone) -> &'static str {
     match tone {
         Tone::Avoidable => "🔴 ",

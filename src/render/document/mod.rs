@@ -1,10 +1,10 @@
-//! A document: the blocks of which everything that people read is made, before it is a terminal's, Markdown's or a page's.
+//! A document: the blocks of everything that people read, before it is a terminal's, Markdown's or a page's.
 //!
 //! ```text
 //!  a result tree ─▶ its document ─┬▶ terminal   wraps, aligns and colours for a width, or a line per row for a pipe
 //!                                 └▶ markdown   in the size of a comment: what does not fit is counted
 //! ```
-//! Texts may quote names of an export: each backend escapes them for its format.
+//! Each backend escapes texts for its format: they may quote names of an export.
 
 mod columns;
 pub(crate) mod markdown;
@@ -19,26 +19,22 @@ use super::style::{Style, Tone};
 use crate::text::escape_terminal;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// A piece of text that is printed in one way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Span {
     pub text: String,
     pub tone: Option<Tone>,
-    /// Whether it is code: a name, a path, a command.
+    /// A name, a path, a command.
     pub code: bool,
 }
 
-/// A sentence or a label.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Words(pub Vec<Span>);
 
 impl Words {
-    /// Text in a tone.
     pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self(vec![Span { text: text.into(), tone: Some(tone), code: false }])
     }
 
-    /// A name, a path or a command.
     pub(crate) fn code(text: impl Into<String>) -> Self {
         Self(vec![Span { text: text.into(), tone: None, code: true }])
     }
@@ -52,17 +48,15 @@ impl Words {
         self.0.iter().all(|span| span.text.is_empty())
     }
 
-    /// Without tones.
     fn plain(&self) -> String {
         self.0.iter().map(|span| escape_terminal(&span.text)).collect()
     }
 
-    /// A line of code: without tones, tabs as blanks.
+    /// A line of code: tabs become blanks.
     fn untabbed(&self) -> String {
         self.0.iter().map(|span| escape_terminal(&span.text.replace('\t', "    ")).into_owned()).collect()
     }
 
-    /// For a terminal, with the marks of its tones.
     fn marked(&self) -> String {
         let span = |span: &Span| {
             let text = escape_terminal(&span.text);
@@ -78,32 +72,29 @@ impl<T: Into<String>> From<T> for Words {
     }
 }
 
-/// A label, or none for a sentence of its own, and a text. An empty label goes on with the one before.
+/// A fact without a label is a sentence of its own. An empty label continues the fact before.
 pub(crate) type Fact = (Option<String>, Words);
 
-/// A part of a document.
 pub(crate) enum Block {
-    /// What the document says, in a line.
+    /// The document's statement, in a line.
     Heading(Words),
-    /// A title and its parts.
     Section(String, Vec<Block>),
     Paragraph(Words),
     /// Sentences, each on a line of its own.
     Lines(Vec<Words>),
-    /// Labels and texts.
     Facts(Vec<Fact>),
-    /// The same, but never wrapped: to be copied and found.
+    /// As `Facts`, but never wrapped: to be copied and found.
     Values(Vec<Fact>),
     /// Lines that stay whole, for a log.
     List(Vec<Words>),
     Table(Table),
-    /// Lines of code or of a drawing: the language, and lines that are never wrapped.
+    /// A language, and lines of code or of a drawing that are never wrapped.
     Code(&'static str, Vec<Words>),
-    /// What limits the result, and the command that mends it, which may be empty.
+    /// A limit of the result, and the command that mends it, which may be empty.
     Warning(Words, String),
     /// Read on demand.
     Notes(Vec<Words>),
-    /// What a reader opens: a line that stands for it, and the parts.
+    /// A summary line, and the parts that a reader opens.
     Fold(Words, Vec<Block>),
 }
 
@@ -120,7 +111,7 @@ impl Block {
         Self::Notes(notes.into_iter().map(Into::into).collect())
     }
 
-    /// Labels, which may be empty, and texts.
+    /// Labels may be empty.
     pub(crate) fn facts<L: Into<String>, W: Into<Words>>(pairs: impl IntoIterator<Item = (L, W)>) -> Self {
         Self::Facts(facts(pairs))
     }
@@ -129,17 +120,15 @@ impl Block {
         Self::Values(facts(pairs))
     }
 
-    /// Text as code, line by line.
     pub(crate) fn code(language: &'static str, text: &str) -> Self {
         Self::Code(language, text.lines().map(Words::from).collect())
     }
 
-    /// Whether nothing of it would be printed.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Heading(words) | Self::Paragraph(words) | Self::Warning(words, _) => words.is_empty(),
             Self::Section(_, parts) | Self::Fold(_, parts) => parts.iter().all(Self::is_empty),
-            // No line in place of another deletes it.
+            // A suggestion without lines deletes the lines it replaces.
             Self::Code("suggestion", _) => false,
             Self::Lines(lines) | Self::List(lines) | Self::Code(_, lines) | Self::Notes(lines) => {
                 lines.is_empty()

@@ -1,42 +1,38 @@
-//! A table as what it holds; how its columns stand is for a backend to say.
+//! The content of a table; backends decide its layout.
 
 use super::Words;
 use crate::render::style::Tone;
 use crate::text;
 
-/// Columns of as many cells each.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// What a row is, for counting: "site".
+    /// A row's noun, for counting: "site".
     pub noun: &'static str,
     pub columns: Vec<Column>,
     /// Whether a blank line parts rows of several lines.
     pub parted: bool,
 }
 
-/// What a column holds, which decides how it takes part in the width.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holds {
     Words,
     Numbers,
-    /// Where something is: long, cut where it must be.
+    /// Long; cut where necessary.
     Places,
     /// Sentences, which wrap.
     Prose,
 }
 
-/// A title and a cell per row.
 pub(crate) struct Column {
     pub title: &'static str,
     pub holds: Holds,
-    /// Whether it stands below the column before it, where both do not fit side by side.
+    /// Whether it moves below the column before it, where both do not fit side by side.
     pub under: bool,
-    /// Columns that a narrow terminal does without, those with the highest figure first; 0 stays.
+    /// Order in which a narrow terminal drops columns, the highest first; 0 stays.
     pub spare: u8,
     pub cells: Vec<Cell>,
 }
 
-/// What stands in a row of a column.
 #[derive(Clone)]
 pub(crate) enum Cell {
     Words(Words),
@@ -54,7 +50,6 @@ impl<T: Into<Words>> From<T> for Cell {
 }
 
 impl Cell {
-    /// A place that is one text.
     pub(crate) fn place(text: impl Into<String>) -> Self {
         Self::Place(Place { file: Some(text.into()), ..Place::default() })
     }
@@ -83,7 +78,7 @@ impl Table {
         Self::new("row", titles.iter().enumerate().map(column))
     }
 
-    /// The first column may be cut, and a narrow terminal does without these, the first of them first.
+    /// The first column may be cut; a narrow terminal drops the columns of `spare` in this order.
     pub(crate) fn giving_way(mut self, spare: &[usize]) -> Self {
         self.columns[0].holds = Holds::Places;
         for (&at, figure) in spare.iter().rev().zip(1..) {
@@ -96,8 +91,8 @@ impl Table {
         self.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0)
     }
 
-    /// The columns in which some row has something and that are spared no more than `keep`, each with whether it stands below the
-    /// one before.
+    /// The columns that have a value in some row and whose `spare` is at most `keep`, each with whether it is
+    /// below the one before.
     pub(crate) fn filled(&self, keep: u8) -> Vec<(&Column, bool)> {
         let mut kept: Vec<(&Column, bool)> = Vec::new();
         let mut over = false;
@@ -135,7 +130,6 @@ impl Column {
         Self::new(title, Holds::Prose, cells)
     }
 
-    /// Stands below the column before it, where both do not fit side by side.
     pub(crate) fn under(self) -> Self {
         Self { under: true, ..self }
     }
@@ -145,14 +139,13 @@ impl Column {
     }
 }
 
-/// Where something is, in the best terms at hand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
     /// `train.py:18`, where a line is known.
     pub file: Option<String>,
     /// Function, PyTorch method, NVTX range, or API.
     pub name: String,
-    /// How it is known, unless from the frames of the call itself: `~sampled`.
+    /// How the place is known, unless from the call's own frames: `~sampled`.
     pub mark: Option<&'static str>,
 }
 
@@ -179,7 +172,6 @@ impl Place {
     }
 }
 
-/// The text in a tone, as a cell.
 impl Tone {
     pub(crate) fn cell(self, text: impl Into<String>) -> Cell {
         Cell::Words(Words::toned(self, text))

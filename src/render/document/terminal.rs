@@ -5,15 +5,14 @@ use super::{Block, Fact, Words};
 use crate::render::style::{GAP, Style, Tone};
 use crate::text::{self, escape_terminal};
 
-/// Columns by which the parts of a section stand deeper.
 const INDENT: usize = 2;
 
-/// The document as text that ends in no line break.
+/// Ends in no line break.
 pub(crate) fn text(blocks: &[Block], style: &Style) -> String {
     style.finish(&all(blocks, style, Tone::Strong))
 }
 
-/// Blocks as marked text, the titles of sections in a tone, all labels in a column.
+/// Blocks as marked text; all labels share a column.
 fn all(blocks: &[Block], style: &Style, title: Tone) -> String {
     let facts = blocks.iter().flat_map(|block| match block {
         Block::Facts(facts) | Block::Values(facts) => &facts[..],
@@ -34,7 +33,6 @@ fn all(blocks: &[Block], style: &Style, title: Tone) -> String {
     out
 }
 
-/// A block, texts behind labels in `column`.
 fn one(block: &Block, style: &Style, title: Tone, column: usize) -> String {
     let wrapped = |lines: &[Words]| -> Vec<String> {
         lines.iter().map(|words| style.hang("", &words.marked())).collect()
@@ -56,14 +54,14 @@ fn one(block: &Block, style: &Style, title: Tone, column: usize) -> String {
         Block::Table(table) => columns::set(table, style),
         Block::Warning(words, command) => {
             let said = style.hang(&format!("{} ", Tone::Unsure.paint("!")), &words.marked());
-            // A command stands on a line of its own, never wrapped, to be copied.
+            // A command has a line of its own, never wrapped, to be copied.
             let command = (!command.is_empty()).then(|| format!("\n    {}", escape_terminal(command)));
             said + &command.unwrap_or_default()
         }
     }
 }
 
-/// A line in bold, but for what has a tone of its own.
+/// Bold, unless a part has a tone of its own.
 fn strong(words: &Words, style: &Style) -> String {
     if words.0.iter().any(|span| span.tone.is_some()) {
         return style.hang("", &words.marked());
@@ -71,12 +69,10 @@ fn strong(words: &Words, style: &Style) -> String {
     painted(&words.marked(), style, Tone::Strong)
 }
 
-/// Words wrapped, each line in a tone.
 fn painted(words: &str, style: &Style, tone: Tone) -> String {
     style.wrap(words, 0).iter().map(|line| tone.paint(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// A title, and the parts below it.
 fn section(name: &str, parts: &[Block], style: &Style, title: Tone) -> String {
     let inner = Style { width: style.width.map(|width| width.saturating_sub(INDENT)), ..*style };
     let parts = all(parts, &inner, Tone::Faint);
@@ -87,7 +83,6 @@ fn section(name: &str, parts: &[Block], style: &Style, title: Tone) -> String {
     painted(name, style, title) + &lines.collect::<String>()
 }
 
-/// Lines of `label  text`, the texts wrapped below themselves.
 fn labelled(facts: &[Fact], style: &Style, column: usize) -> String {
     let line = |(label, words): &Fact| {
         let words = words.marked();

@@ -6,7 +6,7 @@ fn on(width: Option<usize>, blocks: &[Block]) -> String {
     terminal::text(blocks, &Style { width, color: false })
 }
 
-/// Two rows: what is printed in a column, what stands below it, what can be spared, what to do.
+/// Two rows: a value in a column, a value below it, a column that can be spared, what to do.
 fn table() -> Table {
     let place = |file: &str, name: &str| {
         Cell::Place(Place { file: Some(file.to_owned()), name: name.to_owned(), mark: None })
@@ -44,7 +44,7 @@ fn no_layout_is_wider_than_the_terminal() {
     }
 }
 
-/// A table of numbers alone is parted; its words stand in each part.
+/// A table of numbers alone is parted; each part repeats its words.
 #[test]
 fn numbers_that_do_not_fit_are_parted() {
     let rows = vec![["512", "fp16", "1 ms", "2 ms", "3 ms"].map(str::to_owned).to_vec()];
@@ -67,7 +67,7 @@ fn places_keep_file_and_line() {
     assert_eq!(place.fit(34), "modeling_llama.py:1204 ~sampled");
 }
 
-/// Every kind of block with a name that would move a cursor, end a cell or a code span, close a tag.
+/// Every kind of block with a name that would move a cursor, end a cell or a code span, or close a tag.
 fn hostile() -> Vec<Block> {
     const NAME: &str = "\u{1b}[2J|a`b</summary>\n@all";
     let cells = || [Cell::from(NAME), Cell::from(Words::code(NAME))];
@@ -97,7 +97,7 @@ fn names_stay_names() {
     insta::assert_snapshot!(printed);
 }
 
-/// Rows and parts go first; the last notes stand, and the text says what is missing.
+/// Rows and parts go first; the last notes stay, and the text says what is missing.
 #[test]
 fn a_comment_has_its_size() {
     let fold =

@@ -1,4 +1,4 @@
-//! What the page of a comparison shows.
+//! The data of a comparison's page.
 
 use super::page::{self, Page};
 use crate::model::diff::{DiffReport, SiteChange, SiteState};
@@ -9,17 +9,15 @@ use crate::render::view::{self, escaped};
 use crate::text;
 use serde::Serialize;
 
-/// What only the page of a comparison has.
 #[derive(Serialize)]
 pub(super) struct Changes {
-    /// "iteration" or "run", which amounts refer to.
+    /// "iteration" or "run": the unit of amounts.
     pub per: &'static str,
-    /// The whole program: name, before, after, difference.
+    /// Rows of name, before, after, difference.
     pub run: Vec<[String; 4]>,
     pub changes: Vec<ChangeView>,
 }
 
-/// A site of one side or of both.
 #[derive(Serialize)]
 pub(super) struct ChangeView {
     pub id: String,
@@ -28,15 +26,14 @@ pub(super) struct ChangeView {
     /// Class of the side that is shown.
     pub class: &'static str,
     pub place: String,
-    /// Where it was, what differs, what to do.
+    /// Where it was, what became of it, what differs.
     pub more: Vec<String>,
-    /// Ids of its sites on either side, as the drawings have them.
+    /// Ids of its sites on either side, as in the drawings.
     pub sites: [Vec<String>; 2],
     /// Waits, blocked, drain, saves.
     pub amounts: [Amount; 4],
-    /// Differences of blocked time and drain up to these are jitter; empty where that cannot be told.
+    /// Differences of blocked time and idle time up to this are jitter; empty where it is unknown.
     pub jitter: [String; 2],
-    /// What either side says of it.
     pub sides: [Option<Vec<(&'static str, String)>>; 2],
 }
 
@@ -95,7 +92,6 @@ fn change(report: &DiffReport, change: &SiteChange, number: usize, files: &FileN
     }
 }
 
-/// What one side says of a site.
 fn said(state: &SiteState, files: &FileNames) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("where", words::place(state, files))];
     pairs.extend(state.source.as_deref().map(|source| ("line", escaped(source.trim()))));

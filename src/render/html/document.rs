@@ -12,7 +12,7 @@ use std::io::{self, Write};
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("style_sites.css"));
 
-/// The program: its parts share one scope, so that nothing of it is global.
+/// Its parts share one scope, so that none of its names is global.
 const PROGRAM: &str = concat!(
     "(() => {\n\"use strict\";\n",
     include_str!("app/format.js"),
@@ -34,7 +34,7 @@ const PROGRAM: &str = concat!(
     "})();\n"
 );
 
-/// Writes a page with `data` for the program to draw, as it is serialised: a drawing of megabytes is not built twice.
+/// Serialises `data` into the page directly: a drawing of megabytes is not built twice.
 pub(super) fn write<T: Serialize>(title: &str, data: &T, out: &mut dyn Write) -> io::Result<()> {
     for (text, name) in parts(TEMPLATE) {
         out.write_all(text.as_bytes())?;
@@ -50,7 +50,7 @@ pub(super) fn write<T: Serialize>(title: &str, data: &T, out: &mut dyn Write) ->
     Ok(())
 }
 
-/// Text with the placeholder that follows it; the last has none.
+/// Text, and the placeholder after it; the last has none.
 fn parts(template: &str) -> impl Iterator<Item = (&str, &str)> {
     template.split("{{").enumerate().flat_map(|(i, part)| {
         let (name, text) = if i == 0 { ("", part) } else { part.split_once("}}").unwrap_or(("", part)) };
@@ -58,7 +58,7 @@ fn parts(template: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// One script, one style, and nothing else from anywhere.
+/// Allows one script and one style, and no other source.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
@@ -71,8 +71,8 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// JSON that can stand in a script element: what could end the element or a line of script is escaped in its strings, and stands
-/// nowhere else.
+/// JSON for a script element: characters that could end the element or a line of script are escaped in
+/// strings, and occur nowhere else.
 struct Harmless;
 
 impl Formatter for Harmless {
@@ -103,7 +103,7 @@ mod tests {
         assert!(!STYLE.to_lowercase().contains("</style"));
     }
 
-    /// From data there is no way to markup or code.
+    /// No path leads from data to markup or code.
     #[test]
     fn the_program_writes_text_only() {
         for way in

@@ -1,4 +1,4 @@
-//! What the page shows, in the words of the other formats.
+//! The page's data, in the words of the other formats.
 
 use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
@@ -9,30 +9,27 @@ use crate::text;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A page's data: text as it is to be read, numbers where it sorts or draws.
+/// Text as it is to be read; numbers where the page sorts or draws.
 #[derive(Serialize)]
 pub(super) struct Page<'a, Body> {
-    /// What the program is to show: "report", "diff".
+    /// "report" or "diff".
     pub kind: &'static str,
     pub title: String,
     pub version: Cow<'static, str>,
     /// The program, its GPUs and its iterations: "train_mlp.py · NVIDIA H200 · 30 iterations of 1.80 ms"; empty for a comparison.
     pub what: String,
-    /// The finding.
     pub headline: String,
     /// The rest of the head: labels, which may be empty, and texts.
     pub lines: Vec<(String, String)>,
-    /// Labels and texts.
     pub facts: Vec<(String, String)>,
     #[serde(flatten)]
     pub body: Body,
     pub notes: Vec<String>,
-    /// The command of each empty where it was said before.
+    /// A command is empty where an earlier warning has it.
     pub warnings: Vec<Warning>,
     pub timelines: Vec<TimelineView<'a>>,
 }
 
-/// What only the page of a report has.
 #[derive(Serialize)]
 pub(super) struct ReportData {
     pub gpu_time: Vec<head::Part>,
@@ -40,7 +37,6 @@ pub(super) struct ReportData {
     pub sites: Vec<PageSite>,
     pub ranks: Option<RanksView>,
     pub graph: Option<GraphView>,
-    /// The sentence in place of an empty table.
     pub nothing: Option<String>,
 }
 
@@ -61,11 +57,10 @@ pub(super) struct ClassView {
     pub recoverable: Option<String>,
 }
 
-/// One drawing and its name.
 #[derive(Serialize)]
 pub(super) struct TimelineView<'a> {
     pub label: String,
-    /// Which capture of a comparison: 0 BEFORE, 1 AFTER.
+    /// 0 is BEFORE, 1 AFTER.
     pub side: usize,
     #[serde(flatten)]
     pub timeline: &'a Timeline,
@@ -116,7 +111,7 @@ fn title(names: &[String]) -> String {
     }
 }
 
-/// The finding, and the rest of the head; the GPU's time is drawn.
+/// The finding, and the rest of the head without GPU time, which is drawn.
 fn head_of(report: &Report) -> (String, Vec<(String, String)>) {
     let (first, lines) = head::parted(report);
     let lines = lines.into_iter().filter(|(label, _)| *label != head::GPU_TIME);
@@ -124,7 +119,7 @@ fn head_of(report: &Report) -> (String, Vec<(String, String)>) {
     (first.unwrap_or_else(|| found(report)), lines)
 }
 
-/// Counts waits, sites and avoidable ones, where nothing is known of savings.
+/// The headline where no saving is known.
 fn found(report: &Report) -> String {
     let totals = &report.totals;
     if report.sites.is_empty() {
@@ -134,7 +129,7 @@ fn found(report: &Report) -> String {
     format!("{waits} at {sites}, {} of them avoidable", text::count(totals.by_class.false_.waits))
 }
 
-/// The sentence in place of sites; those of merged ranks are in the reports of each.
+/// The sentence in place of sites; sites of merged ranks are in the ranks' own reports.
 fn nothing(report: &Report) -> String {
     let Some(ranks) = &report.ranks else { return screen::nothing(report) };
     let [ranks, sites] = [(ranks.list.len(), "rank"), (ranks.sites.len() + ranks.sites_omitted, "site")]
@@ -150,7 +145,7 @@ fn class_view(report: &Report, class: Class) -> ClassView {
     ClassView { class, sites, waits, blocked, drain, recoverable }
 }
 
-/// The drawings of one side, under these names of its exports.
+/// `side` as in [`TimelineView`]; `names` are of the exports.
 pub(super) fn drawn<'a>(timelines: &'a [Timeline], side: usize, names: &[String]) -> Vec<TimelineView<'a>> {
     let name = |timeline: &Timeline| names.get(timeline.profile.index()).cloned().unwrap_or_default();
     timelines.iter().map(|timeline| TimelineView { label: name(timeline), side, timeline }).collect()

@@ -7,7 +7,7 @@ use crate::render::view::escaped;
 use crate::text;
 use serde::Serialize;
 
-/// Columns of the map: of more ranks, each is of several, with the most of them.
+/// Columns of the map. More ranks share columns, which show the most of them.
 const MOST: usize = 128;
 
 #[derive(Serialize)]
@@ -26,9 +26,9 @@ struct RowView {
     notes: Vec<String>,
     /// Blocked time over ranks: median, a tenth to nine tenths, most.
     over: [String; 3],
-    /// Blocked time in each column, as a share of the most in the map: its square root, so that small ones show.
+    /// Blocked time per column: the square root of its share of the map's maximum, so that small values show.
     heat: Vec<f64>,
-    /// The same in words.
+    /// Blocked time per column, in words.
     blocked: Vec<String>,
 }
 
@@ -60,7 +60,6 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
     }
 }
 
-/// The notes on a site, and below them what to do.
 fn advised(site: &RankSite, all: usize) -> Vec<String> {
     let fix = site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix)));
     words::notes(site, all).into_iter().chain(fix).collect()
@@ -72,7 +71,7 @@ mod tests {
     use crate::model::ranks::{Over, Rank};
     use crate::model::{Kind, Per};
 
-    /// Of 200 ranks two share a column, which shows the one that waits longer.
+    /// Of 200 ranks two share a column, which shows the one that blocks longer.
     #[test]
     fn many_ranks_share_columns() {
         let blocked: Vec<i64> = (0..200).map(|rank| if rank == 150 { 400 } else { 100 }).collect();

@@ -1,4 +1,4 @@
-//! A site as the page shows it: a row, and what a click opens.
+//! A site's row on the page, and its details.
 
 use crate::model::{Example, ProfileIx, Report, Site, Snippet};
 use crate::render::details;
@@ -9,7 +9,6 @@ use serde::Serialize;
 
 /// Frames shown: a recursive program has thousands.
 const MOST_FRAMES: usize = 60;
-/// Columns of a native function or an awaited kernel.
 const LONG_SYMBOL: usize = 160;
 
 #[derive(Serialize)]
@@ -17,30 +16,24 @@ pub(super) struct PageSite {
     #[serde(flatten)]
     pub row: SiteView,
     pub sort: SortBy,
-    /// What follows is read when the site is opened.
+    /// This and the fields below are read when the site is opened.
     pub api: String,
-    /// Why it has its verdict, and who calls it.
     pub reasons: Vec<Block>,
     /// Outermost first.
     pub stack: Vec<FrameView>,
-    /// Frames left out of the stack's middle.
     pub frames_left_out: usize,
     pub snippet: Option<Snippet>,
-    /// The number of the user's line.
     pub line: u32,
     pub native: Vec<String>,
-    /// What it costs, what it waited for, where else it can be placed.
     pub about: Vec<Block>,
-    /// Upper bound in ns, waits.
+    /// Upper bounds in ns, and waits up to each.
     pub histogram: Vec<(i64, u64)>,
-    /// The advice.
     pub fix: Option<Block>,
     pub examples: Vec<ExampleView>,
-    /// Index of the export, and so of the drawing.
+    /// Also the index of the drawing.
     pub profile: ProfileIx,
 }
 
-/// A row's numbers.
 #[derive(Serialize)]
 pub(super) struct SortBy {
     pub confidence: f64,
@@ -108,7 +101,7 @@ fn symbol(function: &str) -> String {
 fn stack(site: &Site) -> (Vec<FrameView>, usize) {
     let frames = view::stack(site);
     let left_out = frames.len().saturating_sub(MOST_FRAMES);
-    // The innermost say what happened, the outermost where from.
+    // Inner frames say what happened, outer ones where from.
     let inner = frames.len().min(MOST_FRAMES) / 2;
     let kept = frames.iter().enumerate().filter(|(i, _)| *i < inner || *i >= inner + left_out);
     let views = kept.map(|(_, frame)| FrameView::of(site, frame)).rev();

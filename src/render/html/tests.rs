@@ -10,7 +10,7 @@ fn data(report: &Report) -> Value {
     serde_json::from_str(json).expect("JSON")
 }
 
-/// The finding is the heading, the other lines of the head stand below it, GPU time is drawn.
+/// The headline is the finding; the other lines of the head follow; GPU time is drawn.
 #[test]
 fn the_head_is_that_of_the_table() {
     let report = sample::sample();
@@ -31,7 +31,7 @@ fn without_savings_the_headline_says_what_was_found() {
     assert!(page["nothing"].as_str().is_some_and(|words| words.starts_with("No waits")));
 }
 
-/// Every way to place a site, numbers that are none, names that attack a terminal.
+/// Every way to place a site, numbers that are not finite, names that attack a terminal.
 #[test]
 fn every_site_is_there_in_words() {
     let report = sample::sample();
@@ -63,7 +63,6 @@ fn commands_are_said_once() {
     assert_eq!(fixes, [true, false, false]);
 }
 
-/// A recursive program: its stack is cut in the middle.
 #[test]
 fn deep_stacks_keep_both_ends() {
     let mut report = sample::sample();

@@ -12,21 +12,20 @@ use super::{details, facts, phrase, ranks, saving};
 use crate::model::{Attribution, Breaks, Class, ClassTotals, GraphBreak, Report, Totals, Warning};
 use crate::text;
 
-/// Warnings that stand below the sites of a screen; the rest is counted.
+/// Warnings below the sites of a screen; others are counted.
 const MOST_WARNED: usize = 3;
 
-/// How much of a report is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The finding, the sites, the first warnings.
     Screen,
     /// All columns, totals and warnings.
     Wide,
-    /// The same for a review: the details of each site, to be opened.
+    /// All columns, and each site's details, folded.
     Review,
 }
 
-/// The report. `capture` names the NVTX ranges that are to become a CUDA graph.
+/// `capture` names the NVTX ranges that are to become a CUDA graph.
 pub(crate) fn document(report: &Report, form: Form, capture: Option<&str>) -> Vec<Block> {
     let wide = form != Form::Screen;
     let mut blocks: Vec<Block> = capture.map(|range| capturable(report, range)).into_iter().collect();
@@ -80,7 +79,6 @@ fn capturable(report: &Report, range: &str) -> Block {
     Block::Paragraph(Words::from(keep).then(range).then(format!(" from being captured as a CUDA graph{end}")))
 }
 
-/// Columns of [`graph_rows`].
 pub(crate) const GRAPH_COLUMNS: [&str; 4] = ["where", "calls", "problem", "what to do"];
 
 /// Calls and operations besides waits that are in the way of a CUDA graph, a row each.
@@ -116,14 +114,12 @@ fn graph_breaks(report: &Report) -> Vec<Block> {
     ]
 }
 
-/// The program and its iterations, the answer, and where the GPU's time goes.
 fn head(report: &Report) -> Vec<Block> {
     let label = |label: &str| (!label.is_empty()).then(|| label.to_owned());
     let lines = head::lines(report).into_iter().map(|(name, words)| (label(name), words.into()));
     vec![Block::Heading(head::title(report).into()), Block::Facts(lines.collect())]
 }
 
-/// The finding as a heading, what was run, and the rest of the head.
 fn review_head(report: &Report) -> Vec<Block> {
     let (finding, lines) = head::parted(report);
     let sites = || text::counted(report.totals.sites, "site");
@@ -144,7 +140,6 @@ fn review_head(report: &Report) -> Vec<Block> {
     ]
 }
 
-/// The sentence in place of an empty table.
 pub(crate) fn nothing(report: &Report) -> String {
     match report.waits_filtered_out {
         0 => {}
@@ -155,7 +150,7 @@ pub(crate) fn nothing(report: &Report) -> String {
     format!("No waits: nothing in this capture makes the CPU wait for the GPU.{doubt}")
 }
 
-/// How many sites are left out, and what the table's signs and words mean.
+/// How many sites are left out, and the meaning of the table's signs and words.
 pub(crate) fn signs(report: &Report, wide: bool) -> Vec<String> {
     let mut notes: Vec<String> = ranks::not_shown(report.sites_omitted).into_iter().collect();
     let marked =
@@ -177,7 +172,6 @@ pub(crate) fn of_class(totals: &Totals, class: Class) -> &ClassTotals {
     }
 }
 
-/// Waits and costs by class.
 fn classes(totals: &Totals) -> Table {
     let of = |value: fn(&ClassTotals) -> String| Class::LISTED.map(|class| value(of_class(totals, class)));
     Table::new(
@@ -193,14 +187,12 @@ fn classes(totals: &Totals) -> Table {
     )
 }
 
-/// What the figures rest on.
 fn basis(totals: &Totals) -> Block {
     let measured = totals.replayed.as_ref().map(saving::replayed_in_words);
     let measured = measured.map(|words| format!("Measured, all avoidable sites fixed: {words}."));
     Block::lines(saving::basis(totals).into_iter().chain(measured))
 }
 
-/// What limits a result.
 pub(crate) fn warnings(list: &[Warning]) -> impl Iterator<Item = Block> + use<> {
     let coded = |warning: Warning| {
         Block::Warning(format!("{} [{}]", warning.message, warning.code).into(), warning.fix)
@@ -208,7 +200,6 @@ pub(crate) fn warnings(list: &[Warning]) -> impl Iterator<Item = Block> + use<> 
     view::warnings(list).into_iter().map(coded)
 }
 
-/// How to see more of a site.
 fn hint(report: &Report, wide: bool) -> Option<String> {
     let over = report.ranks.as_ref().and_then(|ranks| ranks.sites.first());
     let id = over.map_or(&report.sites.first()?.id, |over| &over.id);
@@ -216,7 +207,6 @@ fn hint(report: &Report, wide: bool) -> Option<String> {
     Some(format!("--details {id}: stack, evidence, times, fix of a site{more}"))
 }
 
-/// The details of the sites that are listed.
 fn opened<'a>(
     report: &'a Report,
     views: &'a Views<'a>,

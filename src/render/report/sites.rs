@@ -5,7 +5,8 @@ use crate::render::style::Tone;
 use crate::render::view::{Durations, SiteView};
 use crate::text::Scale;
 
-/// The sites that cost every iteration, then those paid outside the loop or once: savings of a table are of one unit.
+/// The sites that cost every iteration, then the sites paid outside the loop or once: savings of a table have
+/// one unit.
 pub(super) fn tables(rows: &[SiteView], looped: bool, wide: bool) -> Vec<Block> {
     let (repeated, apart): (Vec<&SiteView>, Vec<&SiteView>) = rows.iter().partition(|row| row.repeats);
     let (saves, title) =
@@ -16,10 +17,9 @@ pub(super) fn tables(rows: &[SiteView], looped: bool, wide: bool) -> Vec<Block> 
     first.into_iter().chain(title).chain(second).collect()
 }
 
-/// A row per site. A `wide` table has the times too.
+/// A `wide` table has the times too.
 fn table(rows: &[&SiteView], saves: &'static str, wide: bool) -> Table {
     let words = |value: fn(&SiteView) -> String| rows.iter().map(move |row| value(row));
-    // All durations of a column have one unit.
     let saving = |row: &&SiteView| row.cells.ns.saves.map_or(0, |saves| saves.1);
     let scale = Scale::of(rows.iter().map(saving));
     let savings = rows.iter().map(|row| {

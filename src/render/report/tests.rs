@@ -28,7 +28,7 @@ fn little_room_keeps_the_head_and_says_what_is_missing() {
     }
 }
 
-/// A report of extremes: numbers, names, nothing where something is usual.
+/// Extreme numbers and names, and missing values.
 fn extremes() -> Report {
     let mut report = sample::sample();
     let huge = &mut report.sites[0];
@@ -143,7 +143,6 @@ fn many_gpus_are_summed_up() {
     assert!(text.contains("GPUs        8 × NVIDIA H200: busy 61.2 %"), "{text}");
 }
 
-/// Measured savings stand beside the simulated ones, in every layout.
 #[test]
 fn replayed_sites() {
     let mut report = sample::single();
@@ -160,7 +159,7 @@ fn replayed_sites() {
     insta::assert_snapshot!(rendered(&report, Some(120), false));
 }
 
-/// A figure above the one beside it that people compare it with is explained, once, and only where it stands.
+/// A saving above "blocked" is explained once, and only where it occurs.
 #[test]
 fn savings_above_blocked_are_explained() {
     const WHY: &str = "\"saves\" can exceed \"blocked\": removing a call also removes the CPU time";
@@ -184,7 +183,7 @@ fn one_wait_each_is_one_wait() {
     assert!(rendered(&report, None, false).contains(", 1 wait each\n"));
 }
 
-/// The iterations are of one export: where another one loops too, its waits are not among them.
+/// The iterations are of one export; waits of another export's loop are not among them.
 #[test]
 fn of_several_loops_the_one_shown_is_named() {
     let mut report = sample::sample();
@@ -206,7 +205,7 @@ fn what_stands_for_all_iterations_is_said() {
     assert!(rendered(&report, None, false).contains(WORDS));
 }
 
-/// The first screen: the answer in at most eight lines, a line or two a site, and no more of the warnings than can be minded.
+/// The answer in at most eight lines, a line or two a site, and few warnings.
 #[test]
 fn the_first_screen_is_short() {
     let mut report = sample::single();

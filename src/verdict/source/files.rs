@@ -5,11 +5,10 @@ use crate::model::edit::Refusal;
 use crate::python::parse::SourceTree;
 use std::path::PathBuf;
 
-/// A line of the file behind a recorded path, with those around it; `None` where there is no such line.
+/// A line of a recorded file with its neighbours; `None` where the line is missing or blank.
 pub fn snippet(tree: &SourceTree, recorded: &str, line: u32) -> Option<Snippet> {
-    /// Lines on either side.
     const AROUND: u32 = 3;
-    /// Characters of a line: minified code is no reading.
+    /// Characters of a line: minified code is not for reading.
     const LONGEST: usize = 400;
     let file = tree.open(recorded)?;
     let text = |line| file.line_range(line).map(|range| file.slice(range).trim_end());
@@ -21,7 +20,7 @@ pub fn snippet(tree: &SourceTree, recorded: &str, line: u32) -> Option<Snippet> 
     (!blank(&line)).then_some(Snippet { first_line, lines })
 }
 
-/// The file behind a recorded path, to be edited: where it is, and its text.
+/// Where the file behind a recorded path is, and its text, for an edit.
 ///
 /// # Errors
 /// Why it cannot be edited.

@@ -1,6 +1,8 @@
 //! Reading the Python source of a call site: which expression waits, and where its value goes.
 //!
-//! Its rooms face one way: `infer` (what the text says of values, without following them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict) → `scan` (all lines of a file that was never captured).
+//! The modules depend in this order: `infer` (what the text says of values, without following them) →
+//! `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict) →
+//! `scan` (all lines of a file that was never captured).
 
 mod files;
 mod flow;
@@ -27,23 +29,20 @@ use infer::{Here, Placements};
 use judge::reader::{Case, SiteReader};
 use std::mem::discriminant;
 
-/// What the source says about a call site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// No file could be read.
     NoSource,
     /// A file was read, but its line does not hold what the trace saw.
     Stale {
         /// What does not fit, as a clause.
         reason: String,
     },
-    /// The line holds the synchronising expression.
     Read(Reading),
 }
 
 impl Finding {
-    /// This finding of the user's line with the verdict on the line of a library below it, in `file`: that is what waits. No edit
-    /// is made there. A line of the library that decides nothing leaves what the user's decides.
+    /// The user's finding with the verdict on the line of a library below it, in `file`, which waits. No edit
+    /// is made there. Where only the user's line decides, its verdict stays.
     #[must_use]
     pub fn below(self, library: Self, file: &str) -> Self {
         let Self::Read(Reading { mut verdict, .. }) = library else { return self };
@@ -63,25 +62,24 @@ impl Finding {
     }
 }
 
-/// The text of a line that runs in the named function; `None` where there is no such file, or it is not what ran.
+/// The text of a line that runs in the function; `None` where there is no such file, or it is not what ran.
 pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Option<String> {
     let file = tree.open(recorded)?;
     locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
 }
 
-/// Whether a text is Python without a syntax error.
 pub fn parses(text: &str) -> bool {
     Source::parse(text.as_bytes().to_vec()).is_ok_and(|file| file.is_valid())
 }
 
-/// The line of a function that waits in the way the trace saw, where only one does: the trace names the method, or the line waits
-/// plainly. `first`: the line where the function begins.
+/// The only line of a function that waits in the way the trace saw: the trace names the method, or the line
+/// waits plainly. `first`: the line where the function begins.
 pub fn found_line(tree: &SourceTree, frame: &Frame, first: u32, observed: &Observed<'_>) -> Option<u32> {
     let file = tree.open(&frame.file)?;
     let placements = Placements::new(&file);
     let waits = |&line: &u32| {
         let found = locate::line::locate(&Frame { line, ..frame.clone() }, observed, &placements);
-        // A call of C would have been recorded, with its line or as the method: without one, what waits is no such call.
+        // A call into C would have been recorded: an unrecorded wait is no such call.
         let seen = |one: &locate::line::Candidate<'_>| {
             observed.method.is_some() || observed.through.is_some() || !one.calls_c()
         };
@@ -94,11 +92,12 @@ pub fn found_line(tree: &SourceTree, frame: &Frame, first: u32, observed: &Obser
     lines.next().is_none().then_some(line)
 }
 
-/// Reads the call site of `frames` (the stack from the user's line outwards, libraries' frames among them): finds the expression on the first frame's line that
-/// waits in the way the trace saw, and follows its value to a verdict.
+/// Reads the call site of `frames` (the stack from the user's line outwards, libraries' frames included):
+/// finds the expression on the first frame's line that waits in the way the trace saw, and follows its value
+/// to a verdict.
 ///
-/// Several expressions of the line may fit alike: if their verdicts agree the site gets that verdict, if they disagree about
-/// the class it is unknown, and the evidence tells both.
+/// Several expressions of the line may fit alike. If their verdicts agree, the site gets that verdict. If
+/// they disagree about the class, the site is undecided, and the evidence has both.
 pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -> Finding {
     let Some(frame) = frames.first() else { return Finding::NoSource };
     let Some(file) = tree.open(&frame.file) else { return Finding::NoSource };
@@ -120,8 +119,8 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     reading.map_or(Finding::NoSource, |reading| Finding::Read(Reading { line_text, ..reading }))
 }
 
-/// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and all read `alike`, or of
-/// the others nothing is told; else unknown.
+/// One verdict from those of all expressions that fit: theirs where they agree. Needed, where one is and all
+/// read `alike`, or none is avoidable. Else undecided.
 fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
     let rewritten = distinct(judged.iter().filter_map(|one| one.rewritten.clone()));
@@ -132,7 +131,7 @@ fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> 
         let (mine, mut theirs) = (&mut whole.verdict, other.verdict);
         let classes = [mine.class, theirs.class];
         if needed && classes.contains(&Class::True) && mine.class != theirs.class {
-            // A line that is needed for one thing is needed, whatever becomes of what else it reads.
+            // A line that is needed for one thing is needed, whatever else it reads.
             if theirs.class == Class::True {
                 std::mem::swap(mine, &mut theirs);
             }
@@ -143,7 +142,7 @@ fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> 
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
             mine.confidence = EVEN;
         } else {
-            // The less sure one speaks first.
+            // The less certain one speaks first.
             if theirs.confidence < mine.confidence {
                 mine.confidence = theirs.confidence;
                 mine.evidence.splice(0..0, theirs.evidence.first().cloned());
@@ -162,7 +161,7 @@ fn combine(file: &Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> 
     Some(whole)
 }
 
-/// The edit of two expressions that fit alike: both, where both can be edited in the same way.
+/// The edit of two expressions that fit alike: both edits, if they are of one kind.
 fn together(file: &Source, one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Outcome::Edit(mut one), Outcome::Edit(other)) if one.kind == other.kind => {

@@ -4,7 +4,7 @@
 //!  NVTX  [forward                         ] [loss ]  [forward                         ] [loss ]
 //!  host    [launch][launch][deviceSync====]  [launch]   [launch][launch][deviceSync===]  [launch]
 //! ```
-//! Without it the range would be as long as its launches take.
+//! Without the wait, the range would be as long as its launches take.
 
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -15,14 +15,15 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Ranges of a name without which nothing is said.
+/// Fewer ranges of a name say nothing.
 const FEW: usize = 3;
-/// Ranges of one depth of a thread whose names are read: more tell nothing more.
+/// Ranges of one depth of a thread whose names are read; more say nothing new.
 const MANY: usize = 4096;
 
-/// The name of the ranges that waits end, where most ranges of that name end so.
+/// The name of the ranges that a wait ends, if most ranges of that name end so.
 ///
-/// Cost: two searches a synchronisation, and the names of at most [`MANY`] ranges of each depth of a thread that one of them ends.
+/// Cost: two searches a synchronisation, and the names of at most [`MANY`] ranges for each thread and depth
+/// where one ends a range.
 pub fn find(profile: &mut Profile, waits: &Waits) -> Result<FxHashMap<WaitId, Arc<str>>, InputError> {
     let ending = |(at, wait): (WaitId, &Wait)| Some((at, ended(profile, wait)?));
     let ending: Vec<(WaitId, RangeId)> = waits.iter_enumerated().filter_map(ending).collect();
@@ -54,7 +55,7 @@ pub fn find(profile: &mut Profile, waits: &Waits) -> Result<FxHashMap<WaitId, Ar
     Ok(found)
 }
 
-/// The range that a synchronisation ends: it is the last call there, and not the only one.
+/// The range that a synchronisation ends as the last call there, and not the only one.
 fn ended(profile: &Profile, wait: &Wait) -> Option<RangeId> {
     let bare = wait.blocking.synchronises() && wait.copy_call.is_none();
     let calls = &profile.calls;

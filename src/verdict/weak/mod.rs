@@ -1,10 +1,11 @@
-//! Weak evidence (the `X` rules): what leans one way, for reads that nothing decisive decides.
+//! Weak evidence (the `X` rules): leanings, for reads that nothing decisive decides.
 //!
-//! Weak rules decide nothing: the verdict stays unknown. If all that fire lean to one class, it says which kind is probable. The figure
-//! is the share of labelled reads on which the surest of them was right, as of every rule ([`crate::rules::calibration`]). If the source
-//! was read and left the use open, the hard cases remain, and nothing is called probable.
+//! Weak rules decide nothing: the verdict stays undecided. If all that fire lean to one class, it says which
+//! kind is probable. The figure is the share of labelled reads on which the surest rule was right
+//! ([`crate::rules::calibration`]). If the source was read and left the use open, the hard cases remain, and
+//! nothing is called probable.
 //!
-//! Eleven more were tried (what follows, reads in a row, clocks, …): by labelled programs they tell nothing.
+//! Eleven more (what follows, reads in a row, clocks, …) tell nothing on labelled programs.
 
 mod closing;
 pub mod observe;
@@ -20,7 +21,7 @@ use crate::vocabulary::{Direction, Kind, Verdict};
 use crate::waits::Found;
 use observe::Observed;
 
-/// Adds to an open verdict which kind is probable, and all that fired. `read`: the source was read and left it open.
+/// Adds the probable kind and all that fired. `read`: the source was read and left the verdict open.
 pub fn lean(bundle: &Bundle, observed: &Observed, read: bool, verdict: &mut Verdict) {
     let fired = |&(grade, says): &(Grade, rules::Says)| Some((grade, grade.kind?, says(bundle, observed)?));
     let mut fired: Vec<(Grade, Kind, String)> = rules::RULES.iter().filter_map(fired).collect();
@@ -38,7 +39,7 @@ pub fn lean(bundle: &Bundle, observed: &Observed, read: bool, verdict: &mut Verd
     }
 }
 
-/// R25: what a bare synchronisation is for, where it ends what is measured. `read`: the source was, which knows its functions better.
+/// R25: a bare synchronisation that ends a measurement. `read`: the source was read, and knows better.
 pub fn timing(bundle: &Bundle, observed: &Observed, read: bool) -> Option<Verdict> {
     let text = if observed.timed {
         "two events around the work take its time: nothing waits for the first one, and this is the wait for the second".to_owned()
@@ -57,7 +58,7 @@ pub fn timing(bundle: &Bundle, observed: &Observed, read: bool) -> Option<Verdic
     Some(says(grade::R25, None, text))
 }
 
-/// Whether the wait is for a value: only of those weak evidence tells.
+/// Whether the wait is for a value: weak evidence says nothing of others.
 fn is_read(bundle: &Bundle) -> bool {
     bundle.completes || bundle.copy.is_some_and(|c| c.direction == Direction::DeviceToHost)
 }

@@ -1,11 +1,11 @@
-//! What the capture shows around a few waits of a bundle: the facts that weak rules look at.
+//! What the capture shows around a few waits of a bundle, for the weak rules.
 //!
 //! ```text
 //!  iteration 3 ├───────────[adam]───┤ this wait ├──┤   after the optimizer, no matrix product to come
 //!  host        [clock_gettime] [sync===] [clock_gettime]
 //! ```
-//! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each; once a capture, one pass over the ops (what
-//! ends a step) and, where the export has it, one over the operating-system calls.
+//! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each. Once a capture: one pass over
+//! the ops (ends of steps) and, where exported, one over the operating-system calls.
 
 use super::closing;
 use super::steps::Steps;
@@ -21,31 +21,26 @@ use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Waits of a bundle that are looked at, spread evenly.
+/// Waits of a bundle looked at, spread evenly.
 pub const SAMPLED_WAITS: usize = 16;
-/// Host time within which something counts as happening soon after a wait.
+/// Host time within which something counts as next to a wait.
 const SOON_NS: i64 = 1_000_000;
 
-/// Facts of one bundle.
 #[derive(Default)]
 pub struct Observed {
     pub seen: Vec<Seen>,
-    /// The name of the ranges that most of its waits end: [`closing`].
+    /// The name of the ranges that most of its waits end (see [`closing`]).
     pub closes: Option<Arc<str>>,
-    /// Whether most of its waits end what two events measure.
     pub timed: bool,
 }
 
-/// Facts of one wait.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Whether the optimizer's step is done and no layer of the model has begun or follows: [`Steps`].
+    /// Whether the optimizer's step is done and no layer of the model has begun or follows (see [`Steps`]).
     pub step_done: bool,
-    /// Whether the thread read a clock right before or after.
     pub clocked: bool,
 }
 
-/// Looks at bundles of one capture.
 pub struct Observer<'a> {
     pub waits: &'a Waits,
     pub devices: &'a Devices,
@@ -59,8 +54,6 @@ impl<'a> Observer<'a> {
         Self { waits, devices, iterations, steps: None, closing: None }
     }
 
-    /// The facts of one bundle.
-    ///
     /// # Errors
     /// Names could not be read.
     pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
@@ -78,7 +71,6 @@ impl<'a> Observer<'a> {
         })
     }
 
-    /// The name of the ranges that most of these waits end.
     fn closes(&mut self, profile: &mut Profile, sample: &[WaitId]) -> Result<Option<Arc<str>>, InputError> {
         let known = self.closing.take().map_or_else(|| closing::find(profile, self.waits), Ok)?;
         let closing = self.closing.insert(known);

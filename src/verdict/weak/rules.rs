@@ -1,4 +1,4 @@
-//! What each weak rule looks for, and what it says where it fires.
+//! What each weak rule looks for, and its text where it fires.
 
 use super::observe::{Observed, Seen};
 use crate::python::facts::{self, Fact};
@@ -7,10 +7,9 @@ use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
 use crate::vocabulary::Direction;
 
-/// What a rule says of a bundle, where it fires.
+/// `Some` where the rule fires.
 pub type Says = fn(&Bundle, &Observed) -> Option<String>;
 
-/// All of them.
 pub const RULES: &[(Grade, Says)] = &[
     (grade::X4, |b, _| (bytes(b)? == 1).then(|| "one byte is read: a truth value".into())),
     (grade::X5, |b, o| {
@@ -30,18 +29,17 @@ pub const RULES: &[(Grade, Says)] = &[
     }),
 ];
 
-/// Bytes read by each of its waits.
+/// Bytes that each of its waits reads; `None` where they differ.
 fn bytes(b: &Bundle) -> Option<u64> {
     let read = b.copy.filter(|copy| copy.direction == Direction::DeviceToHost && b.same_bytes);
     read.map(|copy| copy.bytes)
 }
 
-/// Whether a fact holds for most of the waits looked at.
 fn mostly(o: &Observed, fact: impl Fn(&Seen) -> bool) -> bool {
     o.seen.iter().filter(|s| fact(s)).count() * 2 > o.seen.len()
 }
 
-/// User frames whose names are heard, from the innermost.
+/// User frames whose names count, from the innermost.
 const HEARD: usize = 4;
 
 /// Names that the program gave to the code around, innermost first.
@@ -50,12 +48,11 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
     frames.chain(b.ranges.iter().rev().map(|r| &**r).filter(|r| !r.contains("::")))
 }
 
-/// Whether a word is known to be that.
 fn is(fact: Fact) -> impl Fn(&str) -> bool {
     move |word| facts::word(word).is(fact)
 }
 
-/// The name of the code around that says that it measures time: of functions, unless they were `read`, and of ranges.
+/// The name around that says that it measures time: of functions, unless they were `read`, or of ranges.
 pub fn measuring(b: &Bundle, read: bool) -> Option<&str> {
     let known = if read { b.user_stack().len().min(HEARD) } else { 0 };
     let says =

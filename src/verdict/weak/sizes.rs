@@ -1,4 +1,4 @@
-//! Whether a size that the host waits for changes: what the GPU is given after each wait tells.
+//! Whether a size that the host waits for changes, by the GPU work after each wait.
 //!
 //! ```text
 //!  stream 7  [count][D2H] [gather, 12 blocks] …  [count][D2H] [gather, 31 blocks]    differs: it depends on values
@@ -13,23 +13,21 @@ use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use crate::waits::Waits;
 use crate::waits::device::Devices;
 
-/// Ops compared after each wait.
 const COMPARED: usize = 4;
-/// Times that a run of sizes must come before it counts as one that repeats.
+/// Times that a run of sizes must come to count as repeating.
 const REPEATS: usize = 3;
-/// Masks that a line, or a backward pass, may count in turn; a longer run of sizes that repeats is an input that repeats.
+/// Masks counted in turn by a line or a backward pass; a longer run that repeats is a repeated input.
 const IN_TURN: usize = 4;
-/// Waits of a bundle looked at: a longer run tells nothing more.
+/// Waits of a bundle looked at; more say nothing new.
 const LOOKED_AT: usize = 512;
 
-/// What the sizes after the waits of a bundle do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// The same operations come with other sizes.
     Differ,
-    /// They repeat, and some take more than one block: another size would show.
+    /// They repeat, and some take more than one block, where another size would show.
     Repeat,
-    /// Neither is seen: too few waits, or nothing of a size that shows.
+    /// Too few waits, or no size that would show.
     Unseen,
 }
 
@@ -37,11 +35,10 @@ pub enum Sizes {
 type Sized = (Option<u32>, u64);
 
 impl Sizes {
-    /// Looks at what follows the waits.
-    ///
-    /// Definition: of each wait the next [`COMPARED`] ops of its stream, by name and size. They *repeat* if each wait's are those
-    /// of the wait `n` before it, for an `n` up to [`IN_TURN`] that fits [`REPEATS`] times: a line may count several masks. They
-    /// *differ* if two waits have one kernel at the same place in two sizes, and they do not repeat.
+    /// Definition: of each wait the next [`COMPARED`] ops of its stream, by name and size. They *repeat* if
+    /// each wait's ops are those of the wait `n` before it, for an `n` up to [`IN_TURN`] that fits
+    /// [`REPEATS`] times: a line may count several masks. They *differ* if a wait has a kernel of the first
+    /// wait at the same place in another size, and they do not repeat.
     ///
     /// Cost: two binary searches a wait, at most [`LOOKED_AT`] of them.
     pub fn after(bundle: &Bundle, profile: &Profile, devices: &Devices, waits: &Waits) -> Self {
@@ -50,7 +47,7 @@ impl Sizes {
             let around = neighbours::around(profile, devices, &waits[wait]);
             around.after.iter().copied().take(COMPARED).map(size).collect()
         });
-        // The capture ends: what follows its last waits is cut.
+        // The end of the capture cuts what follows its last waits.
         let rows: Vec<Vec<Sized>> = rows.filter(|row: &Vec<Sized>| row.len() == COMPARED).collect();
         Self::of(&rows)
     }
@@ -67,8 +64,9 @@ impl Sizes {
         if rows.len() >= REPEATS && rows.iter().any(differ) { Self::Differ } else { Self::Unseen }
     }
 
-    /// Leaves open what a rule says of a size by the operator's name alone, where the host may know it: one that never changes, and
-    /// a single number of which nothing shows that it does: by the operator, that is the case `unseen`.
+    /// Leaves undecided a size that a rule has by the operator's name alone, where the host may know it: a
+    /// size that never changes, or a number that nothing shows to change (`unseen` is then the operator's
+    /// case).
     pub fn temper(self, verdict: &mut Verdict, unseen: Grade) {
         let (grade, text) = match self {
             Self::Repeat => (

@@ -1,4 +1,4 @@
-//! Where the optimizer's step ends: what a loop reads after that, with no layer to come, it mostly reports.
+//! Where the optimizer's step ends: what a loop reads after it, with no layer to come, it mostly reports.
 //!
 //! ```text
 //!  iteration 3 ├─[gemm][gemm][adam]──── done ────┤    no product follows within the iteration
@@ -15,13 +15,10 @@ use crate::waits::Wait;
 use crate::waits::device::Devices;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Kernels that tell, and when each iteration launched its last ones.
 pub struct Steps {
-    /// Ids of the names of kernels that update parameters.
     updates: FxHashSet<u32>,
-    /// Ids of the names of kernels that multiply matrices.
     products: FxHashSet<u32>,
-    /// Of each iteration of each process.
+    /// One entry per iteration.
     last: FxHashMap<GlobalPid, Vec<Last>>,
 }
 
@@ -33,7 +30,6 @@ struct Last {
 
 /// Kernels over lists of tensors that update no parameters: gradient norms, unscaling, clipping.
 const NO_UPDATE: &[&str] = &["LpNorm", "non_finite", "BinaryOpScalarTensor"];
-/// Optimizers with kernels of their own.
 const OPTIMIZERS: &[&str] = &["adam", "Adam", "sgd", "Sgd", "lamb_"];
 /// Ops looked at before a wait, where no range marks iterations.
 const LOOK_BACK: usize = 64;
@@ -79,7 +75,7 @@ impl Steps {
         (update || self.products.contains(&name)).then_some(update)
     }
 
-    /// Whether the optimizer of the wait's iteration was launched before it, and neither that nor a product after.
+    /// Whether the iteration's optimizer was launched before the wait, and no update or product after.
     pub fn done(&self, iterations: &Iterations, wait: &Wait) -> bool {
         let last = iterations.at(wait.start).and_then(|n| self.last.get(&wait.pid)?.get(n));
         last.is_some_and(|last| {
@@ -88,7 +84,7 @@ impl Steps {
         })
     }
 
-    /// Whether on its stream an update came before the wait, and no product since.
+    /// Whether an update came before the wait on its stream, and no product since.
     pub fn just_done(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
         let Some(op) = wait.awaited else { return false };
         let ops = &profile.ops;
@@ -99,7 +95,7 @@ impl Steps {
     }
 }
 
-/// The fused and the multi-tensor optimizers.
+/// Fused and multi-tensor optimizers.
 fn is_update(name: &str) -> bool {
     let over_lists = name.contains("multi_tensor_apply") && !NO_UPDATE.iter().any(|n| name.contains(n));
     over_lists || OPTIMIZERS.iter().any(|n| name.contains(n))

@@ -1,4 +1,4 @@
-//! `fix`: what the patch of a capture is, what it leaves alone, and that a second run changes nothing.
+//! `fix`: the patch of a capture, what it leaves alone, and a second run that changes nothing.
 
 use super::*;
 use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, empty};
@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 const TRAIN: &str = "train_mlp_shapes";
 
-/// The patch of the sample, without its header.
 const PATCH: &str = r#"@@ -16,7 +16,7 @@
  
  def step(x, t, i):
@@ -32,7 +31,6 @@ const PATCH: &str = r#"@@ -16,7 +16,7 @@
  def main():
 "#;
 
-/// A folder with the program of the sample.
 fn checkout() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("train_mlp.py");
@@ -91,7 +89,6 @@ fn one_site_is_edited_alone() {
     assert!(ran.stderr.contains("no site S99"), "{}", ran.stderr);
 }
 
-/// Without Python frames no line is known: what has no edit adds up all the same.
 #[test]
 fn sites_without_a_line_are_counted() {
     let (folder, _) = checkout();
@@ -160,10 +157,10 @@ fn files_outside_are_not_edited() {
     assert!(ran.stderr.contains("1 edit written"), "{}", ran.stderr);
 }
 
-/// Of which line 6 goes, and line 1 with it, where the trace shows nothing that it is for.
+/// Line 6 goes, and line 1 with it, if the trace shows no purpose of the wait.
 const STEP: &str = include_str!("fixes/step.py");
 
-/// Three turns of a loop that synchronises behind each.
+/// Three iterations of a loop; each ends with a synchronisation.
 ///
 /// ```text
 ///  host      [launch] [cudaDeviceSynchronize======]
@@ -194,7 +191,7 @@ fn stray(more: impl FnOnce(&mut Export)) -> (TempDir, String) {
     (folder, path)
 }
 
-/// What the trace holds besides decides whether the wait may be for it.
+/// Other work in the trace decides whether the wait may have a purpose.
 #[test]
 fn a_stray_synchronisation_goes_where_the_trace_shows_nothing_that_it_is_for() {
     let (folder, path) = stray(|_| ());
@@ -226,7 +223,6 @@ fn a_stray_synchronisation_goes_where_the_trace_shows_nothing_that_it_is_for() {
     }
 }
 
-/// The same line waits where the program needs it: then its edit is nobody's.
 #[test]
 fn a_line_that_is_needed_elsewhere_is_not_edited() {
     let (folder, path) = stray(|e| {
@@ -246,7 +242,6 @@ fn a_line_that_is_needed_elsewhere_is_not_edited() {
     );
 }
 
-/// Titles of the sites of a class.
 fn titles(capture: &str, folder: &Path, class: &str) -> Vec<String> {
     let root = folder.display().to_string();
     let report = program(&[capture, "--format", "json", "--source-root", &root]).stdout;
@@ -256,7 +251,6 @@ fn titles(capture: &str, folder: &Path, class: &str) -> Vec<String> {
     wanted.filter_map(|site| site["fix"]["title"].as_str()).map(str::to_owned).collect()
 }
 
-/// The way named is that of the line shown.
 #[test]
 fn titles_say_what_the_shown_line_does() {
     let (folder, _) = checkout();
@@ -277,7 +271,7 @@ fn a_wait_beside_a_clock_is_not_to_be_deleted() {
     assert_eq!(titles(&path, folder.path(), "false"), ["time with CUDA events, read after the loop"]);
 }
 
-/// A wait that comes later than the write would be none.
+/// A wait after the write would guard nothing.
 #[test]
 fn a_wait_that_guards_a_buffer_is_not_to_come_later() {
     let (folder, path) = stray(|_| ());

@@ -110,7 +110,6 @@ fn a_damaged_file_gets_one_answer_whatever_its_path() {
     }
 }
 
-/// At ten places, as the issue asks.
 #[test]
 fn an_export_cut_anywhere_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -132,8 +131,8 @@ fn odd_exports_are_reported_as_far_as_they_go() {
     }
 }
 
-/// JSON cut short, a frame count that lies, chain cycles, ids and times out of range: the issue wants exit 2 for each,
-/// with a sentence, and the rest reported.
+/// JSON cut short, a false frame count, chain cycles, ids and times out of range: exit code 2 with a
+/// sentence, and the rest reported.
 #[test]
 fn damage_inside_is_told_and_exits_with_2() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -153,7 +152,6 @@ fn damage_inside_is_told_and_exits_with_2() {
     }
 }
 
-/// A NULL byte and escapes in every name.
 #[test]
 fn hostile_names_print_harmlessly() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -183,7 +181,6 @@ fn hostile_names_print_harmlessly() {
     assert!(!doctor.stdout.contains('\u{1b}') && !doctor.stdout.contains('\u{202e}'), "{:?}", doctor.stdout);
 }
 
-/// An export whose path itself is hostile.
 #[test]
 #[cfg(unix)]
 fn hostile_paths_print_harmlessly() {
@@ -207,7 +204,6 @@ fn hostile_paths_print_harmlessly() {
     }
 }
 
-/// One bad export among several: nothing is printed that looks like the whole answer.
 #[test]
 fn one_bad_export_among_several_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -216,7 +212,6 @@ fn one_bad_export_among_several_is_an_error() {
     assert!(ran.stderr.contains("rank1.sqlite"), "{}", ran.stderr);
 }
 
-/// Special files do not hang the program.
 #[test]
 #[cfg(unix)]
 fn devices_and_pipes_are_refused() {

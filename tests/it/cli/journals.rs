@@ -85,7 +85,6 @@ fn a_wal_in_a_read_only_directory_is_not_left_out_silently() {
     }
 }
 
-/// A hot journal: the export was being written when its writer died.
 #[test]
 fn a_hot_journal_means_an_unfinished_export() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -122,7 +121,7 @@ fn a_link_leads_to_the_journals_of_its_file() {
     assert!(ran.stderr.contains("unfinished"), "{}", ran.stderr);
 }
 
-/// A journal left empty is over and done with.
+/// An empty journal belongs to a finished transaction.
 #[test]
 fn an_empty_journal_is_no_matter() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -182,7 +181,6 @@ mod reports {
         Workshop { folder, report }
     }
 
-    /// Copies the good export to where `-o` says.
     const COPIES: &str = r#"while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done; cp "$(dirname "$0")/../good.sqlite" "$out""#;
 
     impl Workshop {
@@ -235,7 +233,8 @@ mod reports {
         assert!(!run.join(&export).is_symlink());
     }
 
-    /// Ctrl-C, or a scheduler's signal, in the middle: nsys ends too, and nothing is left; what a kill left goes next time.
+    /// Ctrl-C, or a scheduler's signal, in the middle: nsys ends too, and nothing is left. The next run
+    /// removes a kill's remains.
     #[test]
     fn an_export_that_is_cut_short_leaves_nothing() {
         let w = workshop("echo $$ > \"$(dirname \"$0\")/../pid\"; exec sleep 60");
@@ -269,7 +268,7 @@ mod reports {
         assert_eq!(names(&run).len(), 2, "the report and its export: {:?}", names(&run));
     }
 
-    /// Not the hidden export beside it, which nobody typed.
+    /// Not by the hidden export beside it.
     #[test]
     fn a_report_goes_by_its_own_name() {
         let w = workshop(COPIES);
@@ -332,7 +331,6 @@ mod reports {
         assert_eq!((ran.code, w.calls()), (0, 2), "{}", ran.stderr);
     }
 
-    /// A report that is none by content, and a missing one.
     #[test]
     fn a_false_report_is_refused() {
         let w = workshop(COPIES);

@@ -64,7 +64,6 @@ fn completions_and_manual_come_from_the_same_definitions() {
     }
     let man = program(&["man"]);
     assert!(man.code == 0 && man.stdout.contains(".TH sync-report") && man.stdout.contains("Exit codes"));
-    // The page lists commands as pages of their own: there is one of each.
     let listed = man.stdout.lines().filter_map(|l| l.strip_prefix("sync\\-report\\-")?.strip_suffix("(1)"));
     for command in listed {
         let page = program(&["man", command]);
@@ -73,7 +72,7 @@ fn completions_and_manual_come_from_the_same_definitions() {
     assert_eq!(program(&["man", "nothing"]).code, 2);
 }
 
-/// Whoever reads has seen enough: `sync-report … | head -1` is no error.
+/// The reader closed the pipe (`sync-report … | head -1`): no error.
 #[test]
 fn a_closed_pipe_is_success() {
     let path = sample("patterns");
@@ -99,7 +98,6 @@ fn a_closed_pipe_is_success() {
     }
 }
 
-/// A full disk is an error, in every format.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error() {
@@ -109,7 +107,6 @@ fn a_full_disk_is_an_error() {
     }
 }
 
-/// A closed stderr must not turn a report into a panic.
 #[test]
 #[cfg(unix)]
 fn a_closed_stderr_is_no_panic() {
@@ -156,7 +153,6 @@ fn the_report_never_overwrites_an_input() {
     }
 }
 
-/// A mistake in what is asked for leaves the file of the last report alone.
 #[test]
 fn a_failed_run_leaves_the_output_file_alone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -197,7 +193,7 @@ fn details_show_one_site_or_say_which_there_are() {
     for site in ["S8", "S0", "", "1", "S-1", "S1 or 2", "mlp.py:18", "train_mlp.py:17", ":18"] {
         program(&[&path, "--details", site]).refused("S1 (avoidable), S2 (avoidable), ");
     }
-    // A cut list does not cut what can be shown.
+    // `--top` does not limit `--details`.
     assert_eq!(program(&[&path, "--details", "S7", "--top", "1"]).code, 0);
 }
 
@@ -236,7 +232,7 @@ fn filters_leave_what_they_name() {
     assert!(mistyped.stderr.contains("iteration #"), "{}", mistyped.stderr);
     let half = json(&["--to", "100ms"]);
     assert!((1..212).contains(&half["totals"]["waits"].as_u64().expect("a number")));
-    // What repeats is counted by the iterations of that time.
+    // Rates are per iteration of that window.
     let each = |site: &serde_json::Value| site["waits"].as_f64().zip(half["iterations"]["count"].as_f64());
     assert!(half["iterations"]["count"].as_u64() < Some(30), "{}", half["iterations"]);
     let (waits, count) = each(&half["sites"][0]).expect("numbers");
@@ -247,7 +243,6 @@ fn filters_leave_what_they_name() {
     }
 }
 
-/// Example times copied from the report select their own wait.
 #[test]
 fn times_of_the_report_can_be_given_back() {
     let report = json(&[]);
@@ -287,7 +282,6 @@ fn sites_are_ranked_and_cut_as_asked() {
     assert_eq!(cut["totals"]["waits"], 212, "totals are of all sites");
 }
 
-/// Programs want all: what is for people is cut, and what was asked to be cut.
 #[test]
 fn machine_formats_hold_all_sites() {
     let path = sample("patterns");
@@ -307,7 +301,7 @@ fn machine_formats_hold_all_sites() {
     assert!(program(&[&path]).stdout.contains("--top 0 shows all"), "the table is for people");
 }
 
-/// Options before a command are the command's; one that it does not have is refused by its own words.
+/// Options before a command are the command's; an unknown one is refused in the command's words.
 #[test]
 fn options_may_come_before_the_command() {
     let path = sample(TRAIN);
@@ -331,7 +325,6 @@ fn progress_is_shown_where_someone_looks() {
     assert_eq!(program(&["--progress", "plain", "-q", &path]).code, 2, "they contradict each other");
 }
 
-/// Codes are known by one word, each with its meaning and what to do.
 #[test]
 fn codes_of_warnings_are_listed_and_explained() {
     use sync_report::model::Code;
@@ -365,13 +358,11 @@ fn colours_only_where_asked() {
     }
 }
 
-/// No line of the table is wider than asked for.
 #[test]
 fn the_table_fits_its_width() {
     for name in [TRAIN, "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
         for width in [50usize, 60, 80, 100, 132, 200] {
             let ran = program(&[&*sample(name), "--width", &width.to_string(), "--top", "0"]);
-            // Commands to copy stay whole.
             let text = |l: &&str| !l.contains("nsys profile ");
             for line in ran.stdout.lines().filter(text) {
                 let columns = sync_report::text::width(line);
@@ -381,7 +372,7 @@ fn the_table_fits_its_width() {
     }
 }
 
-/// What `bench --save` measured stands in for what the capture does not show: a pinned copy on a bus half as fast.
+/// Constants of `bench --save` replace what the capture does not show: here a bus half as fast.
 #[test]
 fn constants_replace_what_is_assumed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -404,7 +395,7 @@ fn constants_replace_what_is_assumed() {
     };
     let ((assumed, said), (with, still)) = (saved(&[]), saved(&["--constants", &file]));
     assert!(said && !still);
-    // 100 uploads of 32 MiB take 0.62 ms more each.
+    // 100 H2D copies of 32 MiB take 0.62 ms more each.
     assert!((40_000_000..70_000_000).contains(&(assumed - with)), "{assumed} {with}");
     for bad in ["/no/such.json", &path] {
         let ran = program(&[&path, "--constants", bad]);
@@ -413,7 +404,6 @@ fn constants_replace_what_is_assumed() {
     }
 }
 
-/// Rules of evidence are explained like patterns; ids of neither get the nearest of both.
 #[test]
 fn rules_are_explained() {
     let run = |arguments: &[&str]| {

@@ -4,7 +4,7 @@ use super::*;
 use crate::export::{Export, GPU0, Payload, Schema, empty_of};
 use serde_json::Value;
 
-/// The contract: keys of each object, wherever it stands.
+/// The contract: keys of objects, by place.
 const CONTRACT: &[(&str, &str)] = &[
     ("", "schema_version tool profiles totals iterations sites sites_omitted waits_filtered_out warnings"),
     ("/tool", "name version"),
@@ -64,7 +64,6 @@ fn csv_has_a_row_a_site_and_the_agreed_columns() {
     assert_eq!(lines.count(), 7);
 }
 
-/// Several exports, one a rank: each site says of which process it is.
 #[test]
 fn several_exports_make_one_report() {
     let (a, b) = (sample("train_mlp_shapes"), sample("train_mlp_python_sampling"));
@@ -80,7 +79,6 @@ fn several_exports_make_one_report() {
     assert_eq!(ids.len(), sites.len());
 }
 
-/// What is said of all sites does not depend on how many are listed.
 #[test]
 fn the_title_is_the_same_however_many_sites_are_listed() {
     for (profile, says) in
@@ -150,7 +148,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
     }
 }
 
-/// nsys says so of every range that the program runs on after; of a whole program it is worth a word.
+/// nsys says so of every range after which the program runs on; for a whole program it is a warning.
 #[test]
 fn what_is_said_of_every_range_is_no_warning() {
     const RANGE: &str = "Profiling started due to cudaProfilerStart API invoked in the application.";

@@ -1,4 +1,4 @@
-//! Which sources are read: those of the repository that one is in, of installed packages, and nothing else that a capture names.
+//! Sources that are read: the current repository's and installed packages', nothing else that a capture names.
 
 use super::*;
 use std::fs;
@@ -26,7 +26,6 @@ fn within(folder: &Path, arguments: &[&str]) -> Ran {
     ran(command().current_dir(folder).args(arguments))
 }
 
-/// Sites of a class.
 fn sites(report: &Value, class: &str) -> usize {
     report["sites"].as_array().map_or(0, |all| all.iter().filter(|site| site["class"] == class).count())
 }
@@ -41,7 +40,6 @@ fn the_repository_that_one_is_in_has_the_sources() {
     };
     assert_eq!(classes(&[]), [1, 0]);
     assert_eq!(classes(&["--no-source"]), [0, 2]);
-    // Elsewhere there are none.
     let elsewhere = tempfile::tempdir().expect("a folder");
     let report = within(elsewhere.path(), &[&capture, "--format", "json"]).json();
     assert_eq!(sites(&report, "unknown"), 2);
@@ -50,7 +48,6 @@ fn the_repository_that_one_is_in_has_the_sources() {
     within(elsewhere.path(), &["fix", &capture]).refused("--source-root DIR");
 }
 
-/// The capture as if its program lay at this path.
 fn recorded_at(file: &Path, folder: &Path) -> String {
     let path = folder.join("capture.sqlite");
     fs::copy(sample("train_mlp"), &path).expect("a copy");

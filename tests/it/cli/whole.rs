@@ -1,4 +1,4 @@
-//! What is written is whole or as it was, a closed pipe changes no verdict, and few threads no report.
+//! Written files are whole or as before; a closed pipe changes no verdict, and few threads no report.
 
 use super::*;
 use crate::export::{GPU0, empty};
@@ -11,7 +11,7 @@ use std::process::ExitStatus;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sync-report");
 
-/// How a run ends whose reader is gone before the first byte.
+/// Exit code of a run whose reader is gone before the first byte.
 fn unread(arguments: &[&str]) -> Option<i32> {
     let mut child = command()
         .args(arguments)
@@ -47,8 +47,8 @@ fn a_report_behind_a_closed_pipe_is_success_unless_the_capture_is_damaged() {
     assert_eq!(unread(&[&path.display().to_string()]), Some(2));
 }
 
-/// Runs the program where no file may grow beyond some blocks of 1 KiB; with a `trap` it hears of that as of a full disk,
-/// else it is killed in the middle of writing.
+/// Runs the program with files limited to `blocks` KiB. With a `trap` it gets an error as of a full disk,
+/// else it is killed while writing.
 fn limited(blocks: u32, trap: &str, arguments: &[&str]) -> (ExitStatus, String) {
     let script = format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"");
     let out =
@@ -97,16 +97,15 @@ fn links_modes_and_other_names_stay() {
     let meta = fs::metadata(at("real.json")).expect("the file");
     assert_eq!((meta.mode() & 0o777, meta.len() > 3), (0o640, true));
     assert_eq!(fs::read_to_string(at("twin.json")).expect("the other name"), "old");
-    // A link that leads to nothing yet: what it names is made.
+    // A dangling link: its target is created.
     symlink("new.json", at("dangling.json")).expect("a link");
     let to = at("dangling.json").display().to_string();
     program(&[&sample("train_mlp"), "--format", "json", "-o", &to]).good();
     assert!(at("dangling.json").is_symlink() && at("new.json").is_file());
-    // What is no file is written as it is.
+    // A device is written as it is.
     program(&[&*sample("train_mlp"), "-o", "/dev/null"]).good();
 }
 
-/// The sample, whose `synchronize()` is of a second file.
 fn of_two_files(folder: &Path) -> PathBuf {
     let path = folder.join("two.sqlite");
     fs::copy(sample("train_mlp"), &path).expect("a copy");

@@ -8,7 +8,6 @@ use std::ops::Range;
 const VM: i64 = 1 << 48;
 
 impl Export {
-    /// Names a process.
     pub fn process(&mut self, pid: i64, name: &str) -> &mut Self {
         let global = Thread { pid, tid: 0 }.global_pid();
         let row = row! { globalPid: global, pid: pid, name: name.to_owned() };
@@ -19,7 +18,6 @@ impl Export {
         self
     }
 
-    /// Names a thread, as `pt_autograd_0`.
     pub fn name_thread(&mut self, thread: Thread, name: &str) -> &mut Self {
         let id = self.string(name);
         self.row("ThreadNames", row! { nameId: id, priority: 20, globalTid: thread.global_tid() });
@@ -32,12 +30,10 @@ impl Export {
         self
     }
 
-    /// An NVTX push/pop range of the default domain.
     pub fn nvtx(&mut self, thread: Thread, at: Range<i64>, text: &str) -> &mut Self {
         self.nvtx_in(thread, at, text, 0)
     }
 
-    /// An NVTX push/pop range of a named domain.
     pub fn nvtx_domain(&mut self, thread: Thread, at: Range<i64>, text: &str, domain: &str) -> &mut Self {
         let domain = self.domain(thread, domain);
         self.nvtx_in(thread, at, text, domain)
@@ -121,7 +117,6 @@ impl Export {
         self
     }
 
-    /// The command that was profiled.
     pub fn command(&mut self, words: &[&str]) -> &mut Self {
         for (i, word) in words.iter().enumerate() {
             let name = match i {
@@ -133,7 +128,6 @@ impl Export {
         self
     }
 
-    /// One fact about the export.
     pub fn export_meta(&mut self, name: &str, value: &str) -> &mut Self {
         if let Some(table) = self.schema.metadata_table() {
             self.row(table, row! { name: name.to_owned(), value: value.to_owned() });
@@ -141,7 +135,6 @@ impl Export {
         self
     }
 
-    /// The rows by which a reader knows the version.
     pub(super) fn version_rows(&mut self) {
         let Some((product, schema)) = self.schema.versions() else { return };
         self.export_meta("EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems")

@@ -4,7 +4,6 @@ use super::{Call, Export, NOT_APPLICABLE, Row, Schema, Thread, row};
 use rusqlite::types::Value;
 use std::ops::Range;
 
-/// A stream of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gpu {
     pub device: i64,
@@ -15,13 +14,11 @@ pub struct Gpu {
 pub const GPU0: Gpu = Gpu { device: 0, stream: 7 };
 
 impl Gpu {
-    /// The context that the builder gives the device.
     pub fn context(self) -> i64 {
         self.device + 1
     }
 }
 
-/// Where one side of a copy lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     Pageable = 0,
@@ -31,7 +28,6 @@ pub enum Memory {
     Unknown = 7,
 }
 
-/// What is copied from where to where.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
     pub bytes: i64,
@@ -40,22 +36,18 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Host to device.
     pub fn h2d(bytes: i64, from: Memory) -> Self {
         Self { bytes, from, to: Memory::Device }
     }
 
-    /// Device to host.
     pub fn d2h(bytes: i64, to: Memory) -> Self {
         Self { bytes, from: Memory::Device, to }
     }
 
-    /// Within the device.
     pub fn d2d(bytes: i64) -> Self {
         Self { bytes, from: Memory::Device, to: Memory::Device }
     }
 
-    /// The number in MEMCPY.copyKind.
     fn kind(self) -> i64 {
         match (self.from, self.to) {
             (Memory::Device, Memory::Device) => 8,
@@ -66,7 +58,6 @@ impl Copy {
     }
 }
 
-/// What a synchronising call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncKind {
     Device,
@@ -76,7 +67,7 @@ pub enum SyncKind {
 }
 
 impl SyncKind {
-    /// What the version puts into `syncType`, which matched CUPTI's enumeration only at the end.
+    /// The version's `syncType`, which matches CUPTI's enumeration only in the newest.
     pub fn number(self, schema: Schema) -> i64 {
         use SyncKind::*;
         let [device, event, stream, wait] = match schema {
@@ -95,14 +86,12 @@ impl SyncKind {
 }
 
 impl Export {
-    /// `cudaLaunchKernel` and the kernel that it starts.
     pub fn launch(&mut self, t: Thread, call: Range<i64>, gpu: Gpu, op: Range<i64>, kernel: &str) -> Call {
         let call = self.call(t, "cudaLaunchKernel", call);
         self.kernel(call, gpu, op, kernel);
         call
     }
 
-    /// A kernel started by any call.
     pub fn kernel(&mut self, call: Call, gpu: Gpu, op: Range<i64>, name: &str) {
         let id = self.string(name);
         let grid = self.next("grid", 0);
@@ -114,7 +103,6 @@ impl Export {
         self.row("CUPTI_ACTIVITY_KIND_KERNEL", row);
     }
 
-    /// `cudaMemcpyAsync` and its copy.
     pub fn memcpy(&mut self, t: Thread, call: Range<i64>, copy: Copy, gpu: Gpu, op: Range<i64>) -> Call {
         let call = self.call(t, "cudaMemcpyAsync", call);
         self.copy(call, copy, gpu, op);
@@ -135,7 +123,6 @@ impl Export {
         call
     }
 
-    /// A copy started by any call.
     pub fn copy(&mut self, call: Call, copy: Copy, gpu: Gpu, op: Range<i64>) {
         let mut row = self.op_row(call, gpu, op);
         row.extend(row! {
@@ -144,7 +131,6 @@ impl Export {
         self.row("CUPTI_ACTIVITY_KIND_MEMCPY", row);
     }
 
-    /// `cudaMemsetAsync` and its fill.
     pub fn memset(&mut self, t: Thread, call: Range<i64>, bytes: i64, gpu: Gpu, op: Range<i64>) -> Call {
         let call = self.call(t, "cudaMemsetAsync", call);
         let mut row = self.op_row(call, gpu, op);
@@ -162,7 +148,6 @@ impl Export {
         call
     }
 
-    /// A call that waits for a stream, with its synchronisation row.
     pub fn sync(&mut self, t: Thread, api: &str, call: Range<i64>, gpu: Gpu) -> Call {
         let call = self.call(t, api, call);
         self.sync_row(call, SyncKind::Stream, gpu, None);
@@ -179,15 +164,14 @@ impl Export {
         call
     }
 
-    /// What `.item()` does: a 4-byte copy into pinned memory, then a wait for the stream. The copy call takes the first
-    /// tenth of the time. Returns the copy and the wait.
+    /// As `.item()`: a 4-byte copy into pinned memory, then a wait for the stream. The copy call takes the
+    /// first tenth of the time. Returns the copy and the wait.
     pub fn item(&mut self, t: Thread, at: Range<i64>, gpu: Gpu, op: Range<i64>) -> (Call, Call) {
         let copied = at.start + ((at.end - at.start) / 10).max(1);
         let copy = self.memcpy(t, at.start..copied, Copy::d2h(4, Memory::Pinned), gpu, op);
         (copy, self.sync(t, "cudaStreamSynchronize", copied + 1..at.end, gpu))
     }
 
-    /// `cudaEventRecord` of the event with that number.
     pub fn event_record(&mut self, t: Thread, call: Range<i64>, gpu: Gpu, event: i64) -> Call {
         let call = self.call(t, "cudaEventRecord", call);
         self.use_gpu(gpu, t);
@@ -237,7 +221,6 @@ impl Export {
         self.row("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", row);
     }
 
-    /// The columns that all GPU operations share.
     fn op_row(&mut self, call: Call, gpu: Gpu, op: Range<i64>) -> Row {
         self.use_gpu(gpu, call.thread);
         let mut row = self.place(call, gpu);
@@ -245,7 +228,6 @@ impl Export {
         row
     }
 
-    /// Which call, process, device, context and stream a row is about.
     fn place(&self, call: Call, gpu: Gpu) -> Row {
         row! {
             deviceId: gpu.device, contextId: gpu.context(), streamId: gpu.stream, correlationId: call.correlation,

@@ -1,5 +1,5 @@
-//! Writes the tables of an SQLite export as `nsys export --type parquetdir` does: a file each, of none where there are no
-//! rows, in row groups of its sizes, with nsys' types.
+//! Writes the tables of an SQLite export as `nsys export --type parquetdir` does: a file per table that has
+//! rows, in row groups of nsys' sizes, with nsys' types.
 
 use super::Export;
 use polars::prelude::{Column, DataFrame, NamedFrom, Series};
@@ -16,7 +16,6 @@ pub const GROUP: usize = 2000;
 pub const LARGE: usize = 1 << 20;
 
 impl Export {
-    /// Writes the export as a file and as a folder, which live as long as the first value.
     pub fn write_both(&self, group: usize) -> (TempDir, PathBuf, PathBuf) {
         let (home, file) = self.write_temp();
         let folder = home.path().join("profile_pqtdir");
@@ -25,7 +24,6 @@ impl Export {
     }
 }
 
-/// Writes all tables of an SQLite file into a new folder.
 pub fn to_folder(file: &Path, folder: &Path, group: usize) {
     fs::create_dir(folder).expect("a new folder");
     let db = Connection::open(file).expect("an export");
@@ -43,7 +41,6 @@ pub fn to_folder(file: &Path, folder: &Path, group: usize) {
     }
 }
 
-/// Writes one table.
 pub fn write(frame: &mut DataFrame, path: &Path, group: usize) {
     let file = File::create(path).expect("a file");
     parquet::write(frame, file, Layout { snappy: group == LARGE, group }, None).expect("a table");
@@ -54,7 +51,6 @@ fn texts(db: &Connection, sql: &str) -> Vec<String> {
     rows.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("texts")
 }
 
-/// Bytes of texts may be no UTF-8.
 fn values(db: &Connection, table: &str, column: &str) -> Vec<Value> {
     let mut rows = db.prepare(&format!("SELECT \"{column}\" FROM \"{table}\"")).expect("a statement");
     let value = |row: &rusqlite::Row<'_>| {
@@ -66,7 +62,7 @@ fn values(db: &Connection, table: &str, column: &str) -> Vec<Value> {
     rows.query_map([], value).expect("rows").collect::<Result<_, _>>().expect("values")
 }
 
-/// A column of nsys' type; what is of another is NULL, since a parquet column has one type.
+/// A column of nsys' type; values of other types are NULL, since a parquet column has one type.
 fn column(name: &str, kind: &str, values: Vec<Value>) -> Column {
     let ints = || values.iter().map(|v| if let Value::Integer(v) = v { Some(*v) } else { None });
     let series = match (kind, name) {
@@ -92,7 +88,7 @@ fn column(name: &str, kind: &str, values: Vec<Value>) -> Column {
     series.into()
 }
 
-/// A parquet file of no rows, whose only column is so many levels deep.
+/// A parquet file of no rows, whose only column is `levels` levels deep.
 pub fn nested(levels: usize) -> Vec<u8> {
     const GROUP: &[u8] = &[0x35, 2, 0x18, 1, b'a', 0x15, 2, 0];
     const LEAF: &[u8] = &[0x15, 4, 0x25, 2, 0x18, 1, b'x', 0];
@@ -105,7 +101,6 @@ pub fn nested(levels: usize) -> Vec<u8> {
     [b"PAR1", &footer[..], &length, b"PAR1"].concat()
 }
 
-/// Replaces a table by one row, so many times.
 pub fn repeated(path: &Path, rows: usize) {
     let column = |name: &str| Column::from(Series::new(name.into(), vec![7_i64; rows]));
     let columns = ["start", "end", "correlationId"].map(column).into();

@@ -17,8 +17,8 @@
 //! let (_dir, path) = e.write_temp();
 //! ```
 //!
-//! Times are nanoseconds. What the version could not record (a column, a table, a payload) is left out silently, so
-//! that one drawing serves every schema.
+//! Times are nanoseconds. Columns, tables and payloads that a version could not record are left out silently,
+//! so that one drawing serves every schema.
 
 mod context;
 mod cuda;
@@ -53,7 +53,6 @@ macro_rules! row {
 }
 use row;
 
-/// A host thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {
     pub pid: i64,
@@ -88,14 +87,12 @@ pub fn empty() -> (Export, Thread) {
     empty_of(Schema::V2026_2)
 }
 
-/// The same of another version.
 pub fn empty_of(schema: Schema) -> (Export, Thread) {
     let mut e = Export::new(schema);
     let t = e.thread(100, 100);
     (e, t)
 }
 
-/// An export in the making.
 #[derive(Clone)]
 pub struct Export {
     schema: Schema,
@@ -120,7 +117,6 @@ pub struct Export {
 }
 
 impl Export {
-    /// An export of that nsys version without any event.
     pub fn new(schema: Schema) -> Self {
         let mut export = Self {
             schema,
@@ -144,13 +140,13 @@ impl Export {
         export
     }
 
-    /// No string names PyTorch's library, which one does unless told.
+    /// Removes the one string that names PyTorch's library.
     pub fn without_pytorch(&mut self) -> &mut Self {
         self.strings[0] = "/usr/lib/libm.so.6".to_owned();
         self
     }
 
-    /// A thread of a process. A process met for the first time is called `python3`.
+    /// A process met for the first time is called `python3`.
     pub fn thread(&mut self, pid: i64, tid: i64) -> Thread {
         let thread = Thread { pid, tid };
         if !self.threads.iter().any(|known| known.pid == pid) {

@@ -1,4 +1,4 @@
-//! What NCCL says of itself in NVTX.
+//! NCCL's own NVTX ranges and payloads.
 
 use super::{Export, Payload, Row, Thread, row};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The schema of an all-reduce's payload, and that of a communicator made: as exports have them.
 const SCHEMA: i64 = 16_777_221;
 const MADE: i64 = 16_777_227;
-/// Schema, place, name, type and offset of their fields, as exports have them: the first lies at none.
+/// Schema, place, name, type and offset of their fields, as exports have them: the first has no offset.
 const FIELDS: [(i64, i64, &str, i64, Option<i64>); 6] = [
     (SCHEMA, 0, "NCCL communicator ID", 18, None),
     (SCHEMA, 1, "Message size [bytes]", 22, Some(8)),
@@ -32,7 +32,7 @@ impl Export {
         self.nccl_range(t, at, function, payload.unwrap_or_default())
     }
 
-    /// The start of a communicator, in which the process is that rank of so many.
+    /// The start of a communicator; the process is `rank` of `ranks`.
     pub fn nccl_init(
         &mut self,
         t: Thread,
@@ -45,7 +45,7 @@ impl Export {
             r#"{{"NCCL communicator ID":{communicator},"No. of ranks":{ranks},"Rank":{rank},"CUDA device":0}}"#
         );
         let both = u64::from(ranks) | u64::from(rank) << 32;
-        // The device, and four bytes that nobody wrote.
+        // The device, and four uninitialised bytes.
         let words = [1, MADE.cast_unsigned(), 24, 32, communicator, both, 0x7fff_0000_0000];
         let payload = self.payload.of_nccl(json, words);
         self.nccl_range(t, at, "ncclCommInitRankConfig", payload)

@@ -10,24 +10,20 @@ pub type PythonFrame<'a> = (&'a str, &'a str, i64);
 /// Symbol and module of a native frame. A symbol that starts with `0x` is unresolved.
 pub type NativeFrame<'a> = (&'a str, &'a str);
 
-/// How much of the Python frames the export carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// `--include-json=true`
     Json,
     /// `--include-blobs=true`
     Blob,
-    /// Both of them.
     Both,
     /// Neither, the default of `nsys export`: the marks stand there without frames.
     Nothing,
 }
 
-/// The domain of backtraces that CUDA calls triggered.
 const ON_CUDA: &str = "Python Backtrace on CUDA";
-/// The domain of the samples that `--python-sampling` takes.
 const PERIODIC: &str = "Python Periodic Sampling";
-/// Both of them in versions that export no payload.
+/// Both domains, in versions that export no payload.
 const BEFORE_PAYLOADS: &str = "Python Backtrace";
 /// How much wider a twin is than its call on either side.
 const TWIN_MARGIN: i64 = 30;
@@ -36,7 +32,7 @@ const PAYLOAD_SCHEMA: i64 = 4294967301;
 const FRAME_SCHEMA: i64 = 4294967299;
 
 impl Export {
-    /// Which payloads the marks made from now on carry.
+    /// Sets the payload of marks made from now on.
     pub fn payload(&mut self, payload: Payload) -> &mut Self {
         self.payload = payload;
         self
@@ -70,7 +66,6 @@ impl Export {
         self.mark(PERIODIC, thread, at, frames)
     }
 
-    /// One sample of the CPU's instruction pointer with its native frames.
     pub fn cpu_sample(&mut self, thread: Thread, at: i64, frames: &[NativeFrame<'_>]) -> &mut Self {
         let id = self.next("cpu sample", 0);
         self.row(
@@ -147,7 +142,6 @@ impl Export {
         }
     }
 
-    /// A payload mark in a domain of that name.
     fn mark(&mut self, label: &str, t: Thread, at: i64, frames: &[PythonFrame<'_>]) -> &mut Self {
         let frames: Vec<_> = frames
             .iter()
@@ -173,7 +167,7 @@ impl Export {
         id
     }
 
-    /// What NVTX_PAYLOAD_SCHEMAS and _ENTRIES say about the blobs.
+    /// Rows of NVTX_PAYLOAD_SCHEMAS and _ENTRIES about the blobs.
     fn payload_layout(&mut self, label: &str, domain: i64) {
         for (schema, name, entries, size) in
             [(PAYLOAD_SCHEMA, Some(label.to_owned()), 4, None), (FRAME_SCHEMA, None, 3, Some(24))]
@@ -253,7 +247,6 @@ fn escaped(function: &str) -> String {
     function.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Overwrites one column of a row.
 fn set(row: &mut Row, column: &str, value: i64) {
     for (name, old) in row {
         if *name == column {

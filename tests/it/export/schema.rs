@@ -20,10 +20,10 @@ pub enum Schema {
 use Schema::*;
 
 impl Schema {
-    /// All versions, oldest first.
+    /// Oldest first.
     pub const ALL: [Schema; 6] = [V2020, V2022_1, V2023_4, V2024_6, V2025_3, V2026_2];
 
-    /// What EXPORT_PRODUCT_VERSION and EXPORT_SCHEMA_VERSION say; the oldest exports have no such rows.
+    /// EXPORT_PRODUCT_VERSION and EXPORT_SCHEMA_VERSION; the oldest exports have no such rows.
     pub fn versions(self) -> Option<(&'static str, &'static str)> {
         match self {
             V2020 => None,
@@ -35,7 +35,6 @@ impl Schema {
         }
     }
 
-    /// The table that names the exporter, where there is one.
     pub fn metadata_table(self) -> Option<&'static str> {
         match self {
             V2020 => None,
@@ -49,12 +48,10 @@ impl Schema {
         self >= V2024_6
     }
 
-    /// The tables of this version.
     pub fn tables(self) -> impl Iterator<Item = &'static Table> {
         TABLES.iter().filter(move |table| (table.since..=table.until).contains(&self))
     }
 
-    /// The table of that name, if this version writes it.
     pub fn table(self, name: &str) -> Option<&'static Table> {
         self.tables().find(|table| table.name == name)
     }
@@ -86,7 +83,6 @@ pub struct Table {
     until: Schema,
 }
 
-/// One column as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: &'static str,
@@ -95,7 +91,6 @@ pub struct Column {
 }
 
 impl Table {
-    /// The columns that this version has, in its order.
     pub fn columns(&self, schema: Schema) -> Vec<Column> {
         self.columns.split_whitespace().filter_map(|word| column(word, schema)).collect()
     }
@@ -142,7 +137,6 @@ const CHAIN: &str =
 const NAME_VALUE: &str = "name:T! value:T";
 const ENUM: &str = "id! name:T label:T";
 
-/// Every table that the builder can fill.
 pub const TABLES: &[Table] = &[
     table("StringIds", "id! value:T!").key("id").always(),
     table(

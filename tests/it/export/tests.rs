@@ -5,7 +5,6 @@ use rusqlite::Connection;
 use rusqlite::types::FromSql;
 use std::path::Path;
 
-/// The first column of all rows.
 fn column<T: FromSql>(path: &Path, query: &str) -> Vec<T> {
     let db = Connection::open(path).expect("the export opens");
     let mut statement = db.prepare(query).expect("a valid query");
@@ -13,15 +12,12 @@ fn column<T: FromSql>(path: &Path, query: &str) -> Vec<T> {
     rows.collect::<Result<_, _>>().expect("values of that type")
 }
 
-/// The line that most backtraces of these tests end on.
 const STEP: PythonFrame = ("step", "/w/train.py", 25);
-/// The innermost frames of an `.item()`.
 const ITEM: [NativeFrame; 2] = [
     ("cudaStreamSynchronize", "libcudart.so.13"),
     ("at::native::item(at::Tensor const&)", "libtorch_cpu.so"),
 ];
 
-/// A timeline that uses everything the builder has.
 fn everything(schema: Schema) -> Export {
     let mut e = Export::new(schema);
     let t = e.thread(4242, 4242);

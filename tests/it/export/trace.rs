@@ -11,7 +11,6 @@ const PID: i64 = 100;
 pub const MAIN: i64 = 100;
 const STREAM: i64 = 7;
 
-/// The events of a trace, and what stands beside them.
 pub struct Trace {
     pub events: Vec<Value>,
     pub header: Value,
@@ -32,17 +31,15 @@ impl Trace {
         self
     }
 
-    /// A call of CUDA on the main thread.
     pub fn call(&mut self, name: &str, at: Range<f64>, correlation: i64) -> &mut Self {
         self.event("cuda_runtime", name, MAIN, at, json!({"correlation": correlation}))
     }
 
-    /// A call of CUDA on another thread.
     pub fn call_on(&mut self, tid: i64, name: &str, at: Range<f64>, correlation: i64) -> &mut Self {
         self.event("cuda_runtime", name, tid, at, json!({"correlation": correlation}))
     }
 
-    /// An operator that autograd undoes, or what undoes it.
+    /// An operator, or autograd's node of it.
     pub fn numbered(&mut self, name: &str, tid: i64, at: Range<f64>, sequence: i64) -> &mut Self {
         self.event("cpu_op", name, tid, at, json!({"Sequence number": sequence}))
     }
@@ -67,7 +64,6 @@ impl Trace {
         self.event("gpu_memcpy", &format!("Memcpy {how}"), STREAM, at, args)
     }
 
-    /// The record of a synchronisation of the stream.
     pub fn stream_sync(&mut self, at: Range<f64>, correlation: i64) -> &mut Self {
         self.event(
             "cuda_sync",
@@ -78,24 +74,21 @@ impl Trace {
         )
     }
 
-    /// An operator of the main thread.
     pub fn op(&mut self, name: &str, at: Range<f64>) -> &mut Self {
         self.event("cpu_op", name, MAIN, at, json!({"External id": 1}))
     }
 
-    /// An operator, and its tensors: sizes, types, arguments.
     pub fn given(&mut self, name: &str, at: Range<f64>, tensors: [Value; 3]) -> &mut Self {
         let [sizes, types, values] = tensors;
         let args = json!({"Input Dims": sizes, "Input type": types, "Concrete Inputs": values});
         self.event("cpu_op", name, MAIN, at, args)
     }
 
-    /// A range that the program's author named.
     pub fn annotation(&mut self, name: &str, at: Range<f64>) -> &mut Self {
         self.event("user_annotation", name, MAIN, at, json!({}))
     }
 
-    /// A Python function or a method in C, called from a line where `from` is one; its number.
+    /// A Python function or a method in C, called from `from` unless empty; returns its number.
     pub fn python(&mut self, name: &str, at: Range<f64>, parent: i64, from: &str) -> i64 {
         self.python += 1;
         let mut args = json!({"Python id": self.python, "Python parent id": parent});
@@ -111,7 +104,6 @@ impl Trace {
         self.call("cudaDeviceSynchronize", at..at + 4.0, 999_999)
     }
 
-    /// The text of the trace.
     pub fn text(&self) -> String {
         let mut all = self.header.clone();
         all["traceEvents"] = self.events.clone().into();
@@ -123,7 +115,6 @@ impl Trace {
     }
 }
 
-/// A file of that name in a folder of its own.
 pub fn write(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
     let dir = TempDir::new().expect("a folder");
     let path = dir.path().join(name);

@@ -13,7 +13,7 @@ impl Export {
         self
     }
 
-    /// The same export, the rows of each table in the other order. It has all tables.
+    /// The rows of each table in reverse order. It has all tables.
     pub fn rows_backwards(&self) -> Self {
         let mut turned = self.clone();
         for table in self.schema.tables().filter(|t| t.key.is_empty()) {
@@ -27,12 +27,10 @@ impl Export {
         turned
     }
 
-    /// Leaves a table out of the file.
     pub fn drop_table(&mut self, table: &str) -> &mut Self {
         self.sql(format!("DROP TABLE IF EXISTS \"{table}\""))
     }
 
-    /// Leaves a column out of the file.
     pub fn drop_column(&mut self, table: &str, column: &str) -> &mut Self {
         self.sql(format!("ALTER TABLE \"{table}\" DROP COLUMN \"{column}\""))
     }
@@ -43,7 +41,6 @@ impl Export {
         self.sql(format!("UPDATE \"{table}\" SET \"{column}\" = NULL WHERE {condition}"))
     }
 
-    /// Sets a column to a number in the rows that match.
     pub fn set(&mut self, table: &str, column: &str, value: i64, condition: &str) -> &mut Self {
         self.sql(format!("UPDATE \"{table}\" SET \"{column}\" = {value} WHERE {condition}"))
     }
@@ -54,7 +51,6 @@ impl Export {
         self.sql(format!("UPDATE \"{table}\" SET \"{column}\" = CAST(x'{hex}' AS TEXT) WHERE {condition}"))
     }
 
-    /// Writes the export into a folder of its own, which lives as long as the first value.
     pub fn write_temp(&self) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("profile.sqlite");
@@ -62,7 +58,6 @@ impl Export {
         (folder, path)
     }
 
-    /// Writes the export.
     pub fn write(&self, path: &Path) {
         let mut complete = self.clone();
         complete.gpu_rows();
@@ -140,7 +135,7 @@ fn insert(db: &Connection, table: &Table, columns: &[Column], rows: &[Row]) -> r
     Ok(())
 }
 
-/// The row's value for a column; what the row does not say is 0 or empty where NULL is not allowed.
+/// The row's value for a column; a missing value is 0 or empty where NULL is not allowed.
 fn value(column: &Column, row: &Row) -> Value {
     match row.iter().rev().find(|(name, _)| *name == column.name) {
         Some((_, value)) => value.clone(),

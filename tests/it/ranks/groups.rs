@@ -55,7 +55,7 @@ fn pairs(folder: &Path, payload: Payload, apart: i64) -> Value {
     report(folder)
 }
 
-/// Who is late, among how many, for which communicator, and what it costs.
+/// (late rank, among how many, communicator, cost in ns)
 fn late(ranks: &Value) -> Vec<(u64, u64, String, i64)> {
     let told = |late: &Value| -> Option<_> {
         let communicator = late["communicator"].as_str()?.to_owned();
@@ -96,7 +96,7 @@ fn groups_are_told_apart_by_their_communicators() {
     }
 }
 
-/// Without communicators half of them seem to meet on all four ranks: that is not believed.
+/// Unknown communicators make half of the collectives seem to meet on all ranks: that is rejected.
 #[test]
 fn groups_that_nothing_tells_apart_are_not_matched() {
     for apart in [0, 2_000_000] {
@@ -112,7 +112,6 @@ fn groups_that_nothing_tells_apart_are_not_matched() {
     }
 }
 
-/// In one export, each wait behind a collective is told the late rank of its own group.
 #[test]
 fn groups_of_one_export_are_told_apart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -131,7 +130,8 @@ fn groups_of_one_export_are_told_apart() {
     assert_eq!([100, 101, 102].map(behind), [Some(102), Some(103), None]);
 }
 
-/// Ranks by NCCL, where neither names nor the environment tell: of each process counts the rank in the largest communicator.
+/// NCCL gives the ranks if neither names nor the environment tell: a process has its rank in the largest
+/// communicator.
 ///
 /// ```text
 ///  process     host-a 100    host-a 200    host-b 100

@@ -1,4 +1,4 @@
-//! What stands for exports, and what is wrong with some of them.
+//! Arguments that name exports, and exports with defects.
 
 use super::*;
 use crate::cli::{command, ran};
@@ -10,7 +10,6 @@ fn copies(folder: &Path, names: &[&str]) {
     }
 }
 
-/// Ranks and the files that they come from.
 fn list(report: &Value) -> Vec<String> {
     let ranks = report["ranks"]["list"].as_array().expect("ranks");
     let name =
@@ -34,7 +33,6 @@ fn folders_patterns_and_the_first_n_stand_for_their_exports() {
     assert_eq!(list(&asked(format!("{path}:2"))), all[..2]);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite"))), all);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite:2"))), all[..2]);
-    // In a pattern that matches it, too.
     assert_eq!(list(&asked(format!("{path}/*.sqlite"))), all);
     assert_eq!(list(&asked(format!("{path}/rank_?.sqlite"))), all[..2]);
 }
@@ -95,7 +93,6 @@ fn a_folder_of_different_programs_is_called_that() {
     assert!(stderr.contains("the ranks are of 3 programs, eval.py, pkg.serve, train.py: "), "{stderr}");
 }
 
-/// A sentence each; what can be reported is.
 #[test]
 fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,7 +139,6 @@ fn where_nothing_can_be_reported_one_sentence_says_why() {
     program(&[folder.path()]).refused("rank0.sqlite: is no SQLite database");
 }
 
-/// A report that nsys cannot export is left out like an export that cannot be read.
 #[test]
 #[cfg(unix)]
 fn a_report_that_cannot_be_exported_is_left_out() {
@@ -199,7 +195,6 @@ fn limits_and_chosen_fixes_are_of_all_that_can_be_read() {
     }
 }
 
-/// Neither threads nor memory change a byte; the gate and a comparison take folders too.
 #[test]
 fn folders_go_everywhere() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -5,7 +5,7 @@ use crate::export::folder::{GROUP, write};
 use polars::prelude::{DataType, NamedFrom, Series};
 use sync_report::frame::parquet;
 
-/// A folder of tables for each rank, in one that is made with the first, as `srun` writes them.
+/// A folder of tables per rank, in a folder made with the first, as with `srun`.
 fn tables(folder: &Path, ranks: usize) -> Vec<PathBuf> {
     world(folder, ranks, 2);
     let write = |rank: usize| {
@@ -31,7 +31,6 @@ fn merged<P: AsRef<Path>>(folders: &[P], more: &[&str]) -> Ran {
     program(&words)
 }
 
-/// The report of the merged tables says over ranks what that of the exports says.
 #[test]
 fn merging_is_separate_from_reading() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,7 +56,6 @@ fn merging_is_separate_from_reading() {
     }
 }
 
-/// Any order, any steps: the same bytes.
 #[test]
 fn merging_is_associative() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -104,7 +102,6 @@ fn bad_results_get_a_sentence() {
     merged(&[empty.path()], &[]).refused("");
 }
 
-/// A byte changed anywhere: a report or sentences.
 #[test]
 fn damaged_tables_never_panic() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -124,7 +121,7 @@ fn damaged_tables_never_panic() {
     }
 }
 
-/// Tables that another program has written anew: what polars cannot take is refused before it does.
+/// Tables rewritten by another program: types that polars cannot read are refused first.
 #[test]
 fn columns_of_foreign_types_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");

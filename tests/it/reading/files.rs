@@ -16,7 +16,6 @@ fn frame(file: &str, line: u32) -> Frame {
     super::frame("", file, line)
 }
 
-/// Reads a file of the given bytes and its refusals' reasons.
 fn finding(bytes: &[u8], line: u32) -> (Finding, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.py"), bytes).unwrap();
@@ -214,7 +213,7 @@ fn bombs_end_soon() {
         "print(x.item());".repeat(20_000),
     ];
     for bomb in &bombs {
-        // Each for itself: how long all take says more about the machine.
+        // Each is timed alone: a sum says more about the machine.
         let started = Instant::now();
         let (found, reasons) = finding(bomb.as_bytes(), 1);
         let shown: String = bomb.chars().take(30).collect();
@@ -226,8 +225,8 @@ fn bombs_end_soon() {
     }
 }
 
-/// Where the parser recovers from an error, a tree may be deeper than the tokens promise. In every mix of these words it is walked,
-/// dropped or refused, in the 2 MiB stack of a test thread.
+/// After the parser recovers from an error, a tree may be deeper than its tokens suggest. The reader walks,
+/// drops or refuses every mix of these words, in the 2 MiB stack of a test thread.
 #[test]
 fn no_mix_of_words_makes_a_tree_too_deep() {
     const WORDS: [&str; 14] = [
@@ -313,7 +312,7 @@ fn tangles_of_names_end_soon() {
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
-/// A body of thousands of statements costs in proportion to it, and is judged as one of a few: cubic work would not end.
+/// A body of thousands of statements is judged like a short one, in linear time: cubic work would not end.
 #[test]
 fn long_bodies_are_judged_as_short_ones() {
     const USE: &str = "def f(x):\n    x = x.cuda()\n    y = x.item()\n    for i in data:\n        print(y)\n";

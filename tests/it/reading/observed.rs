@@ -1,9 +1,8 @@
-//! What the capture holds of a wait, by the words that markers use.
+//! The trace's part of a wait, from the words of markers.
 
 use sync_report::verdict::source::Observed;
 use sync_report::vocabulary::{Copy, Direction, HostMemory};
 
-/// Short names of what is met often.
 const NAMES: &[(&str, &str)] = &[
     ("item", "read item 4"),
     ("truth", "read is_nonzero 1"),

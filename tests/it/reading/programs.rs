@@ -1,9 +1,9 @@
-//! The programs behind the sample captures: what each of their waits is, with what the captures hold of it.
+//! The programs of the sample captures: the verdict of each wait, from what the captures hold.
 
 use super::Program;
 use crate::snippets::marker;
 
-/// A program with the calls that lead to the function of a wait, innermost first, as (function, text of the line).
+/// `callers` lead to the function of a wait, innermost first, as (function, text of the line).
 struct Sample {
     source: &'static str,
     callers: &'static [(&'static str, &'static str)],
@@ -94,7 +94,6 @@ const TRAIN: Sample = Sample {
     ],
 };
 
-/// Every wait with its whole stack, and with the one frame that a truncated stack leaves.
 #[test]
 fn waits_of_the_samples_are_what_their_labels_say() {
     for Sample { source, callers, waits } in [PATTERNS, TRAIN] {

@@ -43,7 +43,6 @@ PYTHON
 esac
 "#;
 const FAKE_IMPORTER: &str = "#!/bin/bash\ncp \"$2\" \"$4\"\n";
-/// One secret of each shape, and variables that a program needs.
 const ENVIRONMENT: [(&str, &str); 18] = [
     ("WANDB_API_KEY", "0123456789abcdef0123"),
     ("SHORT_TOKEN", "abc"),
@@ -105,7 +104,6 @@ impl Bench {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its permissions");
     }
 
-    /// Tells the fake what to do.
     fn fake(&self, file: &str, content: &str) {
         fs::write(self.path("host/target-linux-x64").join(file), content).expect("a file");
     }
@@ -123,7 +121,6 @@ impl Bench {
             .expect("bash runs")
     }
 
-    /// What a capture that succeeds says.
     fn captured(&self, arguments: &[&str]) -> String {
         let done = self.capture(arguments);
         assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
@@ -135,7 +132,6 @@ impl Bench {
         text(&bytes)
     }
 
-    /// Whether the program got exactly this variable.
     fn passed(&self, name: &str, value: &str) -> bool {
         self.recorded("environment").split('\0').any(|entry| entry == format!("{name}={value}"))
     }

@@ -11,7 +11,7 @@ use super::*;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::Kind;
 
-/// Of the main thread.
+/// Frames are of the main thread.
 struct Program<'a> {
     forward: &'a [PythonFrame<'a>],
     last: &'a [PythonFrame<'a>],
@@ -24,7 +24,6 @@ const CHAIN: [(&str, &str); 2] = [
 ];
 
 impl Program<'_> {
-    /// One step of it, from `at` on.
     fn step(&self, e: &mut Export, main: Thread, autograd: Thread, at: i64) {
         let forward = e.launch(main, at + 1000..at + 1010, GPU0, at + 1100..at + 1200, "index");
         e.python(forward, self.forward);
@@ -63,7 +62,6 @@ fn threads() -> (Export, Thread, Thread) {
 const FORWARD: [PythonFrame; 2] = [("forward", "/w/model.py", 30), ("train", "/w/train.py", 8)];
 const INIT: &str = "/venv/lib/python3.12/site-packages/torch/autograd/__init__.py";
 
-/// Inside `backward()`, called at that line of the training loop.
 fn in_backward(line: i64) -> Vec<PythonFrame<'static>> {
     const TENSOR: &str = "/venv/lib/python3.12/site-packages/torch/_tensor.py";
     vec![
@@ -116,7 +114,6 @@ fn no_line_is_guessed() {
     assert_eq!(only(&look::report(&e)).user_frame, None);
 }
 
-/// Two networks that train in turn: a site for each `backward()`.
 #[test]
 fn two_lines_that_call_backward_are_two_sites() {
     let (mut e, main, autograd) = threads();

@@ -1,8 +1,7 @@
-//! Which waits are one site, and what it is called.
+//! Which waits are one site, and the site's name.
 
 use super::*;
 
-/// One line reached through two callers: one site with two paths.
 #[test]
 fn two_callers_of_one_line_are_one_site() {
     let (mut e, t) = empty();
@@ -69,7 +68,6 @@ fn waits_of_one_line_that_found_different_things_are_apart() {
     );
 }
 
-/// One line may upload and read back: two sites.
 #[test]
 fn directions_of_one_line_are_apart() {
     let (mut e, t) = empty();
@@ -83,7 +81,6 @@ fn directions_of_one_line_are_apart() {
     assert!(kinds.contains(&"upload") && kinds.contains(&"value-read"), "{kinds:?}");
 }
 
-/// Sizes of a copy that differ are one site with its smallest and largest.
 #[test]
 fn sizes_of_one_copy_are_one_site() {
     let (mut e, t) = empty();
@@ -130,7 +127,6 @@ fn keys_survive_another_run() {
     assert!(keys.iter().any(|k| k.starts_with("/w/train.py:step:18:cudaStreamSynchronize:value-read:")));
 }
 
-/// Keys are distinct: a report of many kinds of sites has no two of one name.
 #[test]
 fn keys_are_unique_within_a_report() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.sqlite");

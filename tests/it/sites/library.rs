@@ -1,4 +1,4 @@
-//! Waits inside libraries: both lines, and what may be said of a line that is not the user's.
+//! Waits inside libraries: both lines, and the advice for a line that is not the user's.
 
 use super::*;
 use crate::diff::compare;
@@ -7,7 +7,6 @@ use sync_report::vocabulary::PatternId;
 
 const SITE: &str = "/venv/lib/python3.12/site-packages/";
 
-/// A report of `.item()`s, 10 µs apart, with these frames.
 fn items(stacks: &[&[PythonFrame]]) -> Report {
     let (mut e, t) = empty();
     for (i, frames) in stacks.iter().enumerate() {
@@ -26,13 +25,12 @@ fn advice(site: &Site) -> &str {
     site.fix.as_ref().map_or("", |fix| &fix.title)
 }
 
-/// The page of the first site.
 fn details(report: &Report) -> String {
     let with = sync_report::formats::Setting { site: Some("S1".to_owned()), ..Default::default() };
     crate::look::printed(report, "details", &with)
 }
 
-/// One line of the user, two lines of a library: two sites, which name them, and no advice for a line that nobody owns.
+/// One line of the user, two lines of a library: two sites, which name them, and no advice for a line that is not the user's.
 #[test]
 fn each_line_of_an_unknown_library_is_a_site() {
     let bars = format!("{SITE}fancybar/bars.py");
@@ -62,7 +60,7 @@ fn each_line_of_an_unknown_library_is_a_site() {
 /// ```text
 ///  host      [device_sync, by a library]      nothing pending
 /// ```
-/// What PyTorch's own code or a library does is not the user's to delete; `torch.cuda.synchronize()` itself is.
+/// A call made by PyTorch's code or a library is not the user's to delete; `torch.cuda.synchronize()` itself is.
 #[test]
 fn only_the_users_own_call_is_to_be_deleted() {
     let (sync, optimizer) = (format!("{TORCH}cuda/__init__.py"), format!("{TORCH}optim/fancy.py"));
@@ -81,7 +79,7 @@ fn only_the_users_own_call_is_to_be_deleted() {
         e.python(wait, &frames);
         let report = look::report(&e);
         assert_eq!(advice(only(&report)), title);
-        // The body of `torch.cuda.synchronize()` is named by the line that calls it; what it is called in is not.
+        // The body of `torch.cuda.synchronize()` is no library line of its own; its callers in libraries are.
         assert_eq!(library(only(&report)) == "- ", inner == [own], "{title}");
     }
 }
@@ -101,8 +99,8 @@ fn the_standard_library_carries_a_call_on() {
     assert_eq!(library(only(&report)), "torch __repr__:574");
 }
 
-/// `torch.unique` is a Python function around the operator: the user's line calls what waits, the advice is for it, and
-/// the function's body is no news.
+/// `torch.unique` is a Python function around the operator: the advice is for the user's line that calls it,
+/// and the function's body is not shown.
 #[test]
 fn a_wrapper_of_an_operator_leaves_the_advice() {
     let functional = format!("{TORCH}functional.py");
@@ -117,7 +115,6 @@ fn a_wrapper_of_an_operator_leaves_the_advice() {
     assert_eq!(library(only(&report)), "- ");
 }
 
-/// Lines of code that the catalogue knows are sites of their own, with one option for all.
 #[test]
 fn each_line_of_known_code_is_a_site() {
     let check = format!("{TORCH}distributions/distribution.py");
@@ -210,7 +207,7 @@ fn paths_through_other_library_code_are_one() {
 ///  NVTX   [step 0][step 1] … [step 11]
 ///  host    item    item       item       item (evaluation)
 /// ```
-/// What is paid once stays apart: it is no part of what an iteration pays.
+/// A wait paid once stays apart: it is no part of an iteration's cost.
 #[test]
 fn a_caller_outside_the_loop_stays_apart() {
     let (mut e, t) = empty();
@@ -236,7 +233,7 @@ fn a_caller_outside_the_loop_stays_apart() {
 ///  NVTX           [step 0][step 1] … [step 11]
 ///  host    item    item    item       item
 /// ```
-/// Whether a capture holds what is paid once does not change the key of what the loop pays.
+/// The loop's key does not depend on whether the capture holds the wait paid once.
 #[test]
 fn keys_of_the_loop_stay_without_what_is_paid_once() {
     let drawn = |once: bool| {
@@ -255,6 +252,6 @@ fn keys_of_the_loop_stay_without_what_is_paid_once() {
     };
     let (with, without) = (drawn(true), drawn(false));
     assert_eq!((with.len(), &with[..1]), (2, &without[..]));
-    // A key of its own, by what separates it and not by its turn.
+    // A key of its own, from its own facts and not from its order.
     assert!(with[1].0 && with[1].1 != with[0].1 && !with[1].1.contains('~'), "{with:?}");
 }

@@ -3,7 +3,6 @@
 use super::*;
 use sync_report::vocabulary::PatternId;
 
-/// The same frames as JSON text, as binary payload, and as both: reports that are equal to the byte.
 #[test]
 fn json_and_binary_payloads_give_equal_reports() {
     let with = |payload| {
@@ -68,7 +67,6 @@ fn the_user_frame_lies_past_the_libraries() {
     assert_eq!(none.frames[0].function, "wrapped");
 }
 
-/// Names come out as they stand in the source, and what a terminal would obey comes out harmless in every text format.
 #[test]
 fn names_are_unescaped_and_harmless() {
     let hostile = "evil\u{1b}[2J\u{202e}\n\r\"=cmd()";
@@ -105,7 +103,6 @@ fn odd_frames_do_not_unplace_the_rest() {
     assert!(report.sites.iter().any(|s| s.user_frame.as_ref().is_some_and(|f| f.line == 0)));
 }
 
-/// Only the synchronisation of the pair has a mark, or only its copy: either places the wait.
 #[test]
 fn a_mark_on_either_call_places_the_wait() {
     for on_copy in [true, false] {

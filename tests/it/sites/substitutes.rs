@@ -34,7 +34,6 @@ fn samples_inside_tell_the_line_and_samples_nearby_the_function() {
     assert!(site.attribution_note.contains("of the 4 nearest"), "{}", site.attribution_note);
 }
 
-/// Samples of another thread, or far away, tell nothing.
 #[test]
 fn samples_elsewhere_tell_nothing() {
     let (mut e, t) = empty();
@@ -72,7 +71,7 @@ fn a_native_chain_names_the_method() {
     assert!(site.key.starts_with("item:cudaStreamSynchronize:value-read:"), "{}", site.key);
 }
 
-/// Older exports have no twins: the chain stands on the call's own row.
+/// Older exports have no twins: the chain is on the call's own row.
 #[test]
 fn a_chain_on_the_calls_own_row_counts_too() {
     let (mut e, t) = empty();
@@ -110,7 +109,7 @@ fn each_call_gets_its_own_chain_however_chains_are_numbered() {
     }
 }
 
-/// Where every call is of one function, a chain that would be missing tells.
+/// If all calls are of one function, a chain that would be missing tells.
 #[test]
 fn calls_of_one_function_get_their_own_chains_too() {
     let (mut e, t) = empty_of(Schema::V2022_1);

@@ -1,4 +1,4 @@
-//! The snippet files: what a snippet is, and what its marker comments say.
+//! The snippet files: snippets, and their marker comments.
 //!
 //! ```text
 //! # --- nan_guard (hard)                      starts a snippet; `hard` is only counted
@@ -15,7 +15,6 @@
 
 use sync_report::vocabulary::Kind;
 
-/// A program of a few lines.
 pub struct Snippet {
     pub name: String,
     /// Line of the file that starts it, from 1.
@@ -31,13 +30,11 @@ pub struct Snippet {
     calls: Vec<(usize, String)>,
 }
 
-/// One operation at a line of a snippet.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// From 1.
     pub line: usize,
     pub operation: String,
-    /// Only in stacks where this function called the line's.
     pub via: Option<String>,
     /// Class and kind; `None` for work that does not wait.
     pub label: Option<Label>,
@@ -52,7 +49,6 @@ pub struct Mark {
     pub rest: Vec<(String, String)>,
 }
 
-/// "false logging".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     pub class: String,
@@ -60,13 +56,11 @@ pub struct Label {
 }
 
 impl Mark {
-    /// What the tool should say with the source at hand.
     pub fn expected(&self) -> Option<&Label> {
         self.with_source.as_ref().or(self.label.as_ref())
     }
 }
 
-/// Reads all snippets of a file.
 pub fn parse(text: &str) -> Vec<Snippet> {
     let mut snippets: Vec<Snippet> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -131,7 +125,6 @@ impl Snippet {
     }
 }
 
-/// The marker `text` of a line.
 pub fn mark(line: usize, text: &str) -> Mark {
     let mut parts = text.split(';').map(str::trim);
     let head = parts.next().unwrap_or_default();

@@ -1,16 +1,15 @@
-//! What each PyTorch operation leaves in a capture: calls, copy, C++ chain, library frames (as measured on the sample captures
-//! where those have it, else as PyTorch 2.6's sources say).
+//! The trace of each PyTorch operation: calls, copy, C++ chain, library frames (measured on the sample
+//! captures where they have it, else from PyTorch 2.6's sources).
 
 use crate::export::{Copy, Memory, NativeFrame};
 
-/// The calls and the GPU work of an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Does {
     /// A copy, then a wait for its stream.
     Reads(Copy),
-    /// The same with the kernels of `nonzero` around: counting, then selecting.
+    /// A read with the kernels of `nonzero` around: counting, then selecting.
     Counts,
-    /// The same with the kernels of GradScaler around.
+    /// A read with the kernels of GradScaler around.
     Scales,
     /// A copy that nothing waits for.
     Copies(Copy),
@@ -18,11 +17,9 @@ pub enum Does {
     WaitsDevice,
     WaitsStream,
     WaitsEvent,
-    /// `cudaFree`.
     Frees,
 }
 
-/// An operation by the name that markers use.
 pub struct Operation {
     pub name: &'static str,
     pub does: Does,
@@ -194,13 +191,11 @@ const LOGGING: &[(&str, &str, i64)] = &[
 ];
 const SYNC: &[(&str, &str, i64)] = &[("synchronize", "torch/cuda/__init__.py", 1162)];
 
-/// The operation of that name.
 pub fn find(name: &str) -> &'static Operation {
     OPERATIONS.iter().find(|o| o.name == name).unwrap_or_else(|| panic!("no operation {name:?}"))
 }
 
 impl Operation {
-    /// Whether some call of it makes the host wait.
     pub fn waits(&self) -> bool {
         !matches!(self.does, Does::Copies(_))
     }
@@ -249,7 +244,6 @@ impl Operation {
 
 const RELEASE: &str = "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::release_cached_blocks(c10::cuda::MempoolId_t)";
 
-/// The frames with the library that each lies in.
 pub fn with_modules(chain: &[String]) -> Vec<NativeFrame<'_>> {
     let module = |symbol: &str| match symbol {
         s if s.starts_with("cuda") => "/usr/lib/libcudart.so.13",

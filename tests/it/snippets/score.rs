@@ -1,9 +1,8 @@
-//! How good the verdicts are: precision and recall per class, calibration per band of confidence.
+//! Precision and recall per class, calibration per band of confidence.
 
 use super::marker::Label;
 use std::fmt::Write;
 
-/// A verdict beside its label.
 pub struct Scored {
     pub label: Label,
     pub class: String,
@@ -23,7 +22,6 @@ impl Scored {
 /// Lowest confidence of each band, best first.
 const BANDS: [f64; 3] = [0.9, 0.8, 0.65];
 
-/// The table for `--nocapture`.
 pub fn table(title: &str, all: &[Scored]) -> String {
     let mut text = format!("{title}: {} labelled waits\n", all.len());
     for class in ["false", "true"] {
@@ -48,7 +46,6 @@ pub fn table(title: &str, all: &[Scored]) -> String {
     text
 }
 
-/// Right and all decided verdicts of a band.
 pub fn band(all: &[Scored], band: usize) -> (usize, usize) {
     let high = band.checked_sub(1).map_or(f64::INFINITY, |above| BANDS[above]);
     let within = |s: &&Scored| s.decided() && s.confidence >= BANDS[band] && s.confidence < high;

@@ -10,17 +10,12 @@ use super::marker::{Mark, Snippet};
 use super::operation::{self, Does, Operation, with_modules};
 use crate::export::{Call, Copy, Export, GPU0, Memory, PythonFrame, Schema, Thread, empty_of};
 
-/// How often the program goes round.
 const ROUNDS: i64 = 4;
-/// Time from one mark to the next.
 const SPAN: i64 = 2_000_000;
-/// Where recorded files lie.
 pub const RECORDED: &str = "/w/project";
 const PACKAGES: &str = "/venv/lib/python3.12/site-packages";
-/// The event that `event-sync` waits for.
 const EVENT: i64 = 39;
 
-/// The export of a snippet's run.
 pub fn draw(snippet: &Snippet) -> Export {
     let (e, thread) = empty_of(Schema::V2025_3);
     let mut draft = Draft { e, thread, now: 1_000_000 };
@@ -66,7 +61,7 @@ pub fn stacks(snippet: &Snippet, mark: &Mark) -> Vec<Vec<Owned>> {
             }
         }
         if stack.last().is_some_and(|(function, _)| function != "<module>") {
-            // The program that imports the snippet, whose source nobody has.
+            // The program that imports the snippet, whose source is missing.
             frames.push(("main".into(), "/w/launch/launch.py".into(), 57));
             frames.push(("<module>".into(), "/w/launch/launch.py".into(), 61));
         }
@@ -75,7 +70,6 @@ pub fn stacks(snippet: &Snippet, mark: &Mark) -> Vec<Vec<Owned>> {
     stacks
 }
 
-/// The path that the capture has for a snippet.
 pub fn recorded(snippet: &Snippet) -> String {
     format!("{RECORDED}/{}.py", snippet.name)
 }
@@ -112,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Gives the kernels launched from `at` on the size of a value, another at every time.
+    /// Gives the kernels launched from `at` on a grid size that differs each time.
     fn resize(&mut self, at: i64, kernels: i64, each: i64) {
         let blocks = 2 + (at / SPAN).wrapping_mul(2_654_435_761) % 97;
         for start in (at + 12_000..).step_by(each as usize).take(kernels as usize) {
@@ -154,7 +148,6 @@ impl Draft {
     }
 }
 
-/// Kernels before and after an operation.
 fn kernels(does: Does) -> (&'static [&'static str], &'static [&'static str]) {
     match does {
         Does::Counts => (

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What NVTX ranges say counts, and what `--iteration-marker` says before that.
+/// NVTX ranges overrule found loops, and `--iteration-marker` overrules ranges.
 ///
 /// ```text
 ///  epoch # [------------------------------][------------------------------]
@@ -35,7 +35,6 @@ fn ranges_overrule_what_is_found_and_the_marker_both() {
     assert!(said.contains("epoch #, pass"), "{said}");
 }
 
-/// Ranges of a warm-up do not hide the loop after it.
 #[test]
 fn a_marked_warm_up_is_not_the_loop() {
     let mut p = Program::new();
@@ -49,7 +48,7 @@ fn a_marked_warm_up_is_not_the_loop() {
     assert_found(p.found().as_ref(), 20, 31_500, 1.0);
 }
 
-/// Of two loops the marked warm-up is not the program's, however long it takes.
+/// The marked warm-up of two loops is not the program's loop, however long it takes.
 ///
 /// ```text
 ///  NVTX   [warm-up step 0---------][warm-up step 1---------] …
@@ -100,7 +99,7 @@ fn without_the_profiler_no_iteration_is_longer() {
     assert!(of.ns > 800_000 && of.ns <= of.captured_ns, "{of:?}");
 }
 
-/// The first iteration of a process loads its libraries; where a later one is as long, it is one of the run.
+/// The first iteration of a process loads libraries; it counts if a later one is as long.
 ///
 /// ```text
 ///  [0 · · · · · · · · · · · · ·][1 · · · ·][2 · · · ·] …            left out: 0
@@ -125,7 +124,7 @@ fn a_first_iteration_that_starts_the_process_up_is_left_out() {
     let p = run(0);
     assert_eq!(of(p.report()), (19, 1, false));
     assert_eq!(of(run(500_000).report()), (20, 0, true));
-    // Of few, too, as long as three are left.
+    // Also of few iterations, if three are left.
     let few = |count: i64| {
         let mut p = Program::new();
         for i in 0..count {
@@ -137,14 +136,14 @@ fn a_first_iteration_that_starts_the_process_up_is_left_out() {
         of(p.report())
     };
     assert_eq!((few(5), few(4), few(3)), ((4, 1, false), (3, 1, false), (3, 0, true)));
-    // A part of the run that begins later has none.
+    // A window that begins later has no start-up.
     let filter = Filter { from: Some(p.now - 200_000), ..Filter::default() };
     let (count, start_up, _) = of(look::report_with(&p.e, &Options { filter, ..options() }));
     assert!(count < 10 && start_up == 0, "{count}, {start_up}");
 }
 
-/// Ranges that count up under one range are layers, unless most meet the host; the launches that repeat with them are layers too,
-/// and so is one kernel that repeats.
+/// Ranges that count up under one range are layers, unless most meet the host. Launches that repeat with them
+/// are layers too, and so is one repeating kernel.
 ///
 /// ```text
 ///  NVTX   [forward                                               ]
@@ -203,7 +202,7 @@ fn forward_backward_and_optimizer_are_an_iteration_together() {
     assert!((found.waits_per_iteration - 1.0).abs() < 1e-9, "{found:?}");
 }
 
-/// What callbacks do between two ranges belongs to the iteration before; a validation between epochs does not.
+/// Callbacks between two ranges belong to the iteration before; a validation between epochs does not.
 ///
 /// ```text
 ///  NVTX   [step 0][read][step 1][read][step 2]  [read read read …   ][step 3][read]
@@ -225,7 +224,7 @@ fn an_iteration_lasts_to_the_next_unless_that_is_far() {
         }
     }
     let report = p.report();
-    // What waits in the validation only saves something of the run, though the loop goes on after it.
+    // A wait in the validation saves time of the run only, though the loop goes on after it.
     let site = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("a site");
     assert_eq!(site.per_iteration, Some(0.0));
     assert_eq!(site.recoverable.as_ref().map(|r| r.per_iteration_ns), Some(None));

@@ -1,8 +1,8 @@
-//! Uploads, bare synchronisations, frees, and what stays unknown.
+//! H2D copies, bare synchronisations, frees, and undecided waits.
 
 use super::*;
 
-/// R01: nothing is read back. The sentence says how much, from which memory.
+/// R01: nothing is read back. The sentence names the memory.
 #[test]
 fn uploads_are_false_whatever_their_size() {
     for (bytes, memory, words, pins) in [
@@ -14,14 +14,13 @@ fn uploads_are_false_whatever_their_size() {
         let scene = Scene { copy: upload(bytes, memory), before: &["gemm"], ..Scene::default() };
         let site = scene.site();
         assert_eq!(super::words(&site), "false upload C03 R01");
-        // Nobody is told to pin what is pinned, or what the driver takes over at once.
+        // No advice to pin memory that is pinned, or a copy that the driver stages at once.
         let title = &site.fix.as_ref().expect("a fix").title;
         assert_eq!(title.contains("from pinned memory"), pins, "{title}");
         assert!(told(&site).contains(words), "{}", told(&site));
     }
 }
 
-/// The chain names the method that uploads, hence what to do about it.
 #[test]
 fn uploads_are_told_apart_by_method() {
     for (method, pattern) in [
@@ -36,7 +35,6 @@ fn uploads_are_told_apart_by_method() {
     }
 }
 
-/// A reading copy stays open, with its size and the method in the sentence.
 #[test]
 fn reads_stay_open() {
     for (bytes, chain, pattern, words) in [
@@ -91,7 +89,7 @@ fn bare_synchronisations_are_judged_by_the_timeline() {
     }
 }
 
-/// R22: DDP waits for events of its own, below the call of the model; the same wait without it is explicit.
+/// R22: DDP waits for its own events, inside the model's call; the same wait elsewhere is explicit.
 ///
 /// ```text
 ///  host      [launch] [cudaEventSynchronize==]      c10d::Logger
@@ -112,7 +110,6 @@ fn ddp_takes_its_own_times() {
     }
 }
 
-/// A collective that a wait ends with is named: a late peer shows there too.
 #[test]
 fn waits_for_collectives_say_so() {
     let scene = Scene { before: &["gemm", "ncclDevKernel_AllGather_RING_LL(x)"], ..Scene::default() };
@@ -150,7 +147,6 @@ fn the_allocator_is_to_blame_for_its_calls() {
     assert_eq!(empty.verdict(), "false allocator G01 R13");
 }
 
-/// Without any GPU work in the export, nothing is claimed.
 #[test]
 fn a_capture_of_calls_alone_proves_nothing() {
     let (mut e, t) = empty();
@@ -165,7 +161,6 @@ fn a_capture_of_calls_alone_proves_nothing() {
     };
     let (_, fix) = said(&e);
     assert!(fix.contains("nsys profile -t cuda"), "{fix}");
-    // It was traced already.
     e.capture_meta("CAPTURE_EVENT_TYPE", "Cuda");
     let (message, fix) = said(&e);
     assert!(message.contains("the same capture again would not") && fix.is_empty(), "{message} {fix}");
@@ -174,7 +169,7 @@ fn a_capture_of_calls_alone_proves_nothing() {
     assert!(message.contains("with a newer nsys") && fix.is_empty(), "{message} {fix}");
 }
 
-/// R03 is a read: even where the copy had long ended when the wait came.
+/// R03 is a read, even if the copy ended long before the wait.
 ///
 /// ```text
 ///  host      [copy D2H, pinned]       …       [deviceSync]

@@ -1,4 +1,4 @@
-//! R26: waits on which host memory relies, also where they found nothing to wait for.
+//! R26: waits that guard host memory, even if they found nothing to wait for.
 
 use super::*;
 use crate::export::Gpu;
@@ -7,17 +7,16 @@ const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 const TURN: i64 = 1_000_000;
 const EVENT: i64 = 3;
 
-/// What happens in each of the turns.
 #[derive(Clone, Copy)]
 struct Ring {
     copy: Copy,
     on: Gpu,
-    /// An event is recorded, with a kernel on the stream before it where `cast`.
+    /// Records an event; `cast` adds a kernel on the stream before it.
     recorded: bool,
     cast: bool,
-    /// What waits in the next turn: nothing, the event, the stream, the device.
+    /// The call that waits in the next iteration; empty for none.
     wait: &'static str,
-    /// The host asks in the next turn whether the event has passed.
+    /// The host queries the event in the next iteration.
     asked: bool,
     schema: Schema,
 }
@@ -33,7 +32,6 @@ const RING: Ring = Ring {
 };
 
 impl Ring {
-    /// Verdicts of the waits at `load`, by the number of waits.
     fn said(self) -> Vec<String> {
         let (mut e, t) = empty_of(self.schema);
         for turn in 0..6 {
@@ -86,7 +84,7 @@ fn an_event_behind_a_pinned_copy_guards_its_memory() {
     }
 }
 
-/// Other work before the record, or a wait for all of a stream: the copy is one thing among others that is waited for.
+/// With other work before the record, or a wait for a whole stream, the copy is one of several awaited operations.
 ///
 /// ```text
 ///  host    [sync][write][H2D][launch][record e]      [sync][write][H2D]
@@ -101,7 +99,7 @@ fn waits_that_cover_a_pinned_copy_stay_undecided() {
     }
 }
 
-/// What an event of its own guards, no other wait does: the host asks for it, here or where PyTorch's allocator gives memory out.
+/// A copy with its own event needs no other wait: the host, or PyTorch's allocator, queries that event.
 ///
 /// ```text
 ///  host    [query e][device sync][H2D][record e]     [query e][device sync][H2D][record e]
@@ -115,7 +113,7 @@ fn copies_with_an_event_of_their_own_need_no_other_wait() {
     }
 }
 
-/// A wait in between has drained all streams: an event still says what it was recorded for, a second wait for all says nothing.
+/// After a wait that drained all streams, an event still guards its copy; a second device-wide wait guards nothing.
 ///
 /// ```text
 ///  host    [H2D][record e] [device sync] [sync e] [device sync]
@@ -132,11 +130,11 @@ fn drained_events_guard_and_drained_devices_do_not() {
     let report = look::report(&e);
     let mut said: Vec<String> = report.sites.iter().map(words).collect();
     said.sort();
-    // The event was recorded for the copy, so it is no device-wide wait that guards it.
+    // The event guards the copy, so the device-wide wait does not.
     assert_eq!(said, ["false explicit F01 R02", "false redundant F01 R04", "true barrier D05 R26"]);
 }
 
-/// What found nothing may still order streams: it is not to be deleted, the GPU is to wait.
+/// A wait that found nothing may still order streams: the advice lets the GPU wait.
 ///
 /// ```text
 ///  host    [launch]  [stream sync]  [launch]

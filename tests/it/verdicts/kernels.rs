@@ -78,7 +78,7 @@ fn signatures_decide_and_near_misses_do_not() {
     }
 }
 
-/// A chain or an operator's range is surer than kernels that happen to stand around.
+/// A chain or an operator's range is surer evidence than nearby kernels.
 #[test]
 fn what_names_the_operation_goes_before_kernels() {
     let nonzero = Scene { copy: read(4), before: &[REDUCE], after: &[SELECT], ..Scene::default() };
@@ -107,7 +107,7 @@ fn a_barrier_is_an_all_reduce_of_a_constant() {
     assert_eq!(verdict(read(4), &[FILL, ALL_REDUCE]), OPEN);
 }
 
-/// Two reads of one size in one range: what the kernels say of one is not said of the other.
+/// Two reads of one size in one range: the kernels around one say nothing about the other.
 ///
 /// ```text
 ///  range     ├─ step ──────────────────────────────────────────────┤

@@ -11,7 +11,7 @@ use sync_report::vocabulary::PatternId;
 
 const TRAINER: &str = "/venv/lib/python3.12/site-packages/transformers/trainer.py";
 
-/// A file of `library.py`, by what its name begins with: its text, and its marked lines with what is to be said of them.
+/// Text of a file in `library.py`, by the start of its name, and its marked (line, expected words).
 fn file(name: &str) -> (String, Vec<(i64, String)>) {
     let mut files = marker::parse(include_str!("library.py")).into_iter();
     let file = files.find(|file| file.name.starts_with(name)).expect("a file of that name");
@@ -19,7 +19,7 @@ fn file(name: &str) -> (String, Vec<(i64, String)>) {
     (file.lines.join("\n"), marks.collect())
 }
 
-/// The site of a read at `frames` of a program whose files are `files`.
+/// `frames` are (function, file, line); `files` are (path, text).
 fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
     site_of(Scene { copy: read(4), frames, ..Scene::default() }, files)
 }
@@ -28,7 +28,6 @@ fn site_of(scene: Scene, files: &[(&str, &str)]) -> Site {
     report_of(scene, files).sites[0].clone()
 }
 
-/// The report on a scene of a program whose files are `files`.
 pub fn report_of(scene: Scene, files: &[(&str, &str)]) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (path, text) in files {
@@ -53,7 +52,7 @@ fn the_line_chooses_among_the_entries_of_a_function() {
     }
 }
 
-/// What the entries have in common stays: the class and kind, with the advice for any read, less sure.
+/// Class and kind, which the entries share, remain, with the advice for any read.
 #[test]
 fn without_the_line_none_is_picked() {
     let site = in_loop(6, &[]);
@@ -68,7 +67,7 @@ fn without_the_line_none_is_picked() {
     assert_eq!(words(&sample("_beam_search")), "true control-flow L06 R17");
 }
 
-/// Scripts that people copy are the user's own code: the source decides, and its line only finds the advice.
+/// A copied script is the user's own code: the source decides, and the line only selects the advice.
 #[test]
 fn a_copied_script_gets_its_own_advice() {
     let script = "/w/train.py";
@@ -108,7 +107,7 @@ fn a_library_has_its_entry_under_every_name_of_its_package() {
     }
 }
 
-/// What Lightning sends to its loggers has the option of the logger, and stands where the metrics are sent.
+/// Values sent to Lightning's loggers get the logger's option, at the line that sends the metrics.
 #[test]
 fn a_converter_hides_no_option() {
     const PACKAGES: &str = "/venv/lib/python3.12/site-packages/lightning/";
@@ -127,7 +126,7 @@ fn a_converter_hides_no_option() {
     assert_eq!(site.library_frame.as_ref().map(|frame| &*frame.function), Some("log_metrics"));
 }
 
-/// An upload is false whoever makes it (R01); a known place says which option spares the wait.
+/// An H2D copy is avoidable whoever issues it (R01); a known place names the option.
 #[test]
 fn an_upload_in_a_library_has_the_librarys_option() {
     let file = "/venv/lib/python3.12/site-packages/lightning_fabric/utilities/apply_func.py";
@@ -138,8 +137,8 @@ fn an_upload_in_a_library_has_the_librarys_option() {
     assert!(site.fix.is_some_and(|fix| fix.title.contains("pin_memory=True")));
 }
 
-/// The line of a library that waits is read like a user's, and its value followed along the stack; of the user's line no edit
-/// is proposed.
+/// A library's waiting line is read like a user's, and its value is followed along the stack. No edit of the
+/// user's line is proposed.
 ///
 /// ```text
 ///  run.py:1 main → fancyrl/agent.py:10 learn → torch/…/_contextlib.py → agent.py:4 train → .item()
@@ -174,8 +173,8 @@ fn the_line_of_a_library_that_waits_is_read() {
     assert_eq!(words(&unread), "unknown value-read A01 S19");
 }
 
-/// A function that TorchScript compiled has no frames of Python: that the line which calls it copies nothing does not make the
-/// file another one.
+/// A function compiled by TorchScript has no Python frames: a calling line that copies nothing does not make
+/// the source stale.
 #[test]
 fn what_a_scripted_function_does_stands_on_no_line() {
     let chain: &[&str] = &[
@@ -194,7 +193,7 @@ fn what_a_scripted_function_does_stands_on_no_line() {
 
 const PACKAGES: &str = "/venv/lib/python3.12/site-packages/";
 
-/// The fix of a read with these frames, (function, file of a library), and a line of the user below them.
+/// `frames` are (function, file of a library), above a line of the user.
 fn fix_in(frames: &[(&str, &str)]) -> Fix {
     let files: Vec<_> = frames.iter().map(|(_, file)| format!("{PACKAGES}{file}")).collect();
     let inner = frames.iter().zip(&files).map(|((function, _), file)| (*function, &**file, 7));
@@ -202,7 +201,6 @@ fn fix_in(frames: &[(&str, &str)]) -> Fix {
     site(&frames, &[]).fix.expect("a fix")
 }
 
-/// The verdict says what waits; the title says what the library's user can set.
 #[test]
 fn the_title_names_the_option_of_the_library() {
     const CURVE: &str = "torchmetrics/functional/classification/precision_recall_curve.py";
@@ -238,7 +236,7 @@ fn the_title_names_the_option_of_the_library() {
     }
 }
 
-/// Another entry has the title if the caller shows that an entry's own does not apply.
+/// The title is another entry's if the caller rules out the entry's own fix.
 #[test]
 fn a_fix_that_its_caller_rules_out_is_not_the_title() {
     const MASKS: (&str, &str) = ("_ignore_causal_mask_sdpa", "transformers/masking_utils.py");

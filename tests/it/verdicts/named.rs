@@ -47,8 +47,8 @@ fn operators_of_the_chain_decide() {
     }
 }
 
-/// What is selected by a mask needs its size; what is only assigned through one can be written without a wait, and so may add
-/// to what is saved.
+/// A selection by a mask needs its size. An assignment through a mask can be rewritten without a wait, and
+/// counts as rewritable.
 #[test]
 fn assignments_through_a_mask_can_be_rewritten() {
     for (method, change, sites) in [("getitem", Change::Keep, 0), ("setitem", Change::Drop, 1)] {
@@ -62,7 +62,7 @@ fn assignments_through_a_mask_can_be_rewritten() {
     }
 }
 
-/// A guard that only stops the program may look every few steps; one that skips the step needs its answer before it.
+/// A guard that only stops the program may look every few steps; a guard that skips a step needs its answer first.
 #[test]
 fn guards_can_be_looked_at_later() {
     for (body, change, sites) in [("raise ValueError", Change::OnGpu, 1), ("continue", Change::Keep, 0)] {
@@ -78,7 +78,6 @@ fn guards_can_be_looked_at_later() {
     }
 }
 
-/// The same operators as NVTX ranges of a light capture.
 #[test]
 fn operators_of_the_ranges_decide() {
     for (ranges, verdict) in [
@@ -93,7 +92,7 @@ fn operators_of_the_ranges_decide() {
     }
 }
 
-/// A chain goes before ranges: it is of this very call.
+/// A chain goes before ranges: it belongs to this very call.
 #[test]
 fn the_chain_goes_before_ranges() {
     let chain: &[&str] = &["at::_ops::item::call(at::Tensor const&)", METHOD];
@@ -101,7 +100,7 @@ fn the_chain_goes_before_ranges() {
     assert_eq!(scene.verdict(), "unknown value-read A01 R20");
 }
 
-/// Nodes of CPU tensors run on the thread that calls `backward()`: of uploads there the forward pass is to blame.
+/// Nodes of CPU tensors run on the thread that calls `backward()`: the forward pass causes H2D copies there.
 #[test]
 fn a_gradient_that_comes_back_from_the_cpu_is_known() {
     let chain: &[&str] = &[
@@ -118,7 +117,7 @@ fn a_gradient_that_comes_back_from_the_cpu_is_known() {
     assert_eq!(scene(read(4)).verdict(), "unknown value-read A01 R20");
 }
 
-/// Lengths that are numbers are on the host: what `ctc_loss` copies there are the targets, and what it uploads is its own.
+/// Lengths given as numbers are on the host: `ctc_loss` then copies the targets there, and issues H2D copies.
 #[test]
 fn the_copies_of_ctc_loss_are_told_apart() {
     let scene = |copy, chain| Scene { copy, chain, ..Scene::default() };
@@ -140,7 +139,6 @@ fn the_copies_of_ctc_loss_are_told_apart() {
     assert_eq!(up.site().fix.expect("advice").title, "nothing to do: PyTorch's own code uploads");
 }
 
-/// An upload inside such an operation is still an upload.
 #[test]
 fn an_upload_is_an_upload_wherever_it_happens() {
     let chain: &[&str] = &["at::_ops::nonzero::call(at::Tensor const&)"];
@@ -170,7 +168,6 @@ fn library_code_is_known_by_file_and_function() {
     );
 }
 
-/// `torch.cuda.synchronize()` is judged by the timeline, not by its frame.
 #[test]
 fn a_plain_synchronize_is_judged_by_the_timeline() {
     let file = "/venv/lib/python3.12/site-packages/torch/cuda/__init__.py";

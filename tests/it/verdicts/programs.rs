@@ -22,7 +22,6 @@ fn program(name: &str, kernel: &str) -> (Export, Thread, Call) {
     (e, t, wait)
 }
 
-/// The warning of processes without PyTorch.
 fn said(report: &Report) -> Option<String> {
     let mut said = report.warnings.iter().filter(|w| w.code == "not-python");
     let first = said.next().map(|w| w.message.clone());
@@ -52,8 +51,8 @@ fn a_program_is_known_by_what_it_leaves_in_the_capture() {
     }
 }
 
-/// Python programs whose kernels are not ATen's, where nothing names PyTorch: advice is in CUDA's terms, and a wait without a
-/// place is left open, because their libraries wait too.
+/// Python programs without ATen's kernels and PyTorch's names get CUDA advice. A wait without a place stays
+/// undecided, because their libraries wait too.
 #[test]
 fn python_is_not_pytorch() {
     let of = |kernel: &str, pytorch: bool, place: bool| {
@@ -84,13 +83,12 @@ fn python_is_not_pytorch() {
     }
     let placed = "false explicit K01 R02".to_owned();
     assert_eq!(of("cupy_copy__float32_float32", false, true), ("CuPy".to_owned(), placed, false));
-    // Libraries that PyTorch calls too tell nothing, and a name of PyTorch's anywhere tells enough.
+    // Libraries that PyTorch also calls tell nothing; PyTorch's name anywhere tells enough.
     for (kernel, pytorch) in [("sm80_xmma_gemm_f32f32", false), ("updateNeuronsKernel(float)", true)] {
         assert_eq!(of(kernel, pytorch, false).0, "", "{kernel}");
     }
 }
 
-/// Of a command line that runs Python, no process is taken for C++, whatever it calls itself.
 #[test]
 fn a_renamed_python_process_stays_pythons() {
     let (mut e, ..) = program("worker_main", "gemm");
@@ -116,7 +114,7 @@ fn nothing_of_pytorch_is_advised_to_a_compiled_program() {
     assert!(!report.warnings.iter().any(|w| w.code == "no-python-backtraces"));
 }
 
-/// With managed memory the host reads without a copy: what a synchronisation is for, the trace cannot tell.
+/// The host reads managed memory without a copy: the trace cannot tell a synchronisation's purpose.
 #[test]
 fn managed_memory_leaves_synchronisations_open() {
     let (mut e, ..) = program("./jacobi", "main_42_gpu");
@@ -125,7 +123,7 @@ fn managed_memory_leaves_synchronisations_open() {
     let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
     assert_eq!(super::words(sync), "unknown value-read K01 R02");
     assert!(told(sync).contains("cudaMallocManaged"), "{}", told(sync));
-    // Of a process of PyTorch's too; what only libraries do there says nothing.
+    // Also in a process of PyTorch's; a call that its libraries make says nothing.
     let said = |name: &str| {
         let (mut e, ..) = program("python3", "void at::native::vectorized_elementwise_kernel<4>()");
         e.string(name);
@@ -138,7 +136,7 @@ fn managed_memory_leaves_synchronisations_open() {
     assert_eq!(said("cudaHostGetDevicePointer_v3020"), "false explicit F01 R02");
 }
 
-/// The allocation lies before the capture; that unified memory moves says it, by the kinds 11 to 13 of copies.
+/// The allocation may precede the capture; copies of kinds 11 to 13 show that unified memory moves.
 #[test]
 fn unified_memory_that_moves_leaves_synchronisations_open() {
     for kernel in ["main_42_gpu", "void at::native::vectorized_elementwise_kernel<4>()"] {
@@ -160,7 +158,7 @@ fn unified_memory_that_moves_leaves_synchronisations_open() {
     }
 }
 
-/// JAX has lines of Python: its captures still ask for them, and PyTorch's words are not its own.
+/// JAX has Python lines: its captures still advise recording them, without PyTorch's words.
 #[test]
 fn other_python_toolkits_keep_their_lines() {
     let (mut e, _, wait) = program("python3", "loop_add_fusion_3");
@@ -175,7 +173,8 @@ fn other_python_toolkits_keep_their_lines() {
     assert_eq!(sync.pattern, Some(PatternId::K01));
 }
 
-/// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (R25).
+/// A clock read beside a synchronisation, in code that says that it measures, makes it timing in any language
+/// (R25).
 #[test]
 fn a_clock_beside_the_wait_is_timed_by_events() {
     let (mut e, t, _) = program("./jacobi", "main_42_gpu");
@@ -186,7 +185,7 @@ fn a_clock_beside_the_wait_is_timed_by_events() {
     assert_eq!((sync.kind.as_str(), sync.pattern), ("timing", Some(PatternId::K07)));
 }
 
-/// Without chains of CUDA calls, those of system calls inside the wait place it: behind CUDA's own functions.
+/// Chains of system calls inside a wait place it if CUDA calls have none, past CUDA's own functions.
 #[test]
 fn a_system_call_inside_the_wait_places_it() {
     let (mut e, t, _) = program("./jacobi", "main_42_gpu");
@@ -203,7 +202,6 @@ fn a_system_call_inside_the_wait_places_it() {
     assert_eq!(sync.native_method().as_deref(), Some("solve"));
 }
 
-/// Chains and ranges name what a library does by itself; a function of the user's with such a call further in does too.
 #[test]
 fn set_up_is_known_by_functions_and_ranges() {
     for (chain, range, words) in [
@@ -220,7 +218,7 @@ fn set_up_is_known_by_functions_and_ranges() {
     }
 }
 
-/// What waits once per process, at its start or end, wants no advice: 3 frees after the last kernel, whatever is freed before.
+/// Waits once per process, at its start or end, get no advice: here 3 frees after the last kernel.
 ///
 /// ```text
 ///  host      [launch]   [cudaFree] [launch] [cudaFree] [launch]             [cudaFree] [cudaFree] [cudaFree]
@@ -238,7 +236,7 @@ fn tear_down_wants_no_fix() {
     assert_eq!(frees[1].fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
 }
 
-/// A command that is none of Python's tells too where nothing names PyTorch: exports of Windows name no process.
+/// A command without Python also tells, if nothing names PyTorch: Windows exports name no process.
 ///
 /// ```text
 ///  host      [cudaMemcpy H2D]
@@ -263,7 +261,7 @@ fn a_command_tells_where_no_process_has_a_name() {
     }
 }
 
-/// With one stream there is none that could wait in the CPU's place.
+/// A single stream has no other to wait in the CPU's place.
 ///
 /// ```text
 ///  host      [launch] [cudaDeviceSynchronize==] [launch]

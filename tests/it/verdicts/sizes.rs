@@ -1,4 +1,4 @@
-//! Sizes that a wait is for: seen to change, or the same every time; and masks that the backward pass counts again.
+//! Sizes that waits read: changing, or constant; and masks that the backward pass counts again.
 //!
 //! ```text
 //!  main      x[mask] [copy][sync==]  [gather…]      a step, every 100_000 ns
@@ -18,7 +18,7 @@ const BACKWARD: &[&str] = &[
     "torch::autograd::generated::IndexBackward0::apply(variable_list&&)",
 ];
 
-/// A program that counts a mask in each step, with the blocks of what follows.
+/// A program that counts a mask in each step; `blocks` are of a kernel behind each count.
 struct Program<'a> {
     chain: &'a [&'a str],
     blocks: &'a [i64],
@@ -44,7 +44,6 @@ impl Program<'_> {
         e
     }
 
-    /// Class, kind and case of every site.
     fn verdicts(&self) -> Vec<String> {
         let report = look::report(&self.export());
         let case =
@@ -65,7 +64,7 @@ fn wait(e: &mut Export, t: crate::export::Thread, at: i64, chain: &[&str], frame
     }
 }
 
-/// Four kernels, of which the second has so many blocks.
+/// Four kernels; the second has `blocks` blocks.
 fn follow(e: &mut Export, t: crate::export::Thread, at: i64, blocks: i64) {
     for (kernel, name) in ["compact", "gather", "add", "norm"].into_iter().enumerate() {
         let at = at + 100 * kernel as i64;
@@ -87,7 +86,7 @@ fn a_size_that_never_changes_may_be_known_to_the_host() {
     assert_eq!(said(GETITEM, &[12, 12]), ["true dynamic-shape R18"]);
 }
 
-/// A single number may be anything that the host has: only a size that changes with it tells.
+/// A single number may be known to the host: only a size that changes with it decides.
 #[test]
 fn a_number_as_an_index_or_bound_decides_only_what_changes() {
     let said = |blocks| Program { chain: INDEX, blocks, backward: false, file: "/w/model.py" }.verdicts();
@@ -95,7 +94,6 @@ fn a_number_as_an_index_or_bound_decides_only_what_changes() {
     assert_eq!(said(&[1, 1]), ["unknown value-read R18_OPEN"]);
 }
 
-/// What the forward pass is told of its masks holds for the backward pass, with the source and without.
 #[test]
 fn the_backward_pass_counts_the_masks_of_the_forward_pass() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,13 +1,13 @@
-//! R25: synchronisations that end what is measured, by the trace alone.
+//! R25: synchronisations that end a measurement, by the trace alone.
 
 use super::*;
 
 const TURN: i64 = 1_000_000;
 
-/// Ranges of a name in six turns, each with a launch and then a synchronisation that found its work pending.
+/// Six iterations with a range of a name: a launch, then a synchronisation that found its work pending.
 struct Ranges {
     name: fn(i64) -> String,
-    /// The turns that synchronise.
+    /// Every nth iteration synchronises.
     every: i64,
     /// A launch behind the synchronisation, still in the range.
     more: bool,
@@ -59,7 +59,6 @@ fn the_last_call_of_ranges_measures_them() {
     assert_eq!(Ranges { name: |turn| format!("layer{turn}"), ..FORWARD }.said(), explicit);
 }
 
-/// Nothing is measured by a second wait: what it could wait for, the first had drained.
 #[test]
 fn a_second_wait_at_the_end_is_redundant() {
     assert_eq!(
@@ -68,7 +67,6 @@ fn a_second_wait_at_the_end_is_redundant() {
     );
 }
 
-/// Names say what measures, wherever in the range the call is.
 #[test]
 fn names_of_ranges_say_what_measures() {
     for (name, timing) in [
@@ -80,7 +78,7 @@ fn names_of_ranges_say_what_measures() {
         ("workbench", false),
         ("runtime", false),
     ] {
-        // The name stands on the outer range, around others.
+        // The named range also holds work after the wait.
         let (mut e, t) = empty();
         e.nvtx(t, 0..TURN, name);
         e.launch(t, 1_000..6_000, GPU0, 7_000..200_000, "gemm");
@@ -93,7 +91,6 @@ fn names_of_ranges_say_what_measures() {
     }
 }
 
-/// Users of the first of two events, besides the time between both.
 #[derive(Clone, Copy, PartialEq)]
 enum Uses {
     Nothing,
@@ -101,7 +98,7 @@ enum Uses {
     StreamWait,
 }
 
-/// Six turns of work between two events. `waits`: for the second event, else for the device.
+/// Six iterations of work between two events. `waits`: for the second event, else for the device.
 fn between_events(uses: Uses, waits: bool, work: bool) -> String {
     let (mut e, t) = empty();
     for turn in 0..6 {

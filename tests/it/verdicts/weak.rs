@@ -1,4 +1,4 @@
-//! Weak rules: what each fires on, what it does not, and that what is probable, and that none decides.
+//! Weak rules: when each fires and makes a kind probable, and when not; none decides.
 //!
 //! ```text
 //!  iteration i ├──────────────────────────────────────────────────────────────┤ 10 ms
@@ -17,7 +17,6 @@ const ADAM: &str = "multi_tensor_apply_kernel<TensorListMetadata<3>, PointwiseOp
 const RELU: &str = "vectorized_elementwise_kernel<4, relu>";
 const STEP: &[PythonFrame] = &[("step", "/w/train.py", 20)];
 
-/// A loop being drawn.
 struct Loop {
     e: Export,
     t: Thread,
@@ -45,7 +44,6 @@ impl Loop {
         self.e.launch(self.t, at..at + 5_000, GPU0, at + 6_000..at + 11_000, kernel);
     }
 
-    /// A read of `bytes` in 20 µs, with Python frames.
     fn read(&mut self, at: i64, bytes: i64, frames: &[PythonFrame]) {
         self.read_on(self.t, at, bytes, frames);
     }
@@ -88,7 +86,6 @@ fn said(site: &Site) -> String {
     format!("{} {}", site.class, site.kind)
 }
 
-/// One read an iteration.
 fn one(trains: bool, bytes: i64, frames: &[PythonFrame]) -> String {
     Loop::new(trains, |l, _, at| l.read(at, bytes, frames)).at(frames[0].0)
 }
@@ -128,7 +125,7 @@ fn the_end_of_a_step_has_neither_layers_nor_updates_to_come() {
     }
 }
 
-/// Without ranges that mark iterations, what ran last tells.
+/// The last kernels decide if no range marks iterations.
 ///
 /// ```text
 ///  stream 7  [gemm][adam]  [D2H]            X5
@@ -150,7 +147,7 @@ fn without_iterations_the_last_product_tells() {
     assert_eq!(read([RELU, RELU]), "unknown: ");
 }
 
-/// X11: code that reports by its name; the logarithm is none.
+/// X11: names of code that reports; a logarithm is none.
 #[test]
 fn names_say_what_reports() {
     for (name, expected) in [
@@ -167,7 +164,7 @@ fn names_say_what_reports() {
     assert_eq!(one(true, 4, outer), "probably logging: X11 X5");
 }
 
-/// Rules that lean two ways make nothing probable. Whatever is probable, the verdict stays unknown and counts as undecided.
+/// Rules that lean two ways make nothing probable. A probable kind leaves the verdict undecided.
 #[test]
 fn weak_rules_never_decide() {
     let log = &[("log_step", "/w/train.py", 5)];
@@ -194,7 +191,7 @@ fn start_up_is_marked_and_comes_last() {
         let t = l.t;
         l.read(at, 4, STEP);
         if i == 0 {
-            // The longer drain: it would come first.
+            // Its longer idle time would put it first.
             let call = l.e.sync(t, "cudaStreamSynchronize", at + 1_000_000..at + 5_000_000, GPU0);
             l.e.python(call, &[("warm", "/w/train.py", 3)]);
         }
@@ -210,7 +207,6 @@ fn start_up_is_marked_and_comes_last() {
     assert!(look::everything(&report).contains("start-up only"));
 }
 
-/// Once an iteration is no start-up; neither is once in few iterations, or late.
 #[test]
 fn what_happens_later_is_no_start_up() {
     for turn in [1, 5, 9] {
@@ -239,7 +235,6 @@ fn clocks_beside_a_synchronisation_are_timing() {
             if clock {
                 l.e.osrt(t, "clock_gettime", at + 96_000..at + 96_100, &[]);
             }
-            // The iteration goes on.
             l.launch(at + 100_000, RELU);
         });
         l.at(function)

@@ -1,10 +1,9 @@
-//! What waits of a site waited for: streams, operations, collectives; and less that would have done.
+//! The awaited streams, operations and collectives of a site; and narrower waits that would do.
 
 use super::*;
 use sync_report::model::{Awaited, Report, Site};
 use sync_report::vocabulary::Change;
 
-/// The site of a line.
 fn at(report: &Report, line: u32) -> &Site {
     let here = |site: &&Site| site.user_frame.as_ref().is_some_and(|frame| frame.line == line);
     report.sites.iter().find(here).expect("a site of the line")
@@ -47,7 +46,6 @@ fn two_streams() -> Export {
         e.memcpy(t, at + 12_000..at + 17_000, copy, GPU0, at + 300_000..at + 320_000);
         let sync = e.device_sync(t, at + 100_000..at + 1_210_000, 0);
         e.python(sync, &[("step", "/w/train.py", 24)]);
-        // What the host does with it.
         e.launch(t, at + 1_250_000..at + 1_255_000, GPU0, at + 1_260_000..at + 1_300_000, "next");
     }
     e
@@ -69,7 +67,6 @@ fn a_device_synchronisation_says_how_long_each_stream_held_it() {
         (narrow.waits, narrow.copies, &narrow.streams[..], narrow.shorter_ns),
         (6, 6, &[7][..], 5_280_000)
     );
-    // Through JSON and back.
     let json = serde_json::to_value(awaited).expect("JSON");
     let read: Awaited = serde_json::from_value(json.clone()).expect("what was written");
     assert_eq!(serde_json::to_value(&read).expect("JSON"), json);
@@ -91,7 +88,7 @@ fn a_narrower_wait_has_a_price() {
     assert!(narrow <= deleted, "{narrow} {deleted}");
 }
 
-/// Nothing less is known of a read by itself: its price is that of the wait as it is.
+/// A read has no narrower wait: asking for one saves nothing.
 #[test]
 fn a_read_waits_for_its_own_copy_only() {
     let (mut e, t) = empty();
@@ -127,7 +124,7 @@ fn a_copy_ahead_of_other_work_needs_less() {
     assert_eq!(awaited.narrow.as_ref().map(|n| n.shorter_ns), Some(40_000));
 }
 
-/// What goes to the GPU is no value that the host reads, and the host's own part of the copy is no work of the GPU.
+/// An H2D copy is no value for the host, and the host's part of the copy is no GPU work.
 ///
 /// ```text
 ///  host      [memcpyAsync========][stream sync]
@@ -205,7 +202,7 @@ fn a_read_behind_a_late_rank_says_which() {
     let report = look::report(&e);
     let early = at(&report, 24);
     let awaited = early.awaited.as_ref().expect("asked for");
-    // The host stands from 38 µs on.
+    // The host is blocked from 38 µs on.
     assert_eq!(
         operations(awaited)[..3],
         [
@@ -229,13 +226,11 @@ fn a_read_behind_a_late_rank_says_which() {
     );
     let advice = early.fix.as_ref().map(|fix| fix.title.as_str());
     assert_eq!(advice, Some("nothing to do here: find what makes python3 200 on GPU 1 late"));
-    // The late one waits for nobody.
     let late = at(&report, 25);
     assert_eq!(late.awaited.as_ref().and_then(|a| a.collectives.as_ref()).map(|c| c.late_ns), Some(0));
     assert!(!late.fix.as_ref().is_some_and(|fix| fix.title.contains("late")), "{:?}", late.fix);
 }
 
-/// The other rank is not in the capture: how long is known, for whom is not.
 #[test]
 fn with_one_process_nobody_is_called_late() {
     let mut e = Export::new(Schema::V2026_2);

@@ -55,7 +55,7 @@ fn a_copy_belongs_only_to_a_wait_for_its_own_stream() {
 /// ```text
 ///  host      [memcpyAsync] … 30 µs of Python … [sync]     without backtraces a pair stands closer
 /// ```
-/// The copy is then one that the wait completes: data may be read, so it is no bare synchronisation either.
+/// The wait completes the copy: data may be read, so it is no bare synchronisation.
 #[test]
 fn a_copy_far_before_the_wait_is_completed_by_it() {
     let (mut e, t) = empty();
@@ -252,7 +252,7 @@ fn twins_and_nested_driver_rows_are_the_same_wait() {
     );
 }
 
-/// A driver row with the very times of its runtime row, and written before it, is nested all the same.
+/// A driver row with the same times as its runtime row, written before it, is nested too.
 #[test]
 fn a_nested_row_of_equal_extent_is_the_same_wait() {
     let (mut e, t) = empty();

@@ -1,4 +1,4 @@
-//! What each wait waited for: stream, event, context, device.
+//! The target of each wait: stream, event, context, device.
 
 use super::*;
 
@@ -114,7 +114,7 @@ fn a_device_synchronisation_without_a_row_is_not_for_a_device_that_works_on() {
     assert!(report.warnings.iter().any(|w| w.code == "sync-device-unknown"));
 }
 
-/// The same, with the rows that other versions write.
+/// As above, with the rows that other versions write.
 #[test]
 fn a_device_synchronisation_with_a_row_is_for_that_device() {
     let (mut e, t) = empty();
@@ -158,8 +158,8 @@ fn an_event_synchronisation_awaits_what_came_before_the_record() {
 /// ```text
 ///  host      [launch a][record 39][launch b on 13][record 39 on 13] [eventSync 39]
 /// ```
-/// Event 39 was recorded twice: by `eventSyncId`, or without one by the last record before the wait, it is the
-/// second that counts, and a third record after the wait does not.
+/// The second record of event 39 counts: by `eventSyncId`, else as the last record before the wait. A third
+/// record after the wait does not.
 #[test]
 fn a_reused_event_means_its_last_record() {
     for schema in [Schema::V2023_4, Schema::V2025_3, Schema::V2026_2] {

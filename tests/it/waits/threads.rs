@@ -57,7 +57,6 @@ fn rows_in_any_order_are_the_same_program() {
     }
 }
 
-/// Rewrites a table's rows backwards.
 fn shuffle(e: &mut Export, table: &str) {
     e.sql(format!(
         "CREATE TEMP TABLE aside AS SELECT * FROM {table} ORDER BY rowid DESC;
@@ -65,7 +64,6 @@ fn shuffle(e: &mut Export, table: &str) {
     ));
 }
 
-/// Without their process, rows belong to the only one there is.
 #[test]
 fn rows_without_a_process_belong_to_the_only_one() {
     let all = ["KERNEL", "MEMCPY", "SYNCHRONIZATION"];
@@ -78,7 +76,7 @@ fn rows_without_a_process_belong_to_the_only_one() {
     }
 }
 
-/// Where two processes run, rows that name none cannot be given to either: nothing is guessed.
+/// Rows that name no process are given to neither of two: nothing is guessed.
 #[test]
 fn rows_without_a_process_are_nobodys_among_several() {
     let mut e = plain();

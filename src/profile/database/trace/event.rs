@@ -1,4 +1,4 @@
-//! Events of a Chrome JSON trace, as Kineto writes them: one pass over the text, with what one event takes in memory.
+//! Events of a Chrome JSON trace, as Kineto writes them: one pass, with one event in memory at a time.
 //!
 //! ```text
 //! {"schemaVersion": 1, "deviceProperties": [...], "traceEvents": [
@@ -6,8 +6,9 @@
 //!    "ts": 5030193261362.526, "dur": 12.47, "args": {"cbid": 165, "correlation": 56405}}, ...],
 //!  "baseTimeNanoseconds": 1790857026000000000}
 //! ```
-//! Times are µs, whole before 2023, with three decimals since. A double is off by a quarter of a µs for times since 1970, so digits are
-//! read. A field may be missing, or of another type: it then has no value. Older traces are a bare list of events.
+//! Times are µs, whole before 2023, with three decimals since. They are read from their digits: a double is
+//! off by a quarter of a µs for times since 1970. A field that is missing or of another type has no value.
+//! Older traces are a bare list of events.
 
 use super::super::MAX_TIME;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use std::fmt::{self, Formatter};
 use std::io::Read;
 use std::marker::PhantomData;
 
-/// Values of the trace itself that are read.
+/// Values that are read beside the events.
 const HEADER: [&str; 6] = [
     "deviceProperties",
     "distributedInfo",
@@ -29,19 +30,15 @@ const HEADER: [&str; 6] = [
     "cuda_runtime_version",
 ];
 
-/// The trace's own values, which stand beside its events.
 pub type Header = Map<String, Value>;
 
-/// The end of the text.
 #[derive(Debug)]
 pub enum Ending {
-    /// The text ends with the trace's last bracket.
     Whole,
-    /// The text ends earlier: the program was killed while it wrote, or the file was cut.
+    /// The program was killed while it wrote, or the file was cut.
     Cut,
 }
 
-/// An event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Event {
@@ -60,7 +57,6 @@ pub struct Event {
     pub args: Maybe<Args>,
 }
 
-/// The arguments of an event, as far as they are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Args {
@@ -69,38 +65,31 @@ pub struct Args {
     pub context: Number,
     pub stream: Number,
     pub bytes: Number,
-    /// The direction that a copy of HIP was asked for (hipMemcpyKind): 1 to the device, 2 to the host.
+    /// Direction asked of a HIP copy (hipMemcpyKind): 1 to the device, 2 to the host.
     pub kind: Number,
-    /// Blocks of a kernel's grid.
     pub grid: Numbers,
-    /// Threads of one block.
     pub block: Numbers,
     #[serde(rename = "registers per thread")]
     pub registers: Number,
     #[serde(rename = "shared memory")]
     pub shared_memory: Number,
-    /// The event that a synchronisation waited for.
     #[serde(rename = "wait_on_cuda_event_id")]
     pub event: Number,
     /// The correlation of the call that recorded it.
     #[serde(rename = "wait_on_cuda_event_record_corr_id")]
     pub record: Number,
-    /// The stream that it was recorded on.
     #[serde(rename = "wait_on_stream")]
     pub recorded_on: Number,
-    /// The number that an operator and the node of autograd's graph that undoes it have in common.
+    /// Shared by an operator and its backward node in autograd's graph.
     #[serde(rename = "Sequence number")]
     pub sequence: Number,
-    /// The sizes of an operator's tensors, as they are written.
     #[serde(rename = "Input Dims")]
     pub sizes: Option<Box<RawValue>>,
-    /// Their types.
     #[serde(rename = "Input type")]
     pub types: Option<Box<RawValue>>,
-    /// Its arguments that are no tensors.
+    /// Arguments that are no tensors.
     #[serde(rename = "Concrete Inputs")]
     pub values: Option<Box<RawValue>>,
-    /// The number of a Python function's call, and of the call around it.
     #[serde(rename = "Python id")]
     pub python: Number,
     #[serde(rename = "Python parent id")]
@@ -108,11 +97,11 @@ pub struct Args {
     /// `FILE:LINE` of the Python line that called the function.
     #[serde(rename = "CallFrom")]
     pub call_from: Text,
-    /// The name that a name event gives.
+    /// Given by a name event.
     pub name: Text,
 }
 
-/// An object; none where there is another value.
+/// An object; `None` for any other value.
 #[derive(Debug)]
 pub struct Maybe<T>(pub Option<T>);
 
@@ -171,7 +160,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
     }
 }
 
-/// Three whole numbers, as far as there are any.
+/// Up to three whole numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers(pub [Number; 3]);
 
@@ -183,7 +172,7 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// A whole number; none where there is another value, or it is below 0: Kineto writes -1 for none.
+/// A whole number; `None` for other values and those below 0: Kineto writes -1 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Number(pub Option<i64>);
 
@@ -195,7 +184,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A text; empty where there is another value.
+/// A text; empty for any other value.
 #[derive(Debug, Default)]
 pub struct Text(pub String);
 
@@ -205,7 +194,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A time in µs, as ns; none where there is another value, or no capture lasts so long.
+/// A time in µs, kept in ns; `None` for other values and times beyond [`MAX_TIME`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Micros(pub Option<i64>);
 
@@ -231,8 +220,6 @@ fn nanos(text: &str) -> Option<i64> {
     (-MAX_TIME..=MAX_TIME).contains(&ns).then_some(ns)
 }
 
-/// Reads a trace, and hands each event on.
-///
 /// # Errors
 /// The text is no JSON (the error has line and column), or cannot be read.
 pub fn read(text: impl Read, mut each: impl FnMut(Event)) -> Result<(Header, Ending), serde_json::Error> {

@@ -14,23 +14,21 @@ const RUNTIME: i64 = 0;
 const BACKTRACE: i64 = 67;
 const MARK: i64 = 34;
 const PUSH_POP_RANGE: i64 = 59;
-/// Frames of a stack, and operators of a chain: deeper ones are left out, as `payload` and `chains` would.
+/// Deeper frames of a stack and operators of a chain are left out, as `payload` and `chains` would.
 const MOST_FRAMES: usize = 1_000;
 const MOST_OPERATORS: usize = 100;
-/// The method that hands over to autograd's threads, as its ranges are named here.
+/// Name of the ranges of the method that hands over to autograd's threads.
 const RUN_BACKWARD: &str = "<built-in method run_backward";
 
-/// The rows of all threads.
 pub struct Host {
-    /// Whether any thread has Python functions.
     has_python: bool,
     tree: Tree,
     calls: Rows,
     ranges: Rows,
-    /// Operators and Python functions, each of which took time to record.
+    /// Operators and Python functions: each took time to record.
     recorded: Rows,
     chains: Rows,
-    /// Chains by stack and call, stacks as texts.
+    /// By stack and name of the call.
     chain_ids: FxHashMap<(u32, u32), i64>,
     frames: FxHashMap<u32, Option<Arc<str>>>,
     /// Sequence numbers of the operators around waits on autograd's threads.
@@ -56,7 +54,7 @@ impl Host {
         }
     }
 
-    /// Adds what a thread did. Threads that run backward operators come first.
+    /// Threads that run backward operators must come first.
     pub fn add(&mut self, tid: GlobalTid, thread: Thread, strings: &mut Strings) {
         let Thread { mut calls, mut ranges, autograd } = thread;
         calls.sort_by_key(|call| (call.start, call.end));
@@ -90,7 +88,8 @@ impl Host {
                 .concat()
         };
         let frames = stack.and_then(|stack| self.frames(stack, strings));
-        // A twin carries the chain wherever there are stacks, also of a thread without Python: nsys writes exports so.
+        // As in exports of nsys, a twin carries the chain if there are stacks, even on threads without
+        // Python.
         let twin = self.has_python && stack.is_some();
         if twin {
             self.calls.push(&row(BACKTRACE, chain));
@@ -101,7 +100,6 @@ impl Host {
         }
     }
 
-    /// A mark with the frames around a time.
     fn mark(&mut self, tid: Value<'_>, start: i64, frames: &str) {
         self.ranges.push(&[
             start.into(),
@@ -114,7 +112,7 @@ impl Host {
         ]);
     }
 
-    /// Marks the operators that a wait on autograd's threads undoes, and calls of `backward()`.
+    /// Marks the forward operators of backward ones around waits, and calls of `backward()`.
     fn mark_forward(&mut self, tid: Value<'_>, ranges: &mut [Range], strings: &mut Strings) {
         let backward = strings.id(RUN_BACKWARD);
         let asked = |range: &&Range| match range.from {
@@ -129,8 +127,8 @@ impl Host {
         }
     }
 
-    /// An operator, a module, or a range that the program's author named; what autograd undoes with its number, as `emit_nvtx`
-    /// writes it.
+    /// An operator, a module, or a range that the program's author named. Operators in `undone` get their
+    /// number, as `emit_nvtx` writes it.
     fn add_range(&mut self, tid: Value<'_>, range: &Range, strings: &mut Strings) {
         let is_python = range.from != OPERATOR;
         self.recorded.push(&[range.start.into(), range.end.into(), tid, i64::from(is_python).into()]);
@@ -150,7 +148,7 @@ impl Host {
         }
     }
 
-    /// The chain of a call: operators as the C++ functions that run them, innermost first, up to the innermost function of Python.
+    /// A call's chain up to the innermost Python function, innermost first; operators as their C++ functions.
     fn chain(&mut self, stack: u32, call: u32, strings: &mut Strings) -> Option<i64> {
         if let Some(&id) = self.chain_ids.get(&(stack, call)) {
             return Some(id);
@@ -174,8 +172,8 @@ impl Host {
         Some(id)
     }
 
-    /// The functions of a stack as the payload of a mark. A range of Python that says where it was called from gives the line of the
-    /// function around it; without one the line is 0, and only the function's first is known.
+    /// A stack's functions as the payload of a mark. A Python range that says where it was called from gives
+    /// the line of the function around it. Else the line is 0, and only the function's first line is known.
     fn frames(&mut self, stack: u32, strings: &mut Strings) -> Option<Arc<str>> {
         if let Some(frames) = self.frames.get(&stack) {
             return frames.clone();
@@ -201,7 +199,7 @@ impl Host {
         text
     }
 
-    /// All tables, their times from `origin` on.
+    /// Times begin at `origin`.
     pub fn finish(self, tables: &mut Tables, origin: i64) {
         let Self { mut calls, mut ranges, mut recorded, chains, .. } = self;
         recorded.begin_at(origin, 2);
@@ -214,7 +212,7 @@ impl Host {
     }
 }
 
-/// An operator as the C++ function that runs it; none for a range that the program's author named.
+/// The C++ function that runs an operator; `None` for a range that the program's author named.
 fn operator(name: &str) -> Option<String> {
     let name = name.split(", sizes = ").next().unwrap_or(name);
     if let Some(operator) = name.strip_prefix("aten::") {

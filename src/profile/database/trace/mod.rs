@@ -1,12 +1,12 @@
-//! Traces of torch.profiler, that is Kineto's Chrome JSON: read in one pass, as the tables that an nsys export has.
+//! Traces of torch.profiler, in Kineto's Chrome JSON: read in one pass, as the tables of an nsys export.
 //!
 //! ```text
 //!  trace.json.gz ─▶ inflate ─▶ event (one at a time) ─▶ tables: columns in memory ─▶ the reader of every export
 //!                                                         └─ stacks: what Python and which operators were around a call
 //! ```
-//! A trace holds no native chains, no calls of the operating system and no samples. Lines of Python are those of calls since
-//! PyTorch 2.14; before, a function's first line is all there is. Cost: one pass over the text; 1 GB of JSON (a trace of an
-//! H100, 28 times over) takes 393 MB of memory.
+//! A trace holds no native chains, operating-system calls or samples. Since PyTorch 2.14 Python lines are
+//! those of calls; before, only a function's first line is known. Cost: one pass over the text; 1 GB of JSON
+//! (a trace of an H100, 28 times over) takes 393 MB of memory.
 
 mod event;
 mod host;
@@ -26,12 +26,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use tables::Builder;
 
-/// Bytes that are read, and inflated, at a time.
+/// Bytes read, and inflated, at a time.
 const BLOCK: usize = 1 << 18;
-/// First bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A trace's tables.
 pub struct Trace {
     pub tables: Tables,
     /// The text ends before the trace does.
@@ -44,16 +42,15 @@ pub fn is_trace(file: &Path) -> bool {
     matches!(text.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
 }
 
-/// Whether the first bytes of a file have what traces begin with.
 pub fn begins_like_trace(file: &Path) -> bool {
-    /// The properties of eight GPUs stand before the events at most.
+    /// Holds the properties of eight GPUs, which precede the events.
     const HEAD: usize = 1 << 14;
     const SIGNS: [&[u8]; 4] = [b"traceEvents", b"schemaVersion", b"deviceProperties", b"\"ph\""];
     let text = head(file, HEAD);
     SIGNS.iter().any(|sign| memmem::find(&text, sign).is_some())
 }
 
-/// The first bytes of a file's text; none of what is no file, such as a pipe, which waits for who writes it.
+/// A file's first bytes, unpacked; none of a pipe, which would wait for its writer.
 fn head(file: &Path, most: usize) -> Vec<u8> {
     let mut text = Vec::new();
     if file.is_file()
@@ -65,7 +62,7 @@ fn head(file: &Path, most: usize) -> Vec<u8> {
     text
 }
 
-/// Reads a trace; `file` is what `path` leads to.
+/// `file`: `path` with links resolved.
 ///
 /// # Errors
 /// [`InputError`]: it cannot be read, is damaged, or holds no event of torch.profiler.
@@ -81,7 +78,7 @@ pub fn read(path: &Path, file: &Path) -> Result<Trace, InputError> {
     Ok(Trace { tables: builder.finish(&header, cut), cut })
 }
 
-/// The text of a file, unpacked. A buffer stands outermost: the parser takes byte by byte.
+/// The unpacked text. The outer buffer is for the parser, which takes byte by byte.
 fn open(file: &Path) -> std::io::Result<BufReader<Box<dyn Read>>> {
     let mut reader = BufReader::with_capacity(BLOCK, File::open(file)?);
     let packed = reader.fill_buf()?.starts_with(&GZIP);

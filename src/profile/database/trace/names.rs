@@ -1,4 +1,4 @@
-//! Names of a trace in the words of an nsys export: HIP's calls as CUDA's, copies, and files as they lie on disk.
+//! Names of a trace in the words of an nsys export: HIP's calls as CUDA's, copies, and files as on disk.
 
 use super::event::Args;
 use crate::text::Names;
@@ -19,18 +19,17 @@ pub fn call(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parts of names of calls that may wait, that a wait's stack is compared with, or that no CUDA graph holds: these get a backtrace.
-/// Launches get none.
+/// Name parts of calls that get a backtrace: they may wait, a wait's stack is compared with theirs, or no
+/// CUDA graph holds them. Launches get none.
 const WITH_STACK: Names =
     Names("Synchronize Memcpy Memset Malloc Alloc Free Register Array Destroy Query HostFunc Callback");
 
-/// Whether a call of that name gets a backtrace.
 pub fn has_stack(call: &str) -> bool {
     WITH_STACK.iter().any(|part| call.contains(part))
 }
 
-/// `copyKind`, `srcKind` and `dstKind` (ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND) of "Memcpy HtoD (Pageable -> Device)"; ROCm says
-/// "Host" for all host memory, which is none of them.
+/// `copyKind`, `srcKind` and `dstKind` (ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND) of "Memcpy HtoD (Pageable
+/// -> Device)". ROCm's "Host", for all host memory, is no such kind.
 pub fn copy(name: &str) -> [Option<i64>; 3] {
     const DIRECTIONS: [(&str, &str, i64); 5] = [
         ("HtoD", "HostToDevice", 1),
@@ -46,8 +45,8 @@ pub fn copy(name: &str) -> [Option<i64>; 3] {
     [direction.map(|d| d.2), memory.and_then(|m| kind(m.0)), memory.and_then(|m| kind(m.1))]
 }
 
-/// The name of an operator's range; of a product of matrices, a copy and a read, what it was given follows, as
-/// [`crate::vocabulary::operand`] reads it.
+/// The name of an operator's range. Matrix products, copies and reads have their inputs appended, as
+/// [`crate::vocabulary::operand`] reads them.
 pub fn operator<'n>(name: &'n str, args: &Args) -> Cow<'n, str> {
     /// Sizes of two tensors, a bias and some numbers are shorter.
     const LONGEST: usize = 200;
@@ -68,20 +67,18 @@ pub fn operator<'n>(name: &'n str, args: &Args) -> Cow<'n, str> {
     text.into()
 }
 
-/// A range of Python's tracer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Python<'n> {
     /// `train.py(16): step`: file, first line of the function, function.
     Function(&'n str, u32, &'n str),
     /// `<built-in method item of Tensor object at 0x7f…>`: a method in C, of a tensor or of torch.
     Method(&'n str),
-    /// `nn.Module: Linear_0`: a module by its class, and its number among those of the class.
+    /// `nn.Module: Linear_0`: a module's class, without its number.
     Module(&'n str),
-    /// `<built-in function max>`, and what else is no code and no method of PyTorch's.
+    /// `<built-in function max>`, and whatever is neither code nor such a method.
     Other,
 }
 
-/// Reads the name of a range of Python's tracer.
 pub fn python(name: &str) -> Python<'_> {
     if let Some(rest) = name.strip_prefix("<built-in method ") {
         return Python::Method(rest.split([' ', '>']).next().unwrap_or(rest));
@@ -97,13 +94,13 @@ pub fn python(name: &str) -> Python<'_> {
     function().unwrap_or(Python::Other)
 }
 
-/// `FILE:LINE` of the line that called a function.
+/// The line of `FILE:LINE`.
 pub fn line(call_from: &str) -> Option<u32> {
     call_from.rsplit_once(':')?.1.parse().ok()
 }
 
-/// The tracer cuts what is in `sys.path` from paths: "torch/nn/functional.py", "threading.py". Files of installed packages and of
-/// Python get a folder back that says so; others are as recorded. The lists hold what stacks of programs show.
+/// The tracer cuts prefixes in `sys.path` from paths: "torch/nn/functional.py", "threading.py". Files of
+/// packages and of Python get such a folder back; others stay. The lists come from stacks of programs.
 pub fn file(path: &str) -> Cow<'_, str> {
     if path.starts_with(['/', '<', '.', '\\']) || path.contains(':') {
         return path.into();
@@ -119,7 +116,6 @@ pub fn file(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Packages that PyTorch programs install.
 const PACKAGES: Names = Names(
     "torch torchvision torchaudio torchtext torchdata torchao torchmetrics torchtune torchtitan torchrec torch_geometric \
      torch_scatter torch_sparse torch_cluster functorch triton fbgemm_gpu apex transformer_engine flash_attn xformers deepspeed \

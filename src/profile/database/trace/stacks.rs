@@ -1,6 +1,6 @@
 //! The stack of Python functions and operators around calls, by a sweep over each thread.
 //!
-//! A trace holds functions and operators as ranges; what calls what is their nesting in time.
+//! A trace holds functions and operators as ranges; their nesting in time says which calls which.
 //!
 //! ```text
 //!  python   [main                                  ]
@@ -9,36 +9,32 @@
 //!  operator        [aten::item          ]
 //!  call                  |cudaStreamSynchronize        its stack: main, step, item, aten::item
 //! ```
-//! Ranges and calls are sorted by start, and ranges of equal starts by length, longest first. A stack of open ranges then stands
-//! around each call. The tracer misses the end of what turns it on and off, such as `profiler.step()`, which then seems open for long. Python calls have
-//! numbers, and that of the call around them: a call below another one closes what seems open there.
-//! Equal stacks are one node of a tree. Cost: sorting, and one pass.
+//! Ranges and calls are sorted by start, and ranges of equal starts longest first: a stack of open ranges
+//! surrounds each call. The tracer misses the end of functions that turn it on and off, such as
+//! `profiler.step()`: they seem open for long. A Python call has a number, and its caller's: it closes Python
+//! calls that seem open inside its caller. Equal stacks are one node of a tree. Cost: a sort, and one pass.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A range of a thread.
+/// A range, in ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
-    /// In ns.
     pub start: i64,
-    /// In ns.
     pub end: i64,
-    /// The string that names it.
     pub name: u32,
-    /// The string that says which line called it, where that is recorded; 0 else.
+    /// The string with the line that called it; 0 where that is not recorded.
     pub from: u32,
-    /// The number of a Python call, and of the one around it; 0 where there is none.
+    /// Number of a Python call, `parent` that of its caller; 0 where there is none.
     pub id: u32,
     pub parent: u32,
-    /// The number that an operator shares with what undoes it; [`NO_SEQUENCE`] of others.
+    /// Shared by an operator and its backward operator; else [`NO_SEQUENCE`].
     pub sequence: u32,
 }
 
-/// No operator that autograd undoes.
 pub const NO_SEQUENCE: u32 = u32::MAX;
 
-/// A stack: its innermost range, and what is around that.
+/// A stack: its innermost range, and the stack around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     pub outer: Option<u32>,
@@ -46,7 +42,7 @@ pub struct Node {
     pub from: u32,
 }
 
-/// Distinct stacks, of which each knows the one around it.
+/// Distinct stacks.
 #[derive(Default)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -67,7 +63,7 @@ impl Tree {
         std::iter::successors(node.map(at), move |node| node.outer.map(at))
     }
 
-    /// The stack around each of `times`, which ascend, of one thread, and the sequence number of its outermost operator that has one.
+    /// The stack around each of a thread's ascending `times`, and its outermost sequence number.
     pub fn sweep(&mut self, ranges: &mut [Range], times: &[i64]) -> Vec<(Option<u32>, u32)> {
         ranges.sort_by_key(|range| (range.start, Reverse(range.end)));
         let mut next = ranges.iter().peekable();
@@ -93,17 +89,16 @@ impl Tree {
     }
 }
 
-/// A range that has begun.
 struct Open {
     end: i64,
     node: u32,
-    /// The number of a Python call; 0 of an operator.
+    /// Number of a Python call; 0 for an operator.
     id: u32,
     /// The sequence number of the outermost open operator that has one.
     sequence: u32,
 }
 
-/// Closes the Python calls that seem open below the call of number `parent`, with what is in them.
+/// Closes Python calls that seem open inside call number `parent`, and all inside them.
 fn close_missed(open: &mut Vec<Open>, parent: u32) {
     if parent == 0 {
         return;
@@ -118,12 +113,12 @@ fn close_missed(open: &mut Vec<Open>, parent: u32) {
 mod tests {
     use super::*;
 
-    /// A range that is called from no known line; `id` and `parent` as in [`Range`].
+    /// `id` and `parent` as in [`Range`].
     fn range(start: i64, end: i64, name: u32, [id, parent]: [u32; 2]) -> Range {
         Range { start, end, name, from: 0, id, parent, sequence: NO_SEQUENCE }
     }
 
-    /// The names of each stack's ranges, innermost first.
+    /// Innermost first.
     fn names(tree: &Tree, found: &[(Option<u32>, u32)]) -> Vec<Vec<u32>> {
         found.iter().map(|(node, _)| tree.outwards(*node).map(|node| node.name).collect()).collect()
     }
@@ -141,7 +136,7 @@ mod tests {
         let found = tree.sweep(&mut ranges, &[2, 5, 10, 16, 25]);
         assert_eq!(names(&tree, &found), [vec![2, 1], vec![2, 1], vec![3, 1], vec![1], vec![]]);
         assert_eq!(found[0], found[1], "equal stacks are one");
-        // A range of no length, as whole µs make them, is in what is open, not in what has ended.
+        // An empty range, as whole µs make them, lies in open ranges, not in ended ones.
         let mut ranges = [range(0, 20, 1), range(2, 5, 2), range(8, 8, 3)];
         let found = tree.sweep(&mut ranges, &[8, 9]);
         assert_eq!(names(&tree, &found), [vec![3, 1], vec![1]]);

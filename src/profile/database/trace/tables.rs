@@ -8,8 +8,8 @@
 //!  python_function                  ─▶ NVTX_EVENTS: marks of calls, with frames
 //!  deviceProperties, names, …       ─▶ TARGET_INFO_GPU, PROCESSES, ThreadNames, META_DATA_CAPTURE
 //! ```
-//! Operators stand in a chain as the C++ functions that run them, `at::_ops::item::call`, and a method in C as its binding,
-//! `THPVariable_item`: what reads the chains of nsys reads these. Times begin at 0.
+//! A chain names operators by the C++ functions that run them, `at::_ops::item::call`, and a method in C by
+//! its binding, `THPVariable_item`, so that code for nsys's chains reads these. Times begin at 0.
 
 use super::event::{Event, Header};
 use super::host::Host;
@@ -24,7 +24,6 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 /// Bits of a process and of a thread in a `globalTid`.
 const BITS: u32 = 24;
 
-/// A copy on the GPU.
 struct Copy {
     /// Start, end, device, context, stream, correlation.
     place: [Option<i64>; 6],
@@ -37,7 +36,7 @@ struct Copy {
 const TO_HOST: i64 = 2;
 
 impl Copy {
-    /// Its row. ROCm takes pinned memory of the host for a device's: the call knows better.
+    /// ROCm takes pinned host memory for a device's: the call knows better.
     fn row(&self, to_host: &FxHashSet<i64>) -> [Value<'static>; 11] {
         let Self { place: [start, end, device, context, stream, correlation], bytes, kinds } = *self;
         let asked = correlation.is_some_and(|correlation| to_host.contains(&correlation));
@@ -47,11 +46,10 @@ impl Copy {
     }
 }
 
-/// Takes events and makes tables of them.
 pub struct Builder {
     strings: Strings,
     threads: FxHashMap<GlobalTid, Thread>,
-    /// Threads whose number does not fit, and processes.
+    /// Processes and threads whose number does not fit.
     numbers: IndexSet<(i64, i64), FxBuildHasher>,
     kernels: Rows,
     copies: Vec<Copy>,
@@ -62,15 +60,14 @@ pub struct Builder {
     records: Rows,
     processes: Vec<(GlobalTid, u32)>,
     thread_names: FxHashMap<GlobalTid, u32>,
-    /// GPUs that worked.
+    /// GPUs with kernels.
     devices: IndexSet<i64, FxBuildHasher>,
-    /// The first time of all.
+    /// The earliest time.
     origin: i64,
     /// Events of torch.profiler.
     pub known: u64,
 }
 
-/// Columns of an operation of the GPU.
 const PLACE: &str = "start end globalPid deviceId contextId streamId correlationId";
 impl Builder {
     pub fn new() -> Self {
@@ -99,7 +96,7 @@ impl Builder {
         }
     }
 
-    /// Takes one event; what says nothing about waits is passed over.
+    /// Skips events that say nothing about waits.
     pub fn take(&mut self, event: Event) {
         let Event { phase, category, name, pid, tid, start, duration, args } = event;
         let (category, name, args) = (category.0.to_ascii_lowercase(), name.0, args.0.unwrap_or_default());
@@ -179,7 +176,7 @@ impl Builder {
                 thread.autograd |= name.starts_with("autograd::engine::evaluate_function");
             }
             "python_function" => {
-                // Each tensor has an address of its own.
+                // The address differs by tensor.
                 let name = name
                     .split_once(" of ")
                     .filter(|_| name.starts_with("<built-in "))
@@ -203,7 +200,6 @@ impl Builder {
         self.known += 1;
     }
 
-    /// Takes the name of a process or a thread.
     fn name(&mut self, what: &str, pid: Option<i64>, tid: Option<i64>, name: &str) {
         let id = self.strings.id(name);
         match what {
@@ -225,7 +221,7 @@ impl Builder {
         self.threads.entry(number).or_default()
     }
 
-    /// The `globalTid` of a thread; a number that has no room in it, as of a thread that glibc names, is replaced.
+    /// A number that does not fit a `globalTid`, as of a thread that glibc names, is replaced.
     fn number(&mut self, pid: Option<i64>, tid: Option<i64>) -> GlobalTid {
         let (pid, tid) = (pid.unwrap_or(0), tid.unwrap_or(0));
         let fits = |number: i64| number >> BITS == 0;
@@ -239,7 +235,6 @@ impl Builder {
         GlobalTid::new(process << BITS | thread)
     }
 
-    /// All tables.
     pub fn finish(self, header: &Header, cut: bool) -> Tables {
         let Self { mut strings, mut threads, mut thread_names, processes, devices, origin, .. } = self;
         let mut tables = Tables::default();
@@ -256,7 +251,7 @@ impl Builder {
         thread_names
             .extend(threads.iter().filter(|(_, thread)| thread.autograd).map(|(&tid, _)| (tid, autograd)));
         let mut numbers: Vec<GlobalTid> = threads.keys().copied().collect();
-        // Other threads are then searched for the operators that these undo.
+        // Autograd first: the others are searched for its forward operators.
         numbers.sort_unstable_by_key(|tid| (!threads[tid].autograd, *tid));
         if !cut {
             name_last_wait(&mut threads, &mut strings);
@@ -283,7 +278,7 @@ impl Builder {
     }
 }
 
-/// Tells Kineto's own wait apart: it synchronises the device when it stops, which is the last call of a whole trace.
+/// Renames Kineto's own wait: it synchronises the device when it stops, as the last call of a whole trace.
 fn name_last_wait(threads: &mut FxHashMap<GlobalTid, Thread>, strings: &mut Strings) {
     let last_of = |(tid, thread): (&GlobalTid, &Thread)| {
         let last = thread.calls.iter().enumerate().max_by_key(|(_, call)| call.start)?;
@@ -296,7 +291,6 @@ fn name_last_wait(threads: &mut FxHashMap<GlobalTid, Thread>, strings: &mut Stri
     }
 }
 
-/// The trace and its machine.
 fn about(header: &Header, origin: i64, devices: &IndexSet<i64, FxBuildHasher>, tables: &mut Tables) {
     let base = header.get("baseTimeNanoseconds").and_then(|base| base.as_i64()).unwrap_or(0);
     let started = [vec![base.saturating_add(origin).into()]].into_iter().filter(|_| origin != i64::MAX);
@@ -308,7 +302,7 @@ fn about(header: &Header, origin: i64, devices: &IndexSet<i64, FxBuildHasher>, t
         |gpu: &serde_json::Value| gpu.get("name").and_then(|name| name.as_str()).unwrap_or("").to_owned();
     let mut ids: Vec<(i64, &serde_json::Value)> =
         gpus.iter().filter_map(|gpu| Some((number(gpu, "id")?, *gpu))).collect();
-    // ROCm numbers its agents, CPUs among them, and lists its GPUs from 0: one of a machine's like GPUs stands for each.
+    // ROCm numbers its agents, CPUs included, but lists GPUs from 0. If GPUs are alike, one describes all.
     let other = |id: &&i64| ids.iter().all(|(known, _)| known != *id);
     let others: Vec<i64> = devices.iter().filter(other).copied().collect();
     if let Some(first) = gpus.first().filter(|first| gpus.iter().all(|gpu| name(gpu) == name(first))) {

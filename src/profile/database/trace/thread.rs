@@ -4,7 +4,7 @@ use super::stacks::Range;
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-/// [`Range::from`] of an operator, which is no range of Python's.
+/// [`Range::from`] of an operator.
 pub const OPERATOR: u32 = u32::MAX;
 
 /// Texts by their ids; 0 is the empty one.
@@ -15,24 +15,20 @@ impl Strings {
         Self(std::iter::once(String::new()).collect())
     }
 
-    /// The id of a text.
     pub fn id(&mut self, text: &str) -> u32 {
         let place = self.0.get_index_of(text);
         place.unwrap_or_else(|| self.0.insert_full(text.to_owned()).0) as u32
     }
 
-    /// The text of an id.
     pub fn text(&self, id: u32) -> &str {
         self.0.get_index(id as usize).map_or("", String::as_str)
     }
 
-    /// All texts with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &String)> {
         self.0.iter().enumerate()
     }
 }
 
-/// A call of CUDA or HIP.
 pub struct Call {
     pub start: i64,
     pub end: i64,
@@ -40,7 +36,6 @@ pub struct Call {
     pub name: u32,
 }
 
-/// The calls and ranges of a thread.
 #[derive(Default)]
 pub struct Thread {
     pub calls: Vec<Call>,

@@ -19,8 +19,8 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
-    /// Whether text that goes to `handle` is an output: to a file that the program writes anew, or that its caller chose, and
-    /// neither is called a log. It may as well be a result.
+    /// Whether text written to `handle` is an output: the program opens the file anew, or its caller chose
+    /// it, and the file is not called a log. Such text may be a result.
     fn is_output(&self, call: &'a ExprCall, handle: &'a Expr, path: &[Node<'a>]) -> bool {
         let Expr::Name(name) = handle else { return false };
         let anew = |opened: &Expr| {
@@ -35,8 +35,8 @@ impl<'a> Tracer<'a, '_> {
             }
     }
 
-    /// The call at the end of `path` writes its argument to a file: data, and of numbers and text what is no figure of the run, are
-    /// a result. What a checkpoint keeps of figures is none, and written now and then.
+    /// The call at the end of `path` writes its argument to a file. Data is a result. Text is one in an
+    /// output file. Numbers are one unless they are figures of the run, or kept in a checkpoint.
     fn written(&self, path: &[Node<'a>], value: &Value) -> Next {
         let Some(call) = nodes::call(path) else { return Next::Done };
         let callee = self.file.text(&*call.func);
@@ -52,13 +52,13 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// Whether something uses what a function of the file gives.
     fn is_asked(&self, path: &[Node<'a>], call: &'a ExprCall) -> bool {
         !nodes::is_dropped(path) && !self.callees(path, call).is_empty()
     }
 
-    /// Follows the value into a function at hand that is called like one that logs, for what it decides by it (`own`: by itself),
-    /// and what it hands to the GPU; false where there is none. A guard may as well log, and what a library does so is its own business.
+    /// Follows the value into a function at hand that is named like a logger: to what it decides by the value
+    /// (`own`: itself), and what it hands to the GPU. False where it does neither. A guard may log as well;
+    /// what a library does there is its own business.
     fn does_more(&mut self, path: &[Node<'a>], at: usize, value: &Value, own: bool) -> bool {
         let (before, seen) = (self.uses.len(), self.seen.clone());
         let call = nodes::call(&path[..=at]).filter(|_| own);
@@ -84,7 +84,7 @@ impl<'a> Tracer<'a, '_> {
         self.uses.len() > before
     }
 
-    /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
+    /// Whether the call tells a figure to an object whose class, here or in a file at hand, keeps the mean.
     fn is_meter(&self, path: &[Node<'a>], call: &'a ExprCall) -> bool {
         if let Some((_, file, class)) = self.object_abroad(path, call) {
             let objects = Objects::new(&file);
@@ -94,7 +94,6 @@ impl<'a> Tracer<'a, '_> {
         class.is_some_and(|class| is_average(&self.objects, &class))
     }
 
-    /// The last node of `path` is an argument of a call.
     pub(super) fn argument(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
         let above = &path[..path.len() - 1];
         let Some(at) = above.iter().rposition(|node| matches!(node, Node::ExprCall(_))) else {
@@ -126,7 +125,7 @@ impl<'a> Tracer<'a, '_> {
                 return self.written(&path[..=at], value);
             }
             Role::Words => {
-                // What the program makes, rather than what it tells of it.
+                // The program makes these words, rather than reports by them.
                 value.tensor = false;
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
@@ -145,7 +144,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
             Role::Text => value.becomes_text(),
-            // No tensor operation that is known has that name.
+            // No known tensor operation has that name.
             Role::Through if value.bulk && is_numpys_own(self.file, call) => {
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
@@ -154,14 +153,14 @@ impl<'a> Tracer<'a, '_> {
         Next::Up(path.len() - 1 - at)
     }
 
-    /// A meter, a container or a function gets the value, of which only its definition tells what it does.
+    /// A meter, a container or a function gets the value: only its definition tells what becomes of it.
     fn given(&mut self, role: Role, path: &[Node<'a>], at: usize, value: &mut Value) -> Next {
         let (Node::ExprCall(call), above) = (path[at], &path[..path.len() - 1]) else { return Next::Done };
         match role {
-            // The method is at hand and does more with it than those do who ask the meter.
+            // The method is at hand and does more with the value than readers of the meter do.
             Role::Track if self.does_more(path, at, value, true) => {}
             Role::Track => self.tracked(path, at, value),
-            // What a class of the file calls so is followed there; and arrays are in no set.
+            // A method of the file by that name is followed there; arrays are in no set.
             Role::Keep
                 if !(is_array(value) && nodes::name(&call.func) == "add")
                     && self.method_called(above, call).is_none()
@@ -183,7 +182,7 @@ fn is_for_log(path: &[Node<'_>], bulk: bool) -> bool {
     calls.any(|at| roles::role(&path[..=at], nodes::range(path), bulk) == Role::Log)
 }
 
-/// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
+/// Whether a class keeps a mean by its sum and count: an `AverageMeter`, whatever it is called.
 fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
     let keeps = |names| has_field(class, names);
     keeps(Fact::SumField)
@@ -191,7 +190,6 @@ fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
         && (keeps(Fact::MeanField) || objects.method(class, "avg").is_some())
 }
 
-/// Whether the code of a class names one of these fields of `self`.
 fn has_field(class: &[Node<'_>], fact: Fact) -> bool {
     nodes::any(class, &mut |path| {
         nodes::attribute(path)
@@ -199,14 +197,13 @@ fn has_field(class: &[Node<'_>], fact: Fact) -> bool {
     })
 }
 
-/// Whether a call is of a function of NumPy whose name is none of a known operation of tensors.
+/// Whether the call is of a NumPy function whose name no known tensor operation has.
 fn is_numpys_own(file: &Source, call: &ExprCall) -> bool {
     let full = full_callee(file, call);
     let (module, function) = split_callee(&full);
     facts::module(nodes::root(module)).is(Fact::Numpy) && facts::name(function) == Facts::default()
 }
 
-/// The mode in which a call opens a file.
 fn mode(opened: &Expr) -> Option<&str> {
     let call = opened.as_call_expr().filter(|call| nodes::name(&call.func) == "open")?;
     string(call.arguments.find_argument_value("mode", 1)?)
@@ -223,7 +220,7 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
 
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
-    // What the containers say of it, before they are gone.
+    // The containers tell whether it is a figure, before they are gone.
     value.figure = value.is_figure();
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
@@ -233,7 +230,7 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
                 Some(keyword) => {
                     value.steps.extend(keyword.arg.as_ref().map(|name| Step::Key(name.to_string())))
                 }
-                // Of pairs, the second is the value.
+                // The second of a pair is the value.
                 None if matches!(value.steps[..], [.., Step::Index(1), Step::Index(_) | Step::Any]) => {
                     value.steps.truncate(value.steps.len() - 2);
                     value.steps.push(Step::Entry);
@@ -250,7 +247,7 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
         ("", "zip") => {
             let position = call.arguments.args.iter().position(|argument| within(at, argument));
             let starred = position.is_some_and(|position| call.arguments.args[position].is_starred_expr());
-            // `zip(*columns)`: the place among the columns is that in each row.
+            // `zip(*columns)`: the place among the columns is the place in each row.
             let row = if starred { value.steps.pop() } else { position.map(Step::Index) };
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([row.unwrap_or(Step::Any), Step::Any]);
@@ -258,7 +255,7 @@ fn through(file: &Source, call: &ExprCall, at: TextRange, value: &mut Value) {
         (_, name) if facts::name(name).any(&[Fact::Number, Fact::Total, Fact::Reduce, Fact::Mean]) => {
             value.summed |= !value.steps.is_empty() && !facts::name(name).is(Fact::Number);
             value.steps.clear();
-            // Along a dimension an array stays one; the builtins know none.
+            // Along a dimension an array stays one; the builtins take none.
             if base.is_empty() || !nodes::along(call, 1) {
                 (value.bulk, value.data) = (false, false);
             }

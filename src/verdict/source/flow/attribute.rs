@@ -1,5 +1,4 @@
-//! Following a value that an attribute holds: to the reads of the attribute anywhere in the file, and through methods that only
-//! hand it out to those who ask them.
+//! Following a value that an attribute holds: to its reads in the file, and through methods that return it.
 
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
@@ -12,19 +11,20 @@ use ruff_text_size::TextRange;
 impl<'a> Tracer<'a, '_> {
     /// An attribute holds the value: follow its reads.
     ///
-    /// Definition: a read is ours if its object is of the same class (or called by the same name); one whose object is not known
-    /// can only leave the question open, unless it shows the value; one of another class's object is none. What a method returns
-    /// goes to the callers of that method, one level. Where nothing reads the attribute, whoever else may is not in this file.
+    /// Definition: a read is ours if its object is of the same class (or called by the same name). A read
+    /// from an unknown object can only leave the question open, unless it shows the value. A read from
+    /// another class's object does not count. What a method returns goes to its callers, one level. Where
+    /// nothing reads the attribute, code outside the file may.
     ///
     /// ```text
     /// self.trend = 0.9 * self.trend + 0.1 * v   # in Task.feed
     /// def ready(self): return self.trend < 0.2  # ours, returned: its callers
     /// if self.task.ready(): …                   # `self.task = Task()`: ours, a branch
     /// ```
-    /// Cost: one walk over the file, and one for each method that hands it out.
+    /// Cost: one walk over the file, and one for each method that returns it.
     pub(super) fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
         let name = self.file.text(target);
-        // What keeps a part of itself goes nowhere else: `self.returns = self.returns[-100:]`.
+        // An attribute that keeps a part of itself goes nowhere else: `self.returns = self.returns[-100:]`.
         let trims = matches!(scope::given(path), Given::Value(Expr::Subscript(part)) if self.file.text(&*part.value) == name);
         if trims || !self.seen.insert((target.range, name.clone())) {
             return;
@@ -55,7 +55,7 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// The reads of the attribute that `target` at the end of `path` assigns or changes, with whose they are.
+    /// The reads of the attribute that `target` at the end of `path` assigns or changes, and whose they are.
     fn reads_of(&self, path: &[Node<'a>], target: &'a ExprAttribute) -> Vec<(Whose, Path<'a>)> {
         let class = self.objects.class_of(&target.value, path);
         let base = dotted(&target.value);
@@ -65,7 +65,7 @@ impl<'a> Tracer<'a, '_> {
             let called = matches!(nodes::above(read, 1), Some(Node::ExprCall(_)));
             let own = dotted(&ast.value) == base && function(read) == function(path);
             match () {
-                // Numbers and containers are not called: that is a method of the same name.
+                // Numbers and containers are not called: a call is of a method of the same name.
                 _ if called => Whose::Theirs,
                 _ if own => Whose::Ours,
                 _ => self.objects.whose(&ast.value, read, class.as_ref(), split_callee(&base).1),
@@ -75,29 +75,28 @@ impl<'a> Tracer<'a, '_> {
         reads.map(|read| (whose(&read), read)).filter(|(whose, _)| *whose != Whose::Theirs).collect()
     }
 
-    /// Takes the uses of one read of an attribute that `path` assigns.
     fn elsewhere(&mut self, path: &[Node<'a>], read: &Path<'a>, uses: Vec<Use>, whose: Whose) {
         for mut used in uses {
             let away = function(read) != function(path);
             if used.sink == Sink::Returned && away {
-                // The callers in the trace are those of the function that read the value, not of another that returns it.
+                // The trace has the callers of the reading function, not of another that returns the value.
                 if whose == Whose::Ours && self.handed_out(read, &used) {
                     continue;
                 }
                 used.sink = Sink::Stored;
-                // What a container of the program keeps in the host's form it keeps for code of the host.
+                // A container that keeps values in the host's form keeps them for code of the host.
                 let accessor = nodes::function_name(read);
                 if facts::name(accessor).is(Fact::Part) && is_of_host(&used.value) {
                     used.what = format!("kept as an array or a list, which `{accessor}` hands out").into();
                     used.sink = Sink::Compute;
                 }
-                // What a framework asks a metric for is a figure to show.
+                // A figure that a framework asks a metric for is only shown.
                 if used.value.summed && !used.value.data && sinks::is_metric(accessor) {
                     used.sink = Sink::Log;
                 }
             }
             if whose == Whose::Unclear {
-                // Whoever's it is, a use that only shows it says nothing against its being shown.
+                // A use that only shows the value changes nothing, whoever's it is.
                 if matches!(used.sink, Sink::Log | Sink::Error | Sink::Dropped) {
                     continue;
                 }
@@ -107,7 +106,7 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// Follows what the method around `read` returns to its callers in the file; false where there are none to be found.
+    /// Follows what the method around `read` returns to its callers in the file; false where it finds none.
     pub(super) fn handed_out(&mut self, read: &Path<'a>, returned: &Use) -> bool {
         let at = nodes::function_scope(read);
         let Node::StmtFunctionDef(ast) = read[at] else { return false };
@@ -153,7 +152,7 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// The function around, if its name says that it records what it is given, and it gives nothing back: `add_scalar`,
+/// The function around, if its name says that it records its arguments, and it returns nothing: `add_scalar`,
 /// `log_metrics`, `set_postfix`.
 fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     let name = Some(nodes::function_name(path)).filter(|name| sinks::is_log_name(name))?;
@@ -161,12 +160,12 @@ fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
     (!nodes::any(nodes::function_around(path), answers)).then_some(name)
 }
 
-/// Whether many numbers that were read are an array of NumPy, or a list of Python's.
+/// Whether the value is many numbers in a NumPy array or a Python list.
 fn is_of_host(value: &Value) -> bool {
     value.many && value.data && !value.text && !value.summed && (value.arrays || !value.tensor)
 }
 
-/// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.
+/// The field that a constructor fills by `self.name = value`: the maker of the object holds it.
 fn constructed(path: &[Node<'_>], target: &ExprAttribute) -> Option<Step> {
     let own = nodes::function_name(path) == "__init__" && dotted(&target.value) == "self";
     own.then(|| Step::Field(target.attr.to_string(), None))

@@ -10,8 +10,8 @@ use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
-    /// `xs.append(value)`: the receiver holds it from here on. A container whose name says that it collects
-    /// figures counts as shown where the file does not show what becomes of it (S04).
+    /// `xs.append(value)`: the receiver holds the value from here on. A container named after the figures
+    /// that it collects counts as shown (S04) where the file does not show its use.
     pub(super) fn keep(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
         let Some(call) = nodes::call(&path[..=at]) else { return };
         let Expr::Attribute(method) = &*call.func else { return };
@@ -21,8 +21,8 @@ impl<'a> Tracer<'a, '_> {
         self.store(place, &method.value, held.collected(place, &method.value, false));
     }
 
-    /// A container changes: later reads of it see the value. One that is named after the figures it collects
-    /// counts as shown (S04), unless its reads here tell otherwise.
+    /// A container changes: later reads of it see the value. A container named after the figures that it
+    /// collects counts as shown (S04), unless its reads here tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
         let name = dotted(container);
         let shown = !value.data && (sinks::is_metric(&name) || sinks::is_logger(&name));
@@ -32,7 +32,7 @@ impl<'a> Tracer<'a, '_> {
             matches!(used.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
         };
         if shown && self.uses[before..].iter().all(open) {
-            // Callers may yet decide by it.
+            // Callers may still decide by it.
             let mut returned = self.uses.split_off(before);
             let arrays = value.arrays || returned.iter().any(|used| used.value.arrays);
             returned.retain(|used| used.sink == Sink::Returned && !used.value.vague);
@@ -44,8 +44,8 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// Follows on what a function that the end of `place` calls has put into containers which the call gives it, of the uses
-    /// from `from` on.
+    /// From the use `from` on, follows what a called function put into containers that the call at the end of
+    /// `place` gives it.
     pub(super) fn given_back(&mut self, from: usize, function: &[Node<'_>], place: &[Node<'a>]) {
         for used in self.uses.split_off(from) {
             match nodes::call(place).and_then(|call| used.container(function, call)) {
@@ -55,8 +55,8 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// A call at the end of `place` has put a value into `container`. Where nothing here takes it out, the function may, in its
-    /// next turn.
+    /// A call at the end of `place` has put a value into `container`. Where nothing here takes the value out,
+    /// the function may, in its next call.
     pub fn put(&mut self, place: &[Node<'a>], container: &'a Expr, mut used: Use) {
         let before = self.uses.len();
         self.store(place, container, used.value.clone().collected(place, container, false));
@@ -67,8 +67,8 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// `meter.update(value)`: what is called like a meter shows its figures, unless its reads in the function or class decide
-    /// something.
+    /// `meter.update(value)`: an object named like a meter shows its figures, unless its reads in the
+    /// function or class decide something.
     pub(super) fn tracked(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
         let Some(call) = nodes::call(&path[..=at]) else { return };
         let Expr::Attribute(method) = &*call.func else { return };
@@ -129,7 +129,7 @@ impl<'a> Tracer<'a, '_> {
                 let made = self.objects.values_of(&ast.value, place);
                 for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
                     value.arrays |= function_of(call, Fact::Arrays).is_some();
-                    // NumPy gathers it, where the device could not.
+                    // NumPy gathers the values, where the device could not.
                     value.tensor &= function_of(call, Fact::Numpy).is_none();
                 }
                 self.store(&path, &ast.value, value.held(step));
@@ -156,7 +156,7 @@ impl<'a> Tracer<'a, '_> {
         for read in &reads {
             self.read(read, value.clone(), function(path));
         }
-        // `show(locals())` hands on all names of the function.
+        // `show(locals())` passes on all names of the function.
         let own_call = |call: &Path<'a>| nodes::function_scope(call) + 1 == owner.len() && owner.len() > 1;
         let mut all = nodes::calls(&owner, &|call| nodes::dotted(&call.func) == "locals");
         all.retain(own_call);
@@ -165,7 +165,7 @@ impl<'a> Tracer<'a, '_> {
         }
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
-        // A container of another's making, which the function shows or hands back. Arrays in it may be what the program makes.
+        // Made elsewhere, and shown or returned here. Arrays in it may be what the program makes.
         let array = value.tensor && value.data && !sinks::is_metric(name);
         let given = !array && self.uses.len() > before;
         let owned = local && is_fresh(&owner, name).unwrap_or(given);
@@ -178,8 +178,7 @@ impl<'a> Tracer<'a, '_> {
             let given = scope::parameter(&owner, name).map(|_| nodes::range(&owner));
             self.uses.last_mut().into_iter().for_each(|used| used.given = given);
         } else if self.uses.len() == before && reads.is_empty() && all.is_empty() {
-            // Further on the way, a value that goes nowhere is more likely one that the way has lost, unless it came along with
-            // others.
+            // Far on the way, such a value was more likely lost by the analysis, unless it came with others.
             match nodes::above(path, 1) {
                 _ if value.hops <= 2 => self.sink(path, &value, Sink::Dropped, What::NeverRead),
                 Some(Node::ExprTuple(_)) => {}
@@ -188,8 +187,8 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// Follows a value from one read of its name, which `home` bound. What a function inside of that returns goes to whoever calls
-    /// it, and not to the callers in the trace.
+    /// Follows a value from one read of its name, which `home` bound. What an inner function returns goes to
+    /// its own callers, not to the callers in the trace.
     pub(super) fn read(&mut self, read: &Path<'a>, value: Value, home: TextRange) {
         let before = self.uses.len();
         self.follow(read, value);
@@ -208,7 +207,7 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// Which of the targets of an unpacking gets the value; `None` where any of them may.
+/// Index of the target that gets the value in an unpacking; `None` where any may.
 fn unpacked(targets: &[Expr], value: &mut Value) -> Option<usize> {
     let starred = targets.iter().position(Expr::is_starred_expr).unwrap_or(targets.len());
     match value.steps.pop()? {
@@ -233,7 +232,6 @@ fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
     })
 }
 
-/// Whether a target is a setting of the optimizer.
 fn is_rate(target: &Expr) -> bool {
     let name = match target {
         Expr::Attribute(ast) => Some(ast.attr.as_str()),
@@ -243,14 +241,13 @@ fn is_rate(target: &Expr) -> bool {
     name.is_some_and(|name| facts::name(name).is(Fact::Rate))
 }
 
-/// Whether what a method gives is the same in another form, or in another place.
 fn same_form(method: &str) -> bool {
     let facts = facts::name(method);
     facts.keeps_elements() || facts.is(Fact::Read)
 }
 
-/// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone. `None`
-/// where some were made for it by what it calls.
+/// Whether a local name only ever means containers made in its function: what they hold leaves through the
+/// name alone. `None` where calls made some of them.
 fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
     let is_same = |value: &Expr| {
         let forms = |rest: &str| {
@@ -286,7 +283,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
         if one == Some(false) || other == Some(false) { Some(false) } else { one.and(other) }
     }
     let fresh = scope::stores(owner, name).filter_map(|store| match scope::given(&store) {
-        // What is not there yet.
+        // Nothing is there yet.
         scope::Given::Value(Expr::NoneLiteral(_)) => None,
         scope::Given::Value(value) if is_same(value) => None,
         scope::Given::Value(value) => Some(made(value)),

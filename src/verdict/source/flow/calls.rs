@@ -1,5 +1,4 @@
-//! Following a value into what it is handed to: functions and lambdas of the file, functions of the program's other files,
-//! constructors.
+//! Following a value into functions and lambdas of the file, functions of other files, and constructors.
 
 use super::program::{Files, FoundFile, MAX_FILES, has_class, has_function};
 use super::tracer::{Entered, Tracer};
@@ -13,7 +12,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
-    /// A call gets the value that no table knows: follow it there. `Some`: what the call gives holds it, so many levels up.
+    /// Follows the value into an unknown call. `Some`: the call's result holds the value, so many levels up.
     pub(super) fn handed(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
         let call = nodes::call(&path[..=at])?;
         let up = Some(path.len() - 1 - at);
@@ -35,7 +34,7 @@ impl<'a> Tracer<'a, '_> {
         up
     }
 
-    /// Follows the value into what is called; the uses that hand it back, `None` where that is not told.
+    /// The uses that hand the value back; `None` where the callee is not known.
     pub(super) fn entered(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<Vec<Use>> {
         let call = nodes::call(&path[..=at])?;
         let callees = self.callees(&path[..path.len() - 1], call);
@@ -43,7 +42,7 @@ impl<'a> Tracer<'a, '_> {
         for function in &callees {
             let before = self.uses.len();
             let (parameter, steps) = parameter(function, call, nodes::range(path), &value.steps)?;
-            // What is called inside the loop runs inside the loop, wherever it stands.
+            // A callee of the loop runs inside the loop, wherever its code is.
             let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
             returned.extend(self.inside(function, &parameter, Value { steps, collected, ..value.clone() }));
             self.given_back(before, function, &path[..=at]);
@@ -51,7 +50,7 @@ impl<'a> Tracer<'a, '_> {
         if !callees.is_empty() {
             return Some(returned);
         }
-        // Of an array the call itself tells as much as a file in which its way is lost.
+        // The call itself tells as much of an array as a file in which its way is lost.
         let before = self.uses.len();
         let found = self.abroad(path, at, value);
         let open = |used: &Use| matches!(used.sink, Sink::Unknown | Sink::Stored);
@@ -63,9 +62,8 @@ impl<'a> Tracer<'a, '_> {
         found
     }
 
-    /// What the call does with the value is not told. NumPy has no device: who is handed an array of it works on the CPU, if
-    /// its name does not say that it shows it. A figure that is handed to a logger, or to what saves the state of the run, is
-    /// recorded.
+    /// The callee is not at hand. NumPy has no device: a callee that gets an array works on the CPU, unless
+    /// its name says that it shows it. A figure for a logger, or for what saves the run's state, is recorded.
     fn lost(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<usize> {
         let call = nodes::call(&path[..=at])?;
         let callee = self.file.text(&*call.func);
@@ -83,11 +81,11 @@ impl<'a> Tracer<'a, '_> {
         None
     }
 
-    /// Follows a parameter of a function; the uses that hand it back.
+    /// The uses that hand the parameter back.
     fn inside(&mut self, function: &Path<'a>, parameter: &str, value: Value) -> Vec<Use> {
         let entered = (nodes::range(function), parameter.to_owned());
         if !self.seen.insert(entered.clone()) {
-            // Another call of it: what it hands back goes on from there as well.
+            // Another call: what it hands back goes on from there as well.
             let same = |one: &&Entered| one.parameter == entered && one.steps == value.steps;
             return self.returned.iter().find(same).map(|one| one.returned.clone()).unwrap_or_default();
         }
@@ -105,8 +103,7 @@ impl<'a> Tracer<'a, '_> {
         returned
     }
 
-    /// A function or class that an import names, or a method of an object of such a class, gets the value, and its file is at
-    /// hand.
+    /// An imported function or class, or a method of such a class, gets the value, and its file is at hand.
     fn abroad(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<Vec<Use>> {
         let call = nodes::call(&path[..=at])?;
         let program = self.program.filter(|program| program.depth < MAX_FILES)?;
@@ -146,7 +143,7 @@ impl<'a> Tracer<'a, '_> {
         Some(returned)
     }
 
-    /// The class of the object that a method is called on, where an import names it and it is at hand.
+    /// The class of the receiver, where an import names it and its file is at hand.
     ///
     /// ```text
     /// from engine.scheduler import Scheduler
@@ -162,14 +159,12 @@ impl<'a> Tracer<'a, '_> {
         program.find(&Import::of(self.file, &class)?, has_class)
     }
 
-    /// Whether the file binds a name that is read at the end of `path`.
     fn binds(&self, path: &[Node<'a>], name: &str) -> bool {
         let owner = scope::owner(path, name);
         owner.len() > 1 || scope::occurrences(&owner, name).iter().any(|one| one.store)
     }
 
-    /// The method that a call means where the object's class is in the file; of an object that is called itself, `__call__`
-    /// or a module's `forward`.
+    /// The method, if the object's class is in the file; a called object's `__call__` or `forward`.
     pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
         let of = |object| self.objects.class_of(object, path);
         let class = nodes::receiver(call).and_then(of);
@@ -180,7 +175,7 @@ impl<'a> Tracer<'a, '_> {
         })
     }
 
-    /// The functions that a call may mean: the method of the object's class, a class's `__init__`, those of a table of functions
+    /// The functions that a call may mean: the object's method, a class's `__init__`, entries of a table
     /// (`table[key](…)`), the lambda of that name, else the only function of that name in the file.
     pub(super) fn callees(&self, path: &[Node<'a>], call: &'a ExprCall) -> Vec<Path<'a>> {
         if let Expr::Subscript(table) = &*call.func {
@@ -207,7 +202,7 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// The functions of a dict's display that is the only value of `table`; none where one of them is not in the file.
+    /// The functions in the dict that is the only value of `table`; none where one is not in the file.
     fn listed(&self, table: &'a Expr, path: &[Node<'a>]) -> Vec<Path<'a>> {
         let values = self.objects.values_of(table, path);
         let [(Expr::Dict(dict), place)] = values.as_slice() else { return Vec::new() };
@@ -225,15 +220,14 @@ impl<'a> Tracer<'a, '_> {
         dict.items.iter().map(|item| named(&item.value)).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The lambda that is the only value of a name.
     fn lambda(&self, callee: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
         let values = self.objects.values_of(callee, path);
         let [(Expr::Lambda(lambda), place)] = values.as_slice() else { return None };
         Some([&place[..place.len() - 1], &[Node::from(lambda)]].concat())
     }
 
-    /// The field of an object that the last node of `path` becomes by the call that makes it: of a dataclass or named tuple at
-    /// hand, and by keyword of what is called like a class.
+    /// The field that the last node of `path` becomes in the object made: that of a dataclass or named tuple
+    /// at hand, or the keyword where the callee is only named like a class.
     fn field(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Step> {
         let name = nodes::name(&call.func);
         let argument = nodes::range(path);
@@ -268,7 +262,7 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// Whether a call has another thread write what it hands over: `pool.submit(torch.save, state, path)`.
+/// `pool.submit(torch.save, state, path)`: another thread writes.
 fn hands_to_writer(call: &ExprCall) -> bool {
     let target = call.arguments.find_keyword("target").map(|keyword| &keyword.value);
     let first = || call.arguments.args.iter().find(|argument| !argument.is_none_literal_expr());
@@ -276,19 +270,19 @@ fn hands_to_writer(call: &ExprCall) -> bool {
         && target.or_else(first).is_some_and(|target| roles::is_writer(nodes::name(target)))
 }
 
-/// Whether it is an array of the host, of more than a few numbers.
+/// An array of the host, of more than a few numbers.
 pub(super) const fn is_array(value: &Value) -> bool {
     value.many && value.data && value.arrays && value.steps.is_empty()
 }
 
-/// The fields that a class's body declares, and whether its objects can be unpacked; `None` of one with a constructor.
+/// (declared fields, whether the objects can be unpacked); `None` where the class has a constructor.
 fn declared<'a>(objects: &Objects<'a>, class: &Path<'a>) -> Option<(Vec<&'a str>, bool)> {
     let Some(Node::StmtClassDef(ast)) = class.last() else { return None };
     let unpacks = ast.bases().iter().any(|base| nodes::name(base) == "NamedTuple");
     objects.method(class, "__init__").is_none().then(|| (fields(ast).collect(), unpacks))
 }
 
-/// The names that `namedtuple` is given: in a list, or in a text.
+/// `namedtuple` takes a list or one text.
 fn named(names: &Expr) -> Vec<&str> {
     match names {
         Expr::List(_) | Expr::Tuple(_) => {
@@ -301,7 +295,6 @@ fn named(names: &Expr) -> Vec<&str> {
     }
 }
 
-/// The fields that a class's body declares.
 fn fields(class: &StmtClassDef) -> impl Iterator<Item = &str> {
     class.body.iter().filter_map(|stmt| match stmt {
         Stmt::AnnAssign(ast) => Some(ast.target.as_name_expr()?.id.as_str()),
@@ -309,7 +302,7 @@ fn fields(class: &StmtClassDef) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parameter of `function` that the argument at `argument` of a call becomes, and how the value lies in it.
+/// The parameter that the argument becomes, and how the value lies in it.
 fn parameter(
     function: &Path<'_>,
     call: &ExprCall,
@@ -319,7 +312,7 @@ fn parameter(
     let (parameters, method) = signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {
-        // `f(**values)`: what lies under a key becomes the parameter of that name.
+        // `f(**values)`: the value under a key becomes the parameter of that name.
         let key = |step| if let Step::Key(key) = step { Some(key) } else { None };
         let name = match &keyword.arg {
             Some(name) => name.to_string(),

@@ -1,4 +1,4 @@
-//! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
+//! Conditions around a value: guards (S02, S03), choices, and those that hold now and then (S18).
 
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Source, function_scope, last, nodes, within};
@@ -7,14 +7,14 @@ use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{ElifElseClause, Expr, ExprCall, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
-/// Whether a test looks for values that are not finite.
 pub fn is_about_nan(test: &str) -> bool {
     let test = test.to_ascii_lowercase();
     ["nan", "inf", "finite"].iter().any(|word| test.contains(word))
 }
 
-/// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
-/// ending the loop counts where the test looks for NaN or infinity. What skips a step needs its answer before the step.
+/// Whether the branch that the last node decides is a guard (S02): its body only raises, exits, warns or
+/// logs. Ending the loop counts where the test looks for NaN or infinity. Skipping a step needs the answer
+/// first.
 pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     let (test, body) = match nodes::above(whole_test(path), 1) {
         Some(Node::StmtIf(ast)) => (Some(&*ast.test), &ast.body),
@@ -33,8 +33,7 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
 }
 
-/// Whether the branch that the last node of `path` decides only shows something: its body prints or logs, and neither the rest of
-/// its test nor what it shows does anything besides.
+/// Whether the branch only shows something: neither its test nor what it shows has another effect.
 pub fn only_shows(path: &[Node<'_>]) -> bool {
     let test = whole_test(path);
     let (Some(Node::StmtIf(ast)), own) = (nodes::above(test, 1), nodes::range(path)) else { return false };
@@ -54,9 +53,9 @@ pub fn only_shows(path: &[Node<'_>]) -> bool {
         && ast.body.iter().all(shows)
 }
 
-/// Whether what the last node of `path` decides only chooses between computed values: `a if test else b`, an `if` whose
-/// bodies assign expressions to names. `torch.where` can choose between those; a call for its effect, a jump or a flag
-/// of Python's needs the answer.
+/// Whether the last node only chooses between computed values: `a if test else b`, an `if` whose bodies
+/// assign expressions to names. `torch.where` can do that. A call for its effect, a jump or a Python flag
+/// needs the answer.
 pub fn is_choice(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
     match parent {
@@ -80,22 +79,21 @@ fn keeps_extreme(ast: &StmtIf) -> bool {
     ast.elif_else_clauses.is_empty() && (pair == (one.clone(), other.clone()) || pair == (other, one))
 }
 
-/// What a test leads to, by which the way to go without waiting for it differs.
+/// What a test leads to: each needs another way to go without the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fork {
-    /// It ends the loop around it: a late answer only adds turns.
+    /// It ends the loop around it: a late answer only adds iterations.
     Stops,
     /// It chooses between tensors, as `torch.where` can.
     Chooses,
-    /// It is how often a loop runs.
     Counts,
-    /// The program needs the answer for whatever it decides.
+    /// Whatever it decides needs the answer.
     Other,
 }
 
-/// What the test that the last node of `path` is, or is an operand of, leads to.
+/// The last node of `path` is the test, or an operand of it.
 ///
-/// A test of what the loop goes through is no end that may come late: it looks for one among them.
+/// A test of the loop's element may not come late: it looks for one of the elements.
 pub fn fork(path: &[Node<'_>]) -> Fork {
     let [above @ .., node] = path else { return Fork::Other };
     match above {
@@ -119,12 +117,10 @@ pub fn fork(path: &[Node<'_>]) -> Fork {
     }
 }
 
-/// The innermost loop of the function around the last node.
 fn around<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
     path[function_scope(path)..].iter().rev().copied().find(|node| nodes::is_loop(*node))
 }
 
-/// Whether the last node names what the loop around goes through.
 fn mentions_turn(path: &[Node<'_>]) -> bool {
     last(path).is_some_and(|node| names_turn(node, path))
 }
@@ -135,8 +131,8 @@ fn names_turn(node: Node<'_>, path: &[Node<'_>]) -> bool {
     nodes::names(node).iter().any(|name| turn.iter().any(|own| own.id == name.id))
 }
 
-/// Whether a statement ends the loop around: it leaves, or sets a flag that is named so. A function that says yes or no has
-/// looked for something.
+/// Whether a statement leaves the loop around, or sets a flag named so. A function that returns true or false
+/// has looked for something.
 fn stops_loop(stmt: &Stmt, path: &[Node<'_>]) -> bool {
     const FLAGS: [&str; 5] = ["stop", "done", "converge", "finish", "terminat"];
     let flag = |target: &Expr| {
@@ -155,7 +151,7 @@ fn stops_loop(stmt: &Stmt, path: &[Node<'_>]) -> bool {
         }
 }
 
-/// `logits[i, :n] = -inf`: only a tensor or an array is addressed so.
+/// `logits[i, :n] = -inf`: only a tensor or an array is indexed so.
 fn fills(stmt: &Stmt) -> bool {
     let sliced = |target: &Expr| {
         let parts = target.as_subscript_expr().and_then(|ast| ast.slice.as_tuple_expr());
@@ -177,18 +173,17 @@ fn assigns_computed(stmt: &Stmt) -> bool {
     }
 }
 
-/// Names and what is computed of them; literals are as often flags and settings of Python's.
+/// Literals are as often flags and settings of Python's.
 const fn computes(value: &Expr) -> bool {
     matches!(value, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) | Expr::BinOp(_))
         || matches!(value, Expr::UnaryOp(_) | Expr::Call(_) | Expr::FString(_))
 }
 
-/// Whether the last node of `path` is the test of an `assert`, or an operand of it.
 pub fn is_asserted(path: &[Node<'_>]) -> bool {
     matches!(whole_test(path), [.., Node::StmtAssert(ast), node] if within(*node, &*ast.test))
 }
 
-/// The path of the test that the last node is, or is an operand of.
+/// Path of the test that the last node is, or is an operand of.
 fn whole_test<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     match path {
         [above @ .., _] if matches!(last(above), Some(Node::ExprBoolOp(_) | Node::ExprUnaryOp(_))) => {
@@ -198,7 +193,7 @@ fn whole_test<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     }
 }
 
-/// Whether the last node of `path` is only used where a test of its type holds, which fails for a number: `if hasattr(v, "item")`.
+/// Whether the last node is only used under a type test that fails for a number: `if hasattr(v, "item")`.
 pub fn is_type_tested(path: &[Node<'_>], file: &Source) -> bool {
     let Some(name) = path.last().map(|node| file.text(node)) else { return false };
     let asks = |test: &Expr| {
@@ -224,7 +219,6 @@ pub fn rare<'a>(path: &[Node<'a>]) -> Option<&'a StmtIf> {
     under(path, |test| takes_turns(test) || any_over_expr(test, is_rank))
 }
 
-/// The innermost `if` around the last node whose test is one of these.
 pub fn under<'a>(path: &[Node<'a>], wanted: fn(&Expr) -> bool) -> Option<&'a StmtIf> {
     let own = last(path)?.range();
     path[function_scope(path)..].iter().rev().find_map(|node| {
@@ -234,7 +228,7 @@ pub fn under<'a>(path: &[Node<'a>], wanted: fn(&Expr) -> bool) -> Option<&'a Stm
     })
 }
 
-/// Whether a test holds every so many turns: `step % n == 0`; `i % 1` is always 0.
+/// Every so many iterations: `step % n == 0`; `i % 1` is always 0.
 pub fn takes_turns(test: &Expr) -> bool {
     any_over_expr(
         test,

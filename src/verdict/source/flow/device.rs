@@ -4,7 +4,6 @@ use super::value::{Next, Sink, Value, What, ends};
 use crate::python::facts::{self, Fact};
 use ruff_python_ast::ExprCall;
 
-/// The value goes back to the device; as it came, or after the CPU has multiplied it with other data.
 pub(super) fn carried(value: &Value) -> Next {
     if value.joined {
         return ends(Sink::Compute, "multiplied on the CPU, before it is copied back");
@@ -12,7 +11,7 @@ pub(super) fn carried(value: &Value) -> Next {
     ends(Sink::Device, "copied back to the device")
 }
 
-/// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.
+/// Numbers have no such method: on the way, the value was combined with a tensor or an array.
 pub(super) fn combined(method: &str) -> Next {
     if facts::name(method).is(Fact::OfNumber) {
         return Next::Up(2);
@@ -21,13 +20,11 @@ pub(super) fn combined(method: &str) -> Next {
     ends(Sink::Device, what)
 }
 
-/// Whether a function of that name makes a product of several tensors.
 pub(super) fn joins(name: &str, call: &ExprCall) -> bool {
     facts::name(name).is(Fact::Product)
         && call.arguments.args.iter().filter(|argument| !argument.is_literal_expr()).count() > 1
 }
 
-/// Whether a method of that name multiplies its tensor with another.
 pub(super) fn multiplies(method: &str, call: &ExprCall) -> bool {
     facts::name(method).is(Fact::Product) && !call.arguments.args.is_empty()
 }

@@ -1,4 +1,4 @@
-//! What becomes of a value that the CPU read, within one file and the functions of others that it is handed to.
+//! What becomes of a value that the CPU read, in one file and in the functions of others that get it.
 
 mod argument;
 mod attribute;

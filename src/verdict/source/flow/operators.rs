@@ -1,4 +1,4 @@
-//! Operators on the way of a value: what compares it, chooses by it or computes with it.
+//! Operators on a value's way: they compare it, choose by it or compute with it.
 
 use super::conditions::{is_asserted, is_guard};
 use super::tracer::Tracer;
@@ -9,7 +9,6 @@ use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, ExprIf};
 use ruff_text_size::Ranged;
 
 impl<'a> Tracer<'a, '_> {
-    /// An operand of a comparison.
     pub(super) fn compared(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprCompare) -> Next {
         let [.., node] = path else { return Next::Done };
         if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
@@ -28,7 +27,7 @@ impl<'a> Tracer<'a, '_> {
 
     /// An operand of `and`, `or`: all but the last one decide.
     pub(super) fn and_or(&mut self, path: &[Node<'a>], value: &Value, ast: &ExprBoolOp) {
-        // `logs or {}` stands in for a container that is missing, `total or 1.0` for zero.
+        // `logs or {}` replaces a missing container, `total or 1.0` a zero.
         let stands_in =
             |value: &Expr| value.is_dict_expr() || value.is_list_expr() || value.is_number_literal_expr();
         let default = ast.op == BoolOp::Or && ast.values[1..].iter().all(stands_in);
@@ -40,8 +39,8 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// Whether the value only chooses between two constants that are shown: `print("high" if v > 3 else "")`; then its uses
-    /// are theirs.
+    /// Whether the value only chooses between two shown constants: `print("high" if v > 3 else "")`. Their
+    /// uses are then the value's.
     pub(super) fn chooses_words(&mut self, conditional: &[Node<'a>], value: &Value, ast: &ExprIf) -> bool {
         if !ast.body.is_literal_expr() || !ast.orelse.is_literal_expr() {
             return false;

@@ -1,36 +1,34 @@
-//! The program that a file is of: in which of its other files a name is defined.
+//! The program of a file: the other files that define its names.
 
 use crate::python::parse::{Import, Node, Source, SourceTree, nodes, scope};
 use crate::verdict::source::infer::Objects;
 use std::sync::Arc;
 
-/// Files that a value is followed into, one from the other.
+/// Files that a value is followed into, one from another.
 pub(super) const MAX_FILES: u8 = 3;
-/// Modules that a file takes everything from, beyond which its names are not told.
+/// Star imports of a file beyond which its names are not resolved.
 const MAX_STARS: usize = 8;
 
-/// The program that a file is of, for following values into its other files.
 #[derive(Clone, Copy)]
 pub struct Files<'p> {
     pub tree: &'p SourceTree,
-    /// Path of the file as the trace has it.
+    /// Path of the file in the trace.
     pub recorded: &'p str,
-    /// How many files lie between it and the one that waits.
+    /// Files between it and the one that waits.
     pub depth: u8,
 }
 
-/// A file, with its path as the trace would have it, and the name that what was looked for has there.
+/// (path as in the trace, file, name of the definition there).
 pub(super) type FoundFile = (String, Arc<Source>, String);
-/// Whether a file defines a name.
 type Defines = fn(&Source, &str) -> bool;
 
 impl Files<'_> {
-    /// The file that `defines` what an import of this one names, through re-exports.
+    /// The file that `defines` what the import names, through re-exports.
     pub fn find(self, import: &Import, defines: Defines) -> Option<FoundFile> {
         self.through(import, MAX_FILES, defines)
     }
 
-    /// What a name of the file that nothing there binds is by `from m import *`: where exactly one of the modules at hand has it.
+    /// A name that the file does not bind, by `from m import *`: where exactly one module at hand has it.
     pub fn starred(self, file: &Source, name: &str) -> Option<FoundFile> {
         self.starred_from(file, name, MAX_FILES, binds).filter(|found| has_function(&found.1, &found.2))
     }
@@ -42,7 +40,7 @@ impl Files<'_> {
         found.all(|other| other.0 == only.0).then_some(only)
     }
 
-    /// The file that defines what `import` names, through so many files at most.
+    /// `files`: how many files to go through at most.
     fn through(self, import: &Import, files: u8, defines: Defines) -> Option<FoundFile> {
         let files = files.checked_sub(1)?;
         let (paths, name) = import.definition(self.recorded);
@@ -61,18 +59,17 @@ impl Files<'_> {
     }
 }
 
-/// Whether a name is bound at the top of a file, other than by an import.
+/// At the top of the file, other than by an import.
 fn binds(file: &Source, name: &str) -> bool {
     let all = scope::occurrences(&[file.module()], name);
     all.iter().any(|one| one.store && !matches!(nodes::last(&one.path), Some(Node::Alias(_))))
 }
 
-/// Whether a file has a function of that name.
 pub fn has_function(file: &Source, name: &str) -> bool {
     !scope::functions(file.module(), name).is_empty()
 }
 
-/// Whether a file has one class of that name.
+/// Exactly one class of that name.
 pub fn has_class(file: &Source, name: &str) -> bool {
     Objects::new(file).class_named(name).is_some()
 }

@@ -13,19 +13,19 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
-/// Bindings followed per value before the rest counts as unknown.
+/// Bindings followed per value; the rest counts as unknown.
 const BUDGET: usize = 60;
-/// Uses of a value: each costs a look through its function. Nobody writes as many.
+/// Uses of a value: each costs a look through its function. Hand-written code has fewer.
 const MOST_USES: usize = 500;
 /// Names and calls between the read and the use.
 const MAX_HOPS: u8 = 12;
 
 /// Follows values through one file.
 ///
-/// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
-/// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
-/// ([`reached`](crate::python::parse::scope::reached)) are followed in turn, attributes likewise through their class, arguments of functions of the same file
-/// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
+/// Definition: from the expression that reads the device, go up the syntax tree. Arithmetic, conversions,
+/// formatting and containers pass the value on. An assignment moves it to a name, whose reads that the
+/// binding reaches ([`reached`](crate::python::parse::scope::reached)) are followed in turn. Attributes are
+/// followed through their class, arguments through the parameter. Everything else is a sink and ends the way.
 ///
 /// ```text
 /// lossf = loss.item()               → name `lossf`
@@ -41,29 +41,26 @@ pub struct Tracer<'a, 'n> {
     pub uses: Vec<Use>,
     pub(super) program: Option<Files<'n>>,
     pub(super) seen: HashSet<(TextRange, String)>,
-    /// What functions hand back of what came as a parameter, in so many containers.
+    /// The uses by which functions hand back a parameter.
     pub(super) returned: Vec<Entered>,
 }
 
-/// A function that a value has come into.
 pub(super) struct Entered {
-    /// Its place in the file, and the parameter.
+    /// (range of the function, parameter).
     pub parameter: (TextRange, String),
-    /// How the value lay in that.
+    /// The containers around the value in the parameter.
     pub steps: Vec<Step>,
-    /// What it hands back.
     pub returned: Vec<Use>,
 }
 
 impl<'a, 'n> Tracer<'a, 'n> {
-    /// Of a file; `program`: where its other files may be looked into.
+    /// `program`: its other files, where they may be read.
     pub fn new(placements: &'n Placements<'a>, program: Option<Files<'n>>) -> Self {
         let file = placements.file;
         let (objects, uses, seen) = (Objects::new(file), Vec::new(), HashSet::new());
         Self { file, placements, objects, uses, program, seen, returned: Vec::new() }
     }
 
-    /// Follows the value of the last node of `path`.
     pub fn follow(&mut self, path: &[Node<'a>], mut value: Value) {
         if value.hops > MAX_HOPS || self.seen.len() > BUDGET {
             return self.sink(path, &value, Sink::Unknown, "a chain of names too long to follow");
@@ -81,7 +78,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
     }
 
-    /// Records a sink at the last node of `path`.
     pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<What>) {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
@@ -104,7 +100,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         });
     }
 
-    /// One step up from the last node of `path`, through an expression or into a statement.
     fn step(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
         let [.., parent, node] = path else { return Next::Done };
         let (node, above) = (*node, &path[..path.len() - 1]);
@@ -166,7 +161,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         Next::Up(1)
     }
 
-    /// A loop over the value: its target gets the elements.
     fn iterated(&mut self, place: &[Node<'a>], target: &'a Expr, value: &Value) -> Next {
         if let Some(element) = element(value.clone()) {
             self.bind(place, target, element);
@@ -174,7 +168,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         Next::Done
     }
 
-    /// An element of a list, tuple, set or dict display.
     fn container(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
         let [.., grand, parent, node] = path else { return Next::Done };
         let position =
@@ -182,7 +175,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let step = match parent {
             Node::ExprTuple(ast) => {
                 if matches!(grand, Node::ExprSubscript(subscript) if within(*parent, &*subscript.slice)) {
-                    // The whole index is what counts.
+                    // The whole index counts.
                     return Next::Up(1);
                 }
                 position(&ast.elts).map_or(Step::Any, Step::Index)
@@ -257,7 +250,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                     ends(Sink::BRANCH, "the key of a sort")
                 }
                 _ if tells_form(name, None) => Next::Done,
-                // Of a dict whose keys are attributes.
+                // A dict whose keys are attributes.
                 _ => match value.key().map(|key| key == name) {
                     Some(false) => Next::Done,
                     Some(true) => {
@@ -272,7 +265,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         if facts::name(name).is(Fact::Export) {
-            // As data or as a result, or figures to look at later.
+            // Data or a result, or figures to look at later.
             let sink = if !value.data && value.is_figure() { Sink::Log } else { Sink::Write };
             return ends(sink, format!("written out by `.{name}()`"));
         }
@@ -282,7 +275,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         self.method_of(path, value, call, name)
     }
 
-    /// `value.method(…)` of what is no number.
     fn method_of(&mut self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
         match name {
             "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
@@ -323,7 +315,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         Next::Up(2)
     }
 
-    /// The value stands in a statement.
     fn statement(&mut self, path: &[Node<'a>], value: &Value) -> Next {
         let [.., parent, node] = path else { return Next::Done };
         let above = &path[..path.len() - 1];
@@ -346,7 +337,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                     let what = format!("added to the tensor `{}`", self.file.text(&*ast.target));
                     return ends(Sink::Device, What::Joined(what));
                 }
-                // Lists are put one behind the other.
+                // Lists are concatenated.
                 let list = value.bulk && !value.tensor;
                 let held = value.clone().collected(above, &ast.target, value.steps.is_empty() && !list);
                 self.bind(above, &ast.target, held);
@@ -368,7 +359,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 _ => ends(Sink::Returned, "returned"),
             },
             Node::StmtExpr(_) if value.name.is_none() => ends(Sink::Dropped, "thrown away"),
-            // `with ctx(v) as c:` is read as handing the value on.
+            // `with ctx(v) as c:` counts as handing the value on.
             Node::StmtWith(ast) => {
                 let item = ast.items.iter().find(|item| within(*node, item.range));
                 if let Some(target) = item.and_then(|item| item.optional_vars.as_deref()) {
@@ -381,8 +372,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
     }
 
-    /// The last node of `path` is a condition of a comprehension. One that leaves out what is missing or not finite is part of
-    /// computing a mean.
+    /// A condition that leaves out missing or infinite values is part of computing a mean.
     fn filter(&mut self, path: &[Node<'a>], value: &Value) -> Next {
         let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
         if is_about_nan(&test) || test.contains("none") {
@@ -391,8 +381,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         self.branch(path, value, "the condition of a comprehension")
     }
 
-    /// The last node of `path` decides a branch. Whether a list is empty does not depend on what it holds, and what text
-    /// looks like decides about more text.
+    /// Whether a list is empty does not depend on its elements. The look of text decides about more text.
     fn branch(&mut self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
         if value.text || !value.steps.is_empty() {
             return Next::Done;
@@ -405,11 +394,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
     }
 }
 
-/// What is said of a use that no case covers.
 pub(super) const UNKNOWN: &str = "used in a way that the tool does not know";
 
-/// The value is what the lambda at the end of `path` returns: to a sort as its key, to a filter as its test, to `map` as an
-/// element of what it gives, else to whoever calls it.
+/// The lambda's result is a sort's key, a filter's test or an element that `map` gives; else the caller's.
 fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
     match nodes::argument_of(path).map_or("", |call| nodes::name(&call.func)) {
         _ if is_key(nodes::above(path, 1)) => ends(Sink::BRANCH, "the key of a sort"),
@@ -422,12 +409,11 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
     }
 }
 
-/// `key=…`
 fn is_key(node: Option<Node<'_>>) -> bool {
     matches!(node, Some(Node::Keyword(ast)) if ast.arg.as_ref().is_some_and(|name| name == "key"))
 }
 
-/// Whether an assignment reads its own target: `total = total + v`.
+/// `total = total + v`.
 fn reads_target(ast: &StmtAssign) -> bool {
     let [target] = ast.targets.as_slice() else { return false };
     let Expr::BinOp(sum) = &*ast.value else { return false };
@@ -435,7 +421,7 @@ fn reads_target(ast: &StmtAssign) -> bool {
     wanted != "?" && (dotted(&sum.left) == wanted || dotted(&sum.right) == wanted)
 }
 
-/// Whether an assignment puts more into an array that it reads: `all = np.append(all, part)`.
+/// `all = np.append(all, part)`.
 fn joins_target(ast: &StmtAssign) -> bool {
     let ([target], Expr::Call(call)) = (ast.targets.as_slice(), &*ast.value) else { return false };
     let wanted = dotted(target);
@@ -444,7 +430,7 @@ fn joins_target(ast: &StmtAssign) -> bool {
         && parts.iter().any(|part| dotted(part) == wanted)
 }
 
-/// Whether the function around has no decorator, which could make something else of what it yields.
+/// A decorator could make something else of what the function yields.
 fn is_plain_function(path: &[Node<'_>]) -> bool {
     nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.decorator_list.is_empty())
 }

@@ -1,4 +1,4 @@
-//! A value that is followed through the program, and the uses that it comes to.
+//! A value that is followed through the program, and its uses.
 
 use super::conditions::Fork;
 use crate::python::facts::{self, Fact};
@@ -10,27 +10,27 @@ use ruff_text_size::{TextRange, TextSize};
 /// A value on its way: what the CPU read, or something made of it.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
+    /// The containers around the value, innermost first: `{"loss": [v]}` is `[Index, Key]`.
     pub steps: Steps,
     /// An array or CPU tensor rather than one number.
     pub bulk: bool,
-    /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
+    /// One number of an array or all of them, not summed up: data rather than a figure.
     pub data: bool,
     /// More than a few numbers, by the trace.
     pub many: bool,
-    /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
+    /// Read by `.cpu()` and its kin: the device could gather it as well.
     pub tensor: bool,
-    /// A plain Python number: what has methods of a tensor is no longer it.
+    /// A plain Python number: an object with methods of a tensor is no longer it.
     pub number: bool,
     /// Text made from it, whose length or layout decides nothing that matters.
     pub text: bool,
-    /// Read from an attribute that may or may not depend on it: decides nothing for certain.
+    /// Read from an attribute that may not depend on it: decides nothing for certain.
     pub vague: bool,
-    /// Added up, or made one number of many in another way that the device can do as well.
+    /// Made one number of many, in a way that the device can do as well.
     pub summed: bool,
-    /// Went into an array or a tensor of the host, or a function of NumPy, which take no tensors of the device.
+    /// Went into an array or a tensor of the host, or into NumPy, which take no device tensors.
     pub arrays: bool,
-    /// It was computed or held under the name of a figure: a loss, an accuracy, a mean.
+    /// Computed or held under the name of a figure: a loss, an accuracy, a mean.
     pub figure: bool,
     /// Multiplied with other data on the host.
     pub joined: bool,
@@ -38,21 +38,19 @@ pub struct Value {
     pub origin: TextSize,
     /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
     pub collected: Option<Collected>,
-    /// The latest name that held it.
     pub name: Option<String>,
     pub hops: u8,
 }
 
-/// A loop that reads a value each time round and keeps it for later.
+/// A loop that reads a value in each iteration and keeps it for later.
 #[derive(Clone, Copy, Debug)]
 pub struct Collected {
     pub region: TextRange,
-    /// By an attribute, which a method that the loop calls may ask for.
+    /// Kept in an attribute, which a method that the loop calls may read.
     pub attribute: bool,
 }
 
 impl Value {
-    /// A value read by the last node of `path`.
     pub fn new(path: &[Node<'_>], bulk: bool) -> Self {
         let named = |path: &[Node<'_>]| match nodes::last(path) {
             Some(Node::ExprName(ast)) => is_figure_of_run(&ast.id),
@@ -63,13 +61,13 @@ impl Value {
         Self { bulk, data: bulk, number: !bulk, origin, figure, ..Self::default() }
     }
 
-    /// The value as the call at the end of `call` gives it to the caller.
+    /// The value as the caller gets it from the call at the end of `call`.
     pub fn returned_to(&self, call: &[Node<'_>]) -> Self {
         let Self { steps, data, many, tensor, text, summed, arrays, joined, figure, .. } = self.clone();
         Self { steps, data, many, tensor, text, summed, arrays, joined, figure, ..Self::new(call, self.bulk) }
     }
 
-    /// The key of the dict that holds it, outermost, where it is told.
+    /// The key under which the outermost dict holds it.
     pub fn key(&self) -> Option<&str> {
         if let Some(Step::Key(key)) = self.steps.last() { Some(key) } else { None }
     }
@@ -86,7 +84,6 @@ impl Value {
         self
     }
 
-    /// Text holds no containers any more.
     pub fn becomes_text(&mut self) {
         self.steps.clear();
         (self.bulk, self.data, self.number, self.text) = (false, false, false, true);
@@ -100,7 +97,7 @@ impl Value {
         self
     }
 
-    /// Notes that `+=` or `append` at the end of `place` collects the value in `holder`, if the loop around reads it each time.
+    /// Notes that `+=` or `append` collects the value in `holder`, if the loop reads it each time.
     pub fn collected(mut self, place: &[Node<'_>], holder: &Expr, sum: bool) -> Self {
         let region = scope::innermost_loop(place, self.origin);
         let attribute = dotted(holder).contains('.');
@@ -109,12 +106,12 @@ impl Value {
         self
     }
 
-    /// Whether an attribute or method of a meter gives the value back, which it then stands for; true for all other values.
+    /// Whether a meter's member gives the value back, which `self` then is; true for all other values.
     pub fn is_given_by(&mut self, name: &str) -> bool {
         let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
         let any = facts::name(name).is(Fact::Holds);
         let own = facts::name(name).is(Fact::Giving) || any || key.as_deref() == Some(name);
-        // What it was told is not given back, nor is another figure.
+        // Such a member gives nothing back, or another figure.
         if facts::name(name).is(Fact::Told) || !own && key.is_some() {
             return false;
         }
@@ -127,25 +124,20 @@ impl Value {
     }
 }
 
-/// The containers around a value, innermost first.
 pub type Steps = Vec<Step>;
 
-/// One container around a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Index(usize),
     Key(String),
-    /// An attribute of an object that was made with it, and its place where the object can be unpacked: a named tuple.
+    /// An attribute of an object made with it, and its index where the object unpacks: a named tuple.
     Field(String, Option<usize>),
-    /// Some element.
     Any,
-    /// The value under some key of a dict.
     Entry,
-    /// A meter that was told the value, under a name if it keeps several.
+    /// A meter that got the value, under a name if it keeps several.
     Meter(Option<String>),
 }
 
-/// What becomes of a value in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
     /// Shown or recorded.
@@ -154,26 +146,21 @@ pub enum Sink {
     Error,
     /// Written to a file as data.
     Write,
-    /// Decides what runs; `guard` where the branch only stops or complains, `nan` where it looks for NaN or infinity.
+    /// Decides what runs; `guard` where the branch only stops or complains.
     Branch {
         guard: bool,
         assert: bool,
     },
-    /// A size, a bound, a loop count.
     Size,
-    /// An index or a key.
     Index,
-    /// The learning rate.
     Rate,
     /// Other CPU work that needs it.
     Compute,
     /// Back to the GPU.
     Device,
-    /// Handed to the caller.
     Returned,
     /// Kept where this file does not show who reads it.
     Stored,
-    /// Nobody reads it.
     Dropped,
     Unknown,
 }
@@ -182,16 +169,15 @@ impl Sink {
     /// A branch that does more than stop or complain.
     pub const BRANCH: Self = Self::Branch { guard: false, assert: false };
 
-    /// Whether it needs the value at once.
     pub fn is_decisive(&self) -> bool {
         matches!(self, Self::Branch { .. } | Self::Size | Self::Index | Self::Rate | Self::Compute)
     }
 }
 
-/// What becomes of a value, in words; apart are those that say more than the sink does.
+/// The use in words; variants but `Other` say more than the sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Joined with a tensor of the device or stored in one: by these words, and without a wait were it still on the device.
+    /// Joined with a device tensor or stored in one: still on the device, the value would need no wait.
     Joined(String),
     /// Collected in a container that is named after the figures it holds.
     Collected(String),
@@ -205,35 +191,33 @@ impl<T: Into<String>> From<T> for What {
     }
 }
 
-/// A sink with the words for it.
 #[derive(Clone, Debug)]
 pub struct Use {
     pub sink: Sink,
     /// "an argument of logger.info", "the test of an `if`", …
     pub what: What,
-    /// The file that it is in, where that is another one than that which is read.
+    /// `None` where it is the file that is read.
     pub file: Option<String>,
     pub line: u32,
-    /// Reached through a name or directly.
+    /// `None` where it was reached directly.
     pub name: Option<String>,
     /// Collected in a loop and used outside of it.
     pub deferred: bool,
-    /// Put into a container that a function got as the parameter `name`: the function.
+    /// Put into a container that a function got as the parameter `name`: range of the function.
     pub given: Option<TextRange>,
-    /// Only now and then, by a condition that the read itself does not stand under.
+    /// Only now and then, by a condition that the read is not under.
     pub rare: bool,
-    /// Only every so many turns of a loop.
+    /// Only every so many iterations of a loop.
     pub seldom: bool,
-    /// What it leads to, of a branch.
     pub fork: Fork,
-    /// Whether it passed what is called like a meter.
+    /// Whether it passed an object named like a meter.
     pub metered: bool,
     /// The value as the sink gets it, for following it into the caller.
     pub value: Value,
 }
 
 impl Use {
-    /// "the test of an `if` in t.py (line 7)"; what is never read is so in no line.
+    /// "the test of an `if` in t.py (line 7)"; a value that is never read has no line.
     pub fn told(&self) -> String {
         let what = match &self.what {
             What::NeverRead => return "never read".to_owned(),
@@ -244,20 +228,20 @@ impl Use {
         format!("{what}{} (line {})", file.unwrap_or_default(), self.line)
     }
 
-    /// Notes the file that it is in, where that is not known yet.
     pub fn lies_in(&mut self, file: &str) {
         self.file.get_or_insert_with(|| file.to_owned());
     }
 
-    /// What a call of `function` gives as the container that the function has put the value into.
+    /// The argument of `call` for the container in which `function` has put the value.
     pub fn container<'a>(&self, function: &[Node<'_>], call: &'a ExprCall) -> Option<&'a Expr> {
         self.given.filter(|given| *given == nodes::range(function))?;
         argument_for(function, call, self.name.as_deref()?)
     }
 
-    /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), also where it
-    /// decides something there, of a list of figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
-    /// makes, and how soon they are needed is not told. So it is of a number that decides something every so many turns.
+    /// Whether a use comes after the loop that reads the value, so that one read there would do. Such are
+    /// sums (S05), even if they decide, lists of figures, and arrays gathered batch by batch (D08). Other
+    /// lists are what the program makes and may be needed sooner. A number that decides every so many
+    /// iterations can wait too.
     pub fn can_wait(&self) -> bool {
         if self.seldom && self.sink.is_decisive() && !self.value.data {
             return true;
@@ -269,10 +253,10 @@ impl Use {
             Sink::Stored | Sink::Dropped => false,
             Sink::Unknown if self.value.vague => false,
             Sink::Log => true,
-            // What the program makes, rather than what it tells of it.
+            // What the program makes, rather than reports.
             Sink::Write => summed || figures && !self.value.many,
             Sink::Compute if self.value.tensor => true,
-            // What an attribute collects may be asked for by a method that the loop calls.
+            // A method that the loop calls may read what an attribute collects.
             _ if self.sink.is_decisive() => summed && !collected.attribute,
             Sink::Returned => summed || figures || self.value.tensor,
             _ => summed || self.value.tensor,
@@ -280,17 +264,13 @@ impl Use {
     }
 }
 
-/// Where a value goes from a node.
 pub(super) enum Next {
-    /// So many levels up.
     Up(usize),
-    /// Nowhere else: what it comes to is recorded, or it comes to nothing.
+    /// Nowhere: its use is recorded, or it has none.
     Done,
-    /// It ends here.
     End(Sink, What),
 }
 
-/// The value ends in a sink.
 pub(super) fn ends(sink: Sink, what: impl Into<What>) -> Next {
     Next::End(sink, what.into())
 }
@@ -306,7 +286,6 @@ pub fn element(mut value: Value) -> Option<Value> {
     Some(value)
 }
 
-/// A constant index or key.
 pub fn constant_step(expr: &Expr) -> Option<Step> {
     match expr {
         Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),

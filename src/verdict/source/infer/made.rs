@@ -1,4 +1,4 @@
-//! What a tensor is made of, from the text alone: no data, sizes and numbers alone, what Python counts.
+//! What a tensor is made of, by the text alone: no data, sizes and numbers alone, what Python counts.
 
 use crate::python::facts::{self, Fact};
 use crate::python::libraries::*;
@@ -6,7 +6,7 @@ use crate::python::parse::{Given, Node, Path, Source, dotted, full_callee, nodes
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
-/// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
+/// A tensor of no data, which the device could make itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
     expr.as_call_expr().is_some_and(|call| {
         function_of(call, Fact::Torch).is_some_and(|name| facts::name(name).is(Fact::Make))
@@ -18,14 +18,14 @@ pub fn is_filled(expr: &Expr) -> bool {
     })
 }
 
-/// Whether an expression makes one tensor of several: `torch.cat(parts)`.
+/// `torch.cat(parts)`.
 pub fn joins(expr: &Expr) -> bool {
     expr.as_call_expr()
         .and_then(|call| function_of(call, Fact::Torch))
         .is_some_and(|name| facts::name(name).is(Fact::Join))
 }
 
-/// What methods only give another form: `x` of `x.view(1, n).float()`.
+/// The expression without methods that only change its form: `x` of `x.view(1, n).float()`.
 pub(super) fn unformed(expr: &Expr) -> &Expr {
     let formed = expr.as_call_expr().filter(|call| {
         facts::name(nodes::name(&call.func)).any(&[Fact::Form, Fact::Type, Fact::Same, Fact::Tile])
@@ -33,14 +33,14 @@ pub(super) fn unformed(expr: &Expr) -> &Expr {
     formed.and_then(nodes::receiver).map_or(expr, unformed)
 }
 
-/// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`. What is expanded
-/// is none: moved, it has memory for each element.
+/// The call that makes a tensor of no data, in any form: `torch.zeros(n).unsqueeze(0)`. An expanded tensor is
+/// none: moved, it has memory for each element.
 pub fn filled(expr: &Expr) -> Option<&ExprCall> {
     Some(unformed(expr)).filter(|expr| is_filled(expr)).and_then(Expr::as_call_expr)
 }
 
-/// Whether an expression makes a tensor of no data in any way: that, in another form, of an array, in the words of old
-/// programs; perhaps times a number.
+/// Whether an expression makes a tensor of no data in any way: in another form, of an array, as old programs
+/// write it, perhaps times a number.
 ///
 /// ```text
 /// torch.zeros(n).unsqueeze(0)          torch.FloatTensor(np.zeros((n, m)))
@@ -55,7 +55,7 @@ pub fn fills(expr: &Expr) -> bool {
     }
 }
 
-/// The only value that a name has where it is read, each time anew, and read nowhere before, where it might be written to.
+/// The name's only value, made anew each time, and not read before, where it might be written to.
 pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<&'a Expr> {
     let [store] = &*scope::reaching(path, name) else { return None };
     let (value, place) = scope::value(store.clone())?;
@@ -67,11 +67,10 @@ pub fn unread<'a>(path: &[Node<'a>], name: &ExprName) -> Option<&'a Expr> {
     Some(value).filter(|_| !used && loops.all(|one| one.range().contains(from)))
 }
 
-/// Names followed from what is moved to what it is made of.
 const MAX_NAMES: u8 = 6;
 
-/// Whether an expression surely is one array or tensor of long integers, or a slice of one: by what makes it, through names. Other functions
-/// of NumPy give tuples, scalars and other types, which PyTorch takes otherwise as indices than tensors of them.
+/// Whether an expression surely is one array or tensor of long integers, or a slice of one, through names.
+/// Other NumPy functions give tuples, scalars and other types, which PyTorch takes otherwise as indices.
 ///
 /// ```text
 /// rows = np.arange(n)
@@ -102,7 +101,7 @@ pub fn is_array<'a>(file: &'a Source, path: &[Node<'a>], expr: &'a Expr) -> bool
     array(file, path, expr, MAX_NAMES)
 }
 
-/// Whether a loop gives what an expression is another form of: whoever goes through it makes that, waited for or not.
+/// Whether the expression is another form of what a loop yields: the loop makes it, waited for or not.
 ///
 /// ```text
 /// for i, batch in enumerate(loader):
@@ -137,7 +136,7 @@ pub fn is_iterated<'a>(path: &[Node<'a>], expr: &'a Expr) -> bool {
     iterated(path, expr, MAX_NAMES)
 }
 
-/// Whether what fills an expression ([`fills`]) draws random numbers.
+/// Whether [`fills`] holds with random numbers.
 pub fn draws(expr: &Expr) -> bool {
     let drawn = |call: &ExprCall| facts::name(nodes::name(&call.func)).is(Fact::Random);
     match unformed(expr) {
@@ -150,7 +149,7 @@ pub fn draws(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression makes a tensor of numbers that Python counts one by one, perhaps expanded: `torch.LongTensor(range(n))`.
+/// Numbers that Python counts one by one, perhaps expanded: `torch.LongTensor(range(n))`.
 pub fn counts(expr: &Expr) -> bool {
     unformed(expr).as_call_expr().is_some_and(|made| match nodes::name(&made.func) {
         "expand" | "expand_as" => nodes::receiver(made).is_some_and(counts),

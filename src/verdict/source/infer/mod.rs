@@ -1,5 +1,5 @@
-//! What the text lets infer without following values: where a value lives, which class an object is of, what a call does with
-//! an argument, what an occurrence of a tensor does to it.
+//! Answers from the text without following values: where a value lives, the class of an object, what a call
+//! does with an argument, what an occurrence does to a tensor.
 
 mod changes;
 mod made;

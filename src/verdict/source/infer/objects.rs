@@ -1,29 +1,25 @@
-//! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
+//! Objects of the file's own classes: the class of a value, and where its attributes are read.
 
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{Node, Path, Source, Valued, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef};
 use std::cell::Cell;
 
-/// Names and attributes looked up, one after the other, for the class of one expression.
+/// Names and attributes looked up in a row for the class of one expression.
 const MAX_STEPS: u8 = 4;
-/// Walks over the file per traced value; then classes are unknown.
+/// Walks over the file per traced value, after which classes are unknown.
 const BUDGET: u32 = 100;
 
-/// Answers about the objects of one file.
 pub struct Objects<'a> {
     file: &'a Source,
     budget: Cell<u32>,
 }
 
-/// Whose attribute a read is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Of the object asked about, or of another of its class.
+    /// The object asked about, or another of its class.
     Ours,
-    /// Of an object of another class.
     Theirs,
-    /// Not told.
     Unclear,
 }
 
@@ -34,8 +30,9 @@ impl<'a> Objects<'a> {
 
     /// Path of the class in the file whose object `expr` names; `path` ends at or above it.
     ///
-    /// Definition: `self` is of the class around; a call of a class gives an object of it; a name or an attribute is of the class
-    /// that all its assignments in the file agree on, or that its parameter's annotation names. Everything else: `None`.
+    /// Definition: `self` is of the class around; a call of a class gives its object; a name or an attribute
+    /// is of the class that all its assignments agree on, or that its parameter's annotation names. All else
+    /// is `None`.
     pub fn class_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
         self.find_class(expr, path, 0)
     }
@@ -71,7 +68,6 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The class that all values are of.
     fn agreed(&self, values: Vec<Valued<'a>>, steps: u8) -> Option<Path<'a>> {
         let told = values.into_iter().filter(|(value, _)| !value.is_none_literal_expr());
         let mut classes = told.map(|(value, place)| self.find_class(value, &place, steps + 1));
@@ -79,7 +75,7 @@ impl<'a> Objects<'a> {
         classes.all(|class| class.is_some_and(|class| same(&class, &first))).then_some(first)
     }
 
-    /// All values that the file gives to a name or an attribute; none where one of them is not told.
+    /// All values that the file gives to a name or an attribute; none where one is unknown.
     pub fn values_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Vec<Valued<'a>> {
         match expr {
             Expr::Name(name) => self.bound(&scope::owner(path, &name.id), &name.id).unwrap_or_default(),
@@ -91,13 +87,13 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Whether the file gives a name or an attribute something, and all of it is so.
+    /// False where the file gives it no value.
     pub fn is_always(&self, expr: &'a Expr, path: &[Node<'a>], is: impl Fn(&Expr) -> bool) -> bool {
         let values = self.values_of(expr, path);
         !values.is_empty() && values.iter().all(|(value, _)| is(value))
     }
 
-    /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
+    /// Whether all values that the file gives are dicts, as far as it tells of an attribute.
     pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
         let values: Vec<Valued<'a>> = match expr {
             Expr::Attribute(ast) => {
@@ -111,19 +107,17 @@ impl<'a> Objects<'a> {
         told().next().is_some() && told().all(|(value, _)| makes_dict(value))
     }
 
-    /// All values that a name is given; `None` where it is bound in another way too.
+    /// `None` where the name is bound in another way too.
     fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
         self.spend()?;
         scope::stores(owner, name).map(scope::value).collect()
     }
 
-    /// What the attribute of that name is assigned in a region.
     fn assigned(&self, region: &[Node<'a>], attribute: &str) -> Vec<Valued<'a>> {
         let values = || stores(region, attribute).into_iter().map(scope::value).collect();
         self.spend().and_then(|()| values()).unwrap_or_default()
     }
 
-    /// The only class of that name in the file.
     pub fn class_named(&self, name: &str) -> Option<Path<'a>> {
         self.only_class(&|class| *class.name == *name)
     }
@@ -138,7 +132,7 @@ impl<'a> Objects<'a> {
         Some(())
     }
 
-    /// Whether an object of one class may be one of the other: the same, or one derived from the other in the file.
+    /// Whether the classes are the same, or one is derived from the other in the file.
     fn related(&self, a: &[Node<'a>], b: &[Node<'a>]) -> bool {
         same(a, b) || self.derived(a, b, 0) || self.derived(b, a, 0)
     }
@@ -153,13 +147,13 @@ impl<'a> Objects<'a> {
         bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
     }
 
-    /// The method that an object of the class answers with: its own, else that of a base class in the file.
+    /// Its own method, else that of a base class in the file.
     pub fn method(&self, class: &[Node<'a>], name: &str) -> Option<Path<'a>> {
         own_method(class, name).or_else(|| self.bases(class).find_map(|base| own_method(&base, name)))
     }
 
-    /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name
-    /// of `self.model.user` is `user`).
+    /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` called `name` (the
+    /// last name of `self.model.user` is `user`).
     pub fn whose(&self, base: &'a Expr, path: &[Node<'a>], class: Option<&Path<'a>>, name: &str) -> Whose {
         let called = dotted(base);
         let called = split_callee(&called).1;
@@ -175,14 +169,12 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Where a region assigns to an attribute of that name.
 fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
     let mut all = nodes::attributes(region, attribute);
     all.retain(|path| nodes::attribute(path).is_some_and(|ast| ast.ctx == ExprContext::Store));
     all
 }
 
-/// Whether an expression makes a dict.
 fn makes_dict(value: &Expr) -> bool {
     match value {
         Expr::Call(call) => {
@@ -202,7 +194,7 @@ fn same(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
     nodes::range(a) == nodes::range(b)
 }
 
-/// Whether a name is that of the class, other than by a letter or two: `loss_meter` for a `LossMeter`.
+/// `loss_meter` for a `LossMeter`.
 fn is_named_after(name: &str, class: &StmtClassDef) -> bool {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     name.len() > 2 && plain(&class.name) == plain(name)

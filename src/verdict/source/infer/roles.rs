@@ -7,32 +7,25 @@ use crate::python::parse::{Node, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
-/// What a call does with one of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Shows or records it: print, logger, progress bar, metric.
     Log,
-    /// Tells it to callbacks after a batch, which show it; one of them may decide by it.
+    /// Tells it to callbacks after a batch, which show it; one may decide by it.
     Report,
     /// Hands it to a meter, which shows it or gives it back later.
     Track,
-    /// Writes it to a file as data.
     Write,
-    /// Makes the text of it that the program is for.
+    /// Makes the text that the program is for.
     Words,
     /// Computes another host value from it.
     Through,
-    /// Makes text of it.
     Text,
-    /// Takes it as a size, a count or a bound.
     Size,
     /// Lets it decide what runs next.
     Decide(&'static str),
-    /// Looks something up by it.
     Key,
-    /// Sets the learning rate from it.
     Rate,
-    /// Hands it to the GPU.
     Device,
     /// Keeps it in the receiver: `xs.append(v)`.
     Keep,
@@ -43,24 +36,23 @@ pub enum Role {
     Unknown,
 }
 
-/// Whether a receiver's name is a learning-rate scheduler's.
 pub fn is_scheduler(base: &str) -> bool {
     let base = base.to_ascii_lowercase();
     base.contains("sched") || base.contains("plateau")
 }
 
-/// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
+/// It runs on the CPU: `self.envs.step(actions)`.
 pub fn is_environment(base: &str) -> bool {
     has_word(base, Fact::Environment)
 }
 
-/// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
+/// Metrics of scikit-learn compute on the CPU.
 fn is_score(name: &str) -> bool {
     name.ends_with("_score") || facts::name(name).is(Fact::Score)
 }
 
-/// What the call at the end of `path` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions
-/// compute on the host.
+/// What the call at the end of `path` does with the argument at `at`. `bulk`: arrays and CPU tensors, on
+/// which tensor functions compute on the host.
 pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
     let Some(call) = nodes::call(path) else { return Role::Unknown };
     let dropped = nodes::is_dropped(path);
@@ -81,7 +73,7 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
         return Role::Rate;
     }
     if writes_by(base, name) {
-        // Numbers are drawn for those who watch.
+        // Numbers are drawn for people to watch.
         return if draws(root) && !bulk { Role::Log } else { Role::Write };
     }
     let through = matches!(base, "" | "datetime") && facts::name(name).is(Fact::Through);
@@ -103,7 +95,7 @@ pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
 }
 
-/// What is told by the function's or method's own name, called `base.name` with `root` its first part.
+/// By the function's or method's own name, called `base.name` with `root` its first part.
 fn named(
     call: &ExprCall,
     at: TextRange,
@@ -141,9 +133,9 @@ fn named(
         // It takes tensors only: the number has been put in one.
         "Variable" if !bulk => Role::Device,
         _ if facts::name(name).is(Fact::Heap) => Role::Decide("the order of a heap"),
-        // Drawn with these chances.
+        // Drawn with these probabilities.
         "choice" if is_given(call, at, "p", 3) => Role::Compute,
-        // PyTorch wants the lengths on the host, to say how many sequences each time step has.
+        // PyTorch wants the lengths on the host, to count the sequences of each time step.
         "pack_padded_sequence" | "_pack_padded_sequence" if is_given(call, at, "lengths", 1) => Role::Compute,
         _ if base.is_empty() && facts::name(name).is(Fact::Neutral) => Role::Neutral,
         _ if facts::name(name).is(Fact::TellsKind) => Role::Neutral,
@@ -155,7 +147,6 @@ fn named(
     })
 }
 
-/// What is told by what kind of object or library has the method.
 fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &str)) -> Option<Role> {
     Some(match name {
         _ if bulk
@@ -166,7 +157,7 @@ fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &st
             Role::Compute
         }
         _ if bulk && base.is_empty() && is_score(name) => Role::Compute,
-        // One of a diffusion takes what the model says and a sample.
+        // A diffusion's `step` takes the model's output and a sample.
         "step" if is_scheduler(base) && call.arguments.len() < 3 => Role::Rate,
         "step" | "step_async" | "reset" if is_environment(base) => Role::Compute,
         name if name.starts_with("set_") && is_environment(base) => Role::Compute,
@@ -174,8 +165,8 @@ fn object_role(call: &ExprCall, bulk: bool, (base, name, root): (&str, &str, &st
     })
 }
 
-/// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
-/// its name; `data` for whole arrays and lists on the host, `text` for text, `dropped` where nothing uses what it gives.
+/// By the module of an import and the first word of the function's name, where no table names it. `data`:
+/// whole arrays and lists on the host; `dropped`: nothing uses the result.
 pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> Role {
     let (module, name) = split_callee(full);
     let root = nodes::root(full);
@@ -195,7 +186,7 @@ pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> R
         {
             Role::Log
         }
-        // A message of protobuf, which takes numbers and goes to others.
+        // A protobuf message takes numbers and goes to others.
         _ if module.ends_with("_pb2") => Role::Compute,
         _ if data && facts::module(root).is(Fact::Cpu) && is_writer(name) => Role::Write,
         _ if computes_on_host(root) || facts::module(root).is(Fact::HostThrough) => Role::Through,
@@ -226,7 +217,7 @@ fn method_role(name: &str, bulk: bool) -> Role {
     }
 }
 
-/// Whether the argument at `at` is a fill value rather than a size: `torch.full(size, value)`, `torch.linspace(from, to, steps)`.
+/// Whether the argument is a fill value: `torch.full(size, value)`, `torch.linspace(from, to, steps)`.
 fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
     let is = |name: &str, position: usize| is_given(call, at, name, position);
     match name {
@@ -239,24 +230,20 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
     }
 }
 
-/// Whether what stands at `at` is the argument of that name, or in that place.
 fn is_given(call: &ExprCall, at: TextRange, name: &str, position: usize) -> bool {
     call.arguments.find_argument_value(name, position).is_some_and(|value| within(at, value))
 }
 
-/// Whether a function's name says that it writes what it is given.
 pub fn is_writer(name: &str) -> bool {
     begins_with(name, Fact::Writer)
 }
 
-/// Whether a call writes data to a file or draws it.
 pub fn writes(call: &ExprCall) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     writes_by(base, name)
 }
 
-/// [`writes`] by receiver and method.
 fn writes_by(base: &str, name: &str) -> bool {
     let root = nodes::root(base);
     facts::name(name).is(Fact::Write)
@@ -265,7 +252,6 @@ fn writes_by(base: &str, name: &str) -> bool {
         || draws(root)
 }
 
-/// Whether a module or object of that name draws.
 fn draws(root: &str) -> bool {
     facts::module(root).is(Fact::Drawing)
 }

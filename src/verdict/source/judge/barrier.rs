@@ -11,10 +11,10 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// The copy to the host that the wait at the end of `path` makes readable.
 ///
-/// Definition: a non-blocking copy comes before the wait and a read of its target after it, in this round of the loop around
-/// them or over into the next one; an attribute lasts from one call of the function to the next as it does from one round to
-/// the next, and another method of the class may have started its copy. Of several waits between copy and read, those
-/// on an event recorded after the copy are meant for it, else the last.
+/// Definition: a non-blocking copy precedes the wait and a read of its target follows, in this iteration of
+/// the loop around them or over into the next. An attribute lasts from one call of the function to the next
+/// as from one iteration to the next; another method of the class may have started its copy. Of several waits
+/// between copy and read, those on an event recorded after the copy are meant, else the last.
 ///
 /// ```text
 /// for x in xs:                          for x in xs:
@@ -61,16 +61,15 @@ pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
     })
 }
 
-/// The way from a copy to a read.
 pub(super) struct Span {
     copy: TextSize,
     read: TextRange,
-    /// What repeats, where the way leads into the next round of it.
+    /// What repeats, where the way leads into its next iteration.
     round: Option<TextRange>,
 }
 
 impl Span {
-    /// `lasts`: what is copied lasts from one call of the function to the next.
+    /// `lasts`: the target lasts from one call of the function to the next.
     pub fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>], lasts: bool) -> Option<Self> {
         let (from, to) = (range(copy).start(), range(read));
         if from < to.start() {
@@ -81,7 +80,7 @@ impl Span {
         Some(Self { copy: from, read: to, round: Some(round) })
     }
 
-    /// The wait on the way that makes the read valid; waits that may not run only count if they are the one asked about.
+    /// The wait that makes the read valid; waits that may not run only count if they are the one asked about.
     pub fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
         let on_the_way = |wait: &&Path<'_>| {
             let at = range(wait).start();
@@ -91,7 +90,7 @@ impl Span {
             }
         };
         let counts = |wait: &&Path<'_>| range(wait) == asked || surely_before(wait, self.read);
-        // Waits on an event of the copy's own are meant; of alike ones, those of the next round come nearer to the read.
+        // The copy's own event comes first; of alike waits, the next iteration's are nearer to the read.
         let nearness = |wait: &&Path<'_>| {
             let at = range(wait).start();
             (self.is_own(wait, function), at < self.read.start(), at)
@@ -122,7 +121,7 @@ pub(super) fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
     })
 }
 
-/// Whether a call copies from the device to the host without waiting.
+/// From the device to the host, without waiting.
 pub(super) fn copies_down(call: &ExprCall) -> bool {
     if !flag(call, "non_blocking") {
         return false;
@@ -134,7 +133,7 @@ pub(super) fn copies_down(call: &ExprCall) -> bool {
             Some(Expr::Call(call)) => call.arguments.args.first().and_then(string) == Some("cpu"),
             device => device.and_then(string).is_some_and(|device| device_text(device) == Placement::Host),
         },
-        // Which way `copy_` goes, only names tell.
+        // Only names tell the direction of `copy_`.
         "copy_" => {
             let receiver = dotted(&method.value).to_ascii_lowercase();
             !["gpu", "cuda", "dev"].iter().any(|word| receiver.contains(word))
@@ -144,7 +143,7 @@ pub(super) fn copies_down(call: &ExprCall) -> bool {
     }
 }
 
-/// What holds the copy afterwards, with its path: the receiver of `copy_`, or the name that the copy is assigned to.
+/// What holds the copy afterwards: the receiver of `copy_`, or the name that the copy is assigned to.
 pub(super) fn target<'a>(copy: &Path<'a>) -> Option<Valued<'a>> {
     let call = nodes::call(copy)?;
     let Expr::Attribute(method) = &*call.func else { return None };
@@ -161,7 +160,7 @@ pub(super) fn target<'a>(copy: &Path<'a>) -> Option<Valued<'a>> {
     Some((target, [&copy[..=at], &[Node::from(target)]].concat()))
 }
 
-/// The reads of the target: of the same name as long as the copy's binding lasts, or of the same attribute in the function.
+/// Reads of the same name as long as the copy's binding lasts, or of the same attribute in the function.
 pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
     if let Some(Node::ExprName(ast)) = last(target) {
         let mut reads = scope::reads(target, &ast.id);
@@ -171,7 +170,6 @@ pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
     attribute_reads(nodes::function_around(target), name)
 }
 
-/// The reads of an attribute in a function.
 fn attribute_reads<'a>(function: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     let attribute = split_callee(name).1;
     let mut reads = nodes::attributes(function, attribute);
@@ -182,7 +180,7 @@ fn attribute_reads<'a>(function: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     reads
 }
 
-/// Whether a buffer is only written where it is named: `host.copy_(x)`.
+/// `host.copy_(x)` only writes the buffer.
 fn is_written(path: &[Node<'_>]) -> bool {
     matches!(nodes::above(path, 1), Some(Node::ExprAttribute(ast))
         if matches!(ast.attr.as_str(), "copy_" | "record_stream" | "resize_") || facts::name(&ast.attr).is(Fact::Fill))

@@ -12,25 +12,23 @@ use ruff_python_ast::{Expr, ExprName};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-/// Callers in the user's code looked into, one after the other, for a returned value.
+/// User callers to look into, one after the other, for a returned value.
 pub(super) const MAX_CALLERS: usize = 8;
 
-/// A frame further out, with its file.
 pub(super) struct Caller<'s> {
     pub file: Arc<Source>,
     pub frame: &'s Frame,
-    /// Its place in the stack.
     pub at: usize,
-    /// Whether the frame inside is what its line calls: between them is nothing, or only code that calls on.
+    /// Whether its line calls the frame inside: nothing is between, or only code that calls on.
     pub direct: bool,
 }
 
 impl<'s> SiteReader<'s> {
-    /// The next frame outside `inner` whose file is at hand, libraries' included, that does not only call on; `None` once a
-    /// user's frame has none.
+    /// The next frame outside `inner` whose file is at hand, libraries' included, and that does not only call
+    /// on. `None` once a user's frame has no file.
     ///
-    /// `function` is what the value leaves. A comprehension had a frame of its own before Python 3.12: the next one is then
-    /// that of the function around, which it has left as well.
+    /// `function` is the one that the value leaves. Before Python 3.12 a comprehension had a frame of its
+    /// own: the next one is then that of the function around, which the value has left as well.
     pub(super) fn caller(self, inner: usize, function: &str) -> Option<Caller<'s>> {
         let comprehension = |frame: &Frame| {
             matches!(frame.function.as_str(), "<listcomp>" | "<setcomp>" | "<dictcomp>" | "<genexpr>")
@@ -59,7 +57,7 @@ impl<'s> SiteReader<'s> {
         None
     }
 
-    /// What `look` says of the argument that the caller of the frame `inner` passes for a name there.
+    /// Asks `look` about the argument that the caller of the frame `inner` passes for `name`.
     pub(super) fn with_argument<T>(
         self,
         here: Here<'_, '_>,
@@ -79,13 +77,12 @@ impl<'s> SiteReader<'s> {
         look(Here { placements: &placements, path }, &caller, argument)
     }
 
-    /// The program of the site, from its own file on.
     pub(super) fn program(self) -> Option<Files<'s>> {
         Some(Files { tree: self.tree, recorded: &self.frames.first()?.file, depth: 0 })
     }
 }
 
-/// Whether a library's frame only calls what it is given and hands on what it gets: modules, `torch.no_grad` as a decorator.
+/// Whether a library's frame only passes calls and results on: modules, `torch.no_grad` as a decorator.
 pub(super) fn calls_on(frame: &Frame) -> bool {
     const WRAPPERS: [&str; 4] =
         ["torch/nn/modules/module.py", "torch/utils/_contextlib.py", "torch/_dynamo/", "/contextlib.py"];
@@ -94,7 +91,6 @@ pub(super) fn calls_on(frame: &Frame) -> bool {
 }
 
 impl Case<'_, '_> {
-    /// The verdict on a value read by the expression, its callers included.
     pub(super) fn value(self, pattern: PatternId, bulk: bool) -> Verdict {
         let path = self.here.path;
         let mut tracer = Tracer::new(self.here.placements, self.site.program());
@@ -104,13 +100,13 @@ impl Case<'_, '_> {
         let late = self.decided_late(file, &tracer.uses);
         let mut uses = self.callers_of(file, tracer.uses, path, 0, 0);
         uses.extend(late);
-        // What a meter by its name is told counts as shown, unless a caller is seen to decide by it.
+        // What a meter by its name gets counts as shown, unless a caller is seen to decide by it.
         uses.retain(|used| used.sink != Sink::Returned || !used.metered);
         judge(self.text, pattern, &uses)
     }
 
-    /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where
-    /// there are none, what is returned is taken for a report.
+    /// The branches (and learning rates) of callers that depend on what a loop has collected and its function
+    /// returns. Without any, the returned value counts as a report.
     fn decided_late(self, file: &Source, uses: &[Use]) -> Vec<Use> {
         let wanted = |used: &&Use| {
             used.sink == Sink::Returned && !used.value.tensor && (used.can_wait() || used.metered)
@@ -129,8 +125,8 @@ impl Case<'_, '_> {
         late
     }
 
-    /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show. `inner` is
-    /// the frame that returns, `depth` how many of the user's callers were looked into before.
+    /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the
+    /// file) show. `inner` is the frame that returns, `depth` how many user callers were looked into before.
     fn callers_of(
         self,
         file: &Source,
@@ -153,14 +149,14 @@ impl Case<'_, '_> {
                 let path = calls.first().cloned().unwrap_or_default();
                 let user = usize::from(caller.frame.user);
                 self.follow_calls(&caller.file, caller.frame, &calls, function, &left).map(|mut uses| {
-                    // Who calls whatever it is given drops what any function returns: that says nothing of this one.
+                    // A caller of anything drops any result: that says nothing of this one.
                     for used in uses.iter_mut().filter(|used| !named && used.sink == Sink::Dropped) {
                         used.sink = Sink::Unknown;
                     }
                     self.callers_of(&caller.file, uses, &path, caller.at, depth + user)
                 })
             }
-            // No stack: the calls in the file, where all of them use the value alike.
+            // No stack: the calls in the file, if all use the value alike.
             None if self.site.frames.len() == 1 && inner == 0 => {
                 let calls = only_calls(file, callee.name, path);
                 let uses = self.follow_calls(file, &self.site.frames[0], &calls, function, &left);
@@ -178,7 +174,7 @@ impl Case<'_, '_> {
         kept
     }
 
-    /// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.
+    /// The uses of every call; `None` where there is no call to follow.
     fn follow_calls(
         self,
         file: &Source,
@@ -210,7 +206,7 @@ impl Case<'_, '_> {
     }
 }
 
-/// All calls of a function in its file, other than its own.
+/// Without calls from the function itself.
 fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'a>> {
     if name.is_empty() || scope::functions(file.module(), name).len() != 1 {
         return Vec::new();
@@ -222,7 +218,6 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
     })
 }
 
-/// Whether all uses are of one sort.
 fn alike(uses: &[Use]) -> bool {
     uses.array_windows().all(|[one, other]| discriminant(&one.sink) == discriminant(&other.sink))
 }

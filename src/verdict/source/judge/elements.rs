@@ -1,4 +1,4 @@
-//! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
+//! Reads of one element after the other in a loop, which one read before the loop replaces.
 
 use super::reader::Case;
 use crate::python::facts::{self, Fact};
@@ -8,8 +8,8 @@ use crate::verdict::source::locate::{SyncExpr, tested};
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 
 impl Case<'_, '_> {
-    /// Whether the value is one element of what a loop goes through, here or in a caller; `Some(true)` where that is one tensor,
-    /// and the loop only looks at it.
+    /// Whether the value is one element of what a loop goes through, here or in a caller. `Some(true)`: that
+    /// is one tensor, and the loop only looks at it.
     ///
     /// ```text
     /// for i in tokens:            every turn waits for one number …
@@ -32,13 +32,13 @@ impl Case<'_, '_> {
             asked => vec![asked],
         };
         let found: Vec<_> = operands.iter().map(|one| (one, self.taken(self.here, 0, one))).collect();
-        // What else it is held against must not be read from the device.
+        // The other operands must not be read from the device.
         let others = found.iter().filter(|(_, element)| element.is_none());
         let known = others.clone().all(|(one, _)| self.here.find(one) != Placement::Device);
         found.iter().filter_map(|(_, element)| *element).reduce(|a, b| a && b).map(|sure| sure && known)
     }
 
-    /// The same of an expression of the frame `inner`.
+    /// As `is_element`, of an expression of the frame `inner`.
     fn taken<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr) -> Option<bool> {
         let sure = |turn: &[Node<'a>], held: &'a Expr| {
             is_idle(turn) && self.is_tensor(Here { path: turn, ..here }, inner, held, 0)
@@ -66,7 +66,6 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Whether an expression is one tensor, by what makes it, here or in a caller.
     fn is_tensor<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr, names: u8) -> bool {
         let several = |call: &ExprCall| facts::name(nodes::name(&call.func)).is(Fact::Several);
         match expr {
@@ -99,10 +98,8 @@ impl Case<'_, '_> {
     }
 }
 
-/// Names followed to what they are given.
 const MAX_NAMES: u8 = 8;
 
-/// The innermost loop or comprehension around the end of a path that gives one of the indices its values.
 fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
     let names = indices.iter().filter_map(|index| match index {
         Expr::Name(name) => Some(name),
@@ -122,20 +119,19 @@ fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
     })
 }
 
-/// The path of the loop or comprehension that gives the name at the end of a path its values.
 fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     let turn =
         path.iter().rposition(|node| matches!(node, Node::StmtFor(_)) || nodes::is_comprehension(*node));
     &path[..=turn.unwrap_or(path.len() - 1)]
 }
 
-/// Whether the loop at the end of a path gives the device nothing to do by functions of torch: it only looks at what was
-/// computed before. Between other work, how soon each turn needs its number is not told.
+/// Whether the loop calls no function of torch: it only looks at what was computed before. Between other
+/// work, how soon each iteration needs its number is unknown.
 fn is_idle(turn: &[Node<'_>]) -> bool {
     !nodes::any_call(turn, &|call| facts::module(nodes::root(&dotted(&call.func))).is(Fact::Torch))
 }
 
-/// Whether something in the loop at the end of a path changes the element that a name stands for, a part of the tensor.
+/// Whether the loop changes the element that a name stands for, a part of the tensor.
 fn is_written(turn: &[Node<'_>], element: &str) -> bool {
     nodes::any(turn, &mut |path| {
         matches!(last(path), Some(Node::ExprName(ast)) if ast.id == element && ast.ctx.is_load())
@@ -143,8 +139,7 @@ fn is_written(turn: &[Node<'_>], element: &str) -> bool {
     })
 }
 
-/// Whether something in the loop at the end of a path assigns or changes what is called so, or may, for it gets it: a function that is
-/// not known to leave its arguments alone.
+/// Whether the loop assigns or changes what is called so, or hands it to a function that may.
 fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
     nodes::any(turn, &mut |path| {
         let context = match last(path) {
@@ -159,7 +154,6 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
     })
 }
 
-/// Whether a function is known to change none of its arguments.
 fn leaves(function: &str) -> bool {
     let facts = facts::name(function);
     facts::is_pure(function) || facts.any(&[Fact::Builtin, Fact::Wrap, Fact::Neutral, Fact::Text])

@@ -1,4 +1,4 @@
-//! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
+//! Explicit synchronisation (S15): for a clock, for a copied buffer, or for nothing.
 
 use super::barrier::barrier;
 use super::guard::guard;
@@ -15,10 +15,10 @@ use ruff_text_size::Ranged;
 
 /// Finds the purpose of the `synchronize()` call at the end of `path`.
 ///
-/// Definition: (b) if the call stands between a non-blocking copy to the host and the read of its target, it is the barrier that
-/// makes the read valid ([`barrier`]), or if it keeps a pinned buffer from being written under its copy ([`guard`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
-/// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
-/// synchronise is judged by its caller.
+/// Definition: (b) between a non-blocking D2H copy and the read of its target, the call makes the read valid
+/// ([`barrier`]); or it keeps a pinned buffer from being written under its copy ([`guard`]). (a) If a
+/// neighbouring statement reads a clock, or a later one asks CUDA events for the time between them, the call
+/// measures. (c) Otherwise it only waits. A function that does little else is judged by its caller.
 pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, String) {
     let (file, path) = (here.file(), here.path);
     if let Some(text) = barrier(file, path) {
@@ -34,7 +34,7 @@ pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade,
     (grade::S15, text.to_owned())
 }
 
-/// The clock that stands next to the statement at the end of the path, or next to the call of a function that does little else.
+/// The clock next to the statement, or next to the call of a function that does little else.
 pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(Grade, String)> {
     if let Some(text) = timing(here.file(), here.path) {
         return Some((grade::S15_CLOCK, text));
@@ -44,13 +44,11 @@ pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(G
     Some((grade::S15_CLOCK, format!("{text}, around the call on line {}", frame.line)))
 }
 
-/// Whether the function around holds at most two statements besides its docstring.
 fn is_wrapper(path: &[Node<'_>]) -> bool {
     nodes::function(nodes::function_around(path))
         .is_some_and(|ast| ast.body.iter().filter(|stmt| !is_docstring_stmt(stmt)).count() <= 2)
 }
 
-/// The sentence about the clock that stands next to the statement, if one does.
 fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let (block, own) = nodes::place(path)?;
     // Other synchronisations and event records belong to the measurement.
@@ -71,7 +69,7 @@ fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     Some(format!("`{}` on line {} needs the events to be over", file.text(call), file.line_of(call.start())))
 }
 
-/// The statements right after the block that holds `path[at]`, where that is a `with` or an `if`: a timer often closes there.
+/// Where `path[at]` is in the block of a `with` or an `if`: a timer often closes right after.
 fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stmt> {
     let above = at.checked_sub(1).filter(|&above| matches!(path[above], Node::StmtWith(_) | Node::StmtIf(_)));
     let rest = above.map(|above| {

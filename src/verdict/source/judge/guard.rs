@@ -1,13 +1,15 @@
-//! Waits that keep a pinned buffer from being written while a copy of it is under way (S21).
+//! Waits that keep a pinned buffer from being written during a copy of it (S21).
 
 use super::barrier::Span;
 use crate::python::parse::{Node, Source, dotted, flag, nodes, range};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
-/// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.
+/// The write to a pinned buffer that the wait at the end of `path` holds back until the buffer's copy has
+/// ended.
 ///
-/// Definition: the buffer is uploaded without blocking, the host writes to it later on, in this round of the loop or the next, and of
-/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory, or does not show what it gives it.
+/// Definition: the buffer is uploaded without blocking, and the host writes to it later, in this iteration of
+/// the loop or the next. Of the waits in between this one is meant, as in [`super::barrier::barrier`]. The
+/// file gives the buffer pinned memory, or does not show what it gives it.
 ///
 /// ```text
 /// for x in batches:
@@ -37,7 +39,7 @@ pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
     })
 }
 
-/// The tensor that a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
+/// `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
 fn sent(call: &ExprCall) -> Option<&Expr> {
     match nodes::name(&call.func) {
         "to" | "cuda" => nodes::receiver(call),
@@ -46,7 +48,7 @@ fn sent(call: &ExprCall) -> Option<&Expr> {
     }
 }
 
-/// The buffer, or the list of buffers, of which an expression is a part: `buffer`, `self.buffer[:n]`, `pair[i]`.
+/// The buffer, or the list of buffers, of an expression: `buffer`, `self.buffer[:n]`, `pair[i]`.
 fn buffer(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::Name(_) => Some(expr),
@@ -56,7 +58,7 @@ fn buffer(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether the last node writes to the buffer, or a part of it, from the host: `b.copy_(x)`, `b[i] = x`, `f(x, out=b)`.
+/// Whether the host writes to the buffer, or a part of it: `b.copy_(x)`, `b[i] = x`, `f(x, out=b)`.
 fn writes(path: &[Node<'_>], name: &str) -> bool {
     let is_buffer = |expr: &Expr| buffer(expr).is_some_and(|buffer| dotted(buffer) == name);
     match nodes::last(path) {
@@ -72,7 +74,7 @@ fn writes(path: &[Node<'_>], name: &str) -> bool {
     }
 }
 
-/// Whether a name may hold pinned memory, or several buffers of it: the file gives it some, or nothing.
+/// The file gives the name pinned memory, or nothing.
 fn may_be_pinned(file: &Source, name: &str) -> bool {
     let (mut given, mut pinned) = (false, false);
     nodes::walk(&[file.module()], &mut |path| {

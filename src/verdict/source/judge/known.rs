@@ -1,4 +1,4 @@
-//! Reads of what the function has read already, itself or by its sum (S20).
+//! Reads of values that the function has read already, themselves or as their sum (S20).
 
 use super::barrier::surely_before;
 use super::origin::repeats;
@@ -15,7 +15,7 @@ use ruff_text_size::{Ranged, TextRange};
 /// Names and methods followed to what they are made of.
 const MAX_STEPS: u8 = 6;
 
-/// Values that the host gets: those of a name by the assignments that a read sees, or their sum.
+/// Values that the host gets: of a name by the assignments that a read sees, or their sum.
 #[derive(PartialEq, Eq)]
 struct Values {
     owner: TextRange,
@@ -25,10 +25,10 @@ struct Values {
 }
 
 impl Case<'_, '_> {
-    /// The verdict on a read of what another line of the function reads, in place of one that does not say that it is avoidable.
+    /// Replaces the verdict on a read of what another line of the function reads, unless it is avoidable.
     ///
-    /// Definition: both read the same values, or their sum, in whatever shape. The sum of a tensor is the same for all its reshapes, and
-    /// the last element of its cumulated sums is it.
+    /// Definition: both read the same values, or their sum, in whatever shape. All reshapes of a tensor have
+    /// one sum, which is also the last element of its cumulated sums.
     ///
     /// ```text
     /// longest = lengths.max()
@@ -51,7 +51,7 @@ impl Case<'_, '_> {
         self.says(grade::S20, pattern, &what)
     }
 
-    /// The line that reads it, with the pattern; of what is needed otherwise than as a size, only a total.
+    /// The line that reads it, with the pattern. Unless `open`, only a total counts.
     fn read_elsewhere(self, open: bool) -> Option<(u32, PatternId)> {
         let path = self.here.path;
         let call = nodes::call(path);
@@ -86,22 +86,20 @@ impl Case<'_, '_> {
 }
 
 impl Values {
-    /// Whether who has read this has the other too: of all elements their sum.
+    /// Whether a reader of `self` has `other` too: all elements give their sum.
     fn gives(&self, other: &Self) -> bool {
         (&self.name, self.owner, &self.stores) == (&other.name, other.owner, &other.stores)
             && (!self.sum || other.sum)
     }
 }
 
-/// Why the values of an expression are not told.
 enum Lost {
-    /// Something writes to them: they may differ from read to read.
+    /// Something writes to the values: they may differ from read to read.
     Changed,
-    /// They are made here.
     Made,
 }
 
-/// The values that an expression holds, in whatever shape, or is the `sum` of.
+/// The values that an expression holds, in whatever shape, or whose `sum` it is.
 fn values<'a>(path: &[Node<'a>], expr: &'a Expr, sum: bool, steps: u8) -> Result<Values, Lost> {
     let further = |expr: Option<&'a Expr>, sum| values(path, expr.ok_or(Lost::Made)?, sum, steps + 1);
     match expr {
@@ -138,7 +136,7 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, sum: bool, steps: u8) -> Result
     }
 }
 
-/// The tensor whose elements `cumsum` adds up in an expression, with the place.
+/// The tensor that `cumsum` adds up, with the place.
 fn cumulated<'a>(path: &[Node<'a>], expr: &'a Expr) -> Option<Valued<'a>> {
     let (value, at) = match expr {
         Expr::Name(name) => scope::assigned(path, name)?,
@@ -150,7 +148,7 @@ fn cumulated<'a>(path: &[Node<'a>], expr: &'a Expr) -> Option<Valued<'a>> {
     Some((input, at))
 }
 
-/// The only argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; none where a dimension is named.
+/// The argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; `None` where a dimension is named.
 fn input(call: &ExprCall) -> Option<&Expr> {
     match (split_callee(&dotted(&call.func)).0, &*call.arguments.args, call.arguments.keywords.is_empty()) {
         ("" | "torch", [only], true) => Some(only),
@@ -160,7 +158,6 @@ fn input(call: &ExprCall) -> Option<&Expr> {
     }
 }
 
-/// The values that a call reads as numbers.
 fn reads(path: &Path<'_>) -> Vec<Values> {
     let Some(call) = nodes::call(path) else { return Vec::new() };
     let arguments = &*call.arguments.args;
@@ -173,7 +170,7 @@ fn reads(path: &Path<'_>) -> Vec<Values> {
     parts.into_iter().filter_map(|part| values(path, part, false, 0).ok()).collect()
 }
 
-/// The sizes in an argument: of a tuple of them, and the terms of each.
+/// The elements of a tuple of sizes, and the terms of each.
 fn terms(size: &Expr) -> Vec<&Expr> {
     match size {
         Expr::Tuple(_) | Expr::List(_) => nodes::listed(size).iter().flat_map(terms).collect(),
@@ -182,7 +179,7 @@ fn terms(size: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The bounds of slices in an index, other than those that are written out.
+/// Without literals.
 fn bounds(index: &Expr) -> Vec<&Expr> {
     nodes::bounds(index).filter(|bound| !bound.is_literal_expr()).collect()
 }

@@ -10,8 +10,8 @@ use ruff_python_ast::StmtIf;
 use ruff_text_size::{Ranged, TextSize};
 
 impl Case<'_, '_> {
-    /// S18: the condition that lets the line run only now and then, or only in one process: around it, or around a call on the
-    /// way to it; and whether it holds every so many turns of the loop that the line runs in.
+    /// S18: the condition, around the line or a call on the way to it, that lets the line run only now and
+    /// then, or only in one process; and whether it holds every so many iterations of the line's loop.
     pub(super) fn amortised(self) -> Option<(Evidence, bool)> {
         if let Some(ast) = conditions::rare(self.here.path) {
             let turns = conditions::takes_turns(&ast.test) && !loops(self.here.path, ast.start());
@@ -31,7 +31,7 @@ impl Case<'_, '_> {
     }
 }
 
-/// Whether a loop of the function around the last node stands behind `from` and around the node.
+/// Whether a loop of the function starts after `from` and is around the last node.
 fn loops(path: &[Node<'_>], from: TextSize) -> bool {
     let own = path[nodes::function_scope(path)..].iter();
     own.rev().any(|node| nodes::is_loop(*node) && node.start() > from)

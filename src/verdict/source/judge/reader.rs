@@ -17,50 +17,44 @@ use crate::verdict::subject::bare_pattern;
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, PatternId, PatternId::*, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
 
-/// Everything needed to judge the expressions of one site.
 #[derive(Clone, Copy)]
 pub struct SiteReader<'s> {
     pub tree: &'s SourceTree,
-    /// The stack from the user's line outwards, libraries' frames among them.
+    /// The stack from the user's line outwards, libraries' frames included.
     pub frames: &'s [Frame],
     pub observed: &'s Observed<'s>,
 }
 
 impl SiteReader<'_> {
-    /// Whether a file of the stack names a data loader, which could pin what it loads: `DataLoader`, `train_loader`.
+    /// Whether a file of the stack names a data loader, which could pin its data: `train_loader`.
     fn loads(self) -> bool {
         let mut own = self.frames.iter().filter(|frame| frame.user);
         own.any(|frame| self.tree.open(&frame.file).is_some_and(|file| file.whole().contains("oader")))
     }
 }
 
-/// One expression of a site, in the file of the first frame.
 #[derive(Clone, Copy)]
 pub struct Case<'c, 'a> {
     pub site: SiteReader<'c>,
     pub here: Here<'c, 'a>,
     pub sync: SyncExpr<'a>,
-    /// The expression as written.
     pub text: &'c str,
 }
 
-/// The synchronising expression and what becomes of its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Text of the recorded line, trimmed; `None` where only the line of a library below it was read.
+    /// The recorded line, trimmed; `None` where only the line of a library below it was read.
     pub line_text: Option<String>,
     /// The expression that waits, as written: `loss.item()`; empty where only a library's was read.
     pub expression: String,
     /// `Class::Unknown`/`Kind::ValueRead` where the source does not decide.
     pub verdict: Verdict,
-    /// The same expression rewritten without the wait, where the tool can write it; for the fix column.
+    /// The expression without the wait, for the fix column; `None` where the tool cannot write it.
     pub rewritten: Option<String>,
-    /// The edit that removes the wait, or why there is none.
     pub outcome: Outcome,
 }
 
 impl<'c, 'a> Case<'c, 'a> {
-    /// The same of another node of the file.
     pub(super) fn at<'p>(self, path: &'p [Node<'a>]) -> Case<'p, 'a>
     where
         'c: 'p,
@@ -68,10 +62,10 @@ impl<'c, 'a> Case<'c, 'a> {
         Case { here: Here { path, ..self.here }, ..self }
     }
 
-    /// Judges the expression; the line's text is left to whoever has it.
+    /// Leaves the line's text to the caller.
     pub fn judge(self) -> Reading {
         let mut verdict = self.read_anyway(self.host_knows(self.verdict()));
-        // Whether it hands a value of the device to Python.
+        // The expression hands a value of the device to Python.
         let reads = matches!(
             self.sync,
             SyncExpr::Item | SyncExpr::Convert(_) | SyncExpr::ToList | SyncExpr::Download(_)
@@ -131,7 +125,7 @@ impl<'c, 'a> Case<'c, 'a> {
         }
     }
 
-    /// A value that Python reads by that name: its use decides.
+    /// Python reads a value by that name: its use decides.
     fn read(self, name: &str) -> Verdict {
         let pattern = operators::read(name).map_or(A01, |known| known.pattern);
         self.value(pattern, catalogue::entry(pattern).reads == Some(Reads::Tensors))
@@ -153,7 +147,7 @@ impl<'c, 'a> Case<'c, 'a> {
         self.says(grade::S07, A13, what)
     }
 
-    /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
+    /// Whether a tensor is made as a copy of another, not from elements of a list one by one:
     /// `torch.as_tensor(mask, device=cpu)`.
     fn copies_whole(self) -> bool {
         match self.site.observed.operator {
@@ -166,7 +160,6 @@ impl<'c, 'a> Case<'c, 'a> {
         }
     }
 
-    /// A copy whose direction the trace knows, or the device argument tells.
     fn moved(self) -> Verdict {
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
             (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value(D01, true),
@@ -229,14 +222,13 @@ impl<'c, 'a> Case<'c, 'a> {
         says(grade::S01, pattern, format!("Python branches on `{text}`"))
     }
 
-    /// Text made from a tensor.
     fn format(self) -> Verdict {
         // `%d` and `%f` ask for one number.
         let number = self.site.observed.method.is_some_and(fit::makes_number);
         let writes = |(file, function): (&str, &str)| sinks::writes_out(&file.replace('\\', "/"), function);
         let repr = !number && self.site.observed.through.is_none_or(writes);
         let mut verdict = self.value(if repr { A16 } else { A15 }, false);
-        // Shown by `print` itself rather than by a logger.
+        // Shown by `print` itself, not by a logger.
         let call = self.here.path.iter().rev().find_map(|node| node.expr_call());
         if verdict.kind == Kind::Logging && repr && call.is_none_or(sinks::prints) {
             verdict.kind = Kind::DebugPrint;
@@ -245,8 +237,7 @@ impl<'c, 'a> Case<'c, 'a> {
         verdict
     }
 
-    /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
-    /// launches.
+    /// A read that nothing takes, next to a clock: without this wait the clock would measure launches.
     fn clocked(self) -> Option<Verdict> {
         let caller = self.site.caller(0, "");
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
@@ -267,7 +258,6 @@ impl<'c, 'a> Case<'c, 'a> {
     }
 }
 
-/// The expression on one line, not longer than a table bears.
 fn shorten(text: &str) -> String {
     const LONGEST: usize = 120;
     match text.char_indices().nth(LONGEST) {

@@ -1,4 +1,4 @@
-//! From what becomes of a value to a verdict: rules S01 to S07.
+//! From the uses of a value to a verdict: rules S01 to S07.
 
 use crate::catalogue::{self, Reads};
 use crate::rules::grade::{self, Grade};
@@ -7,25 +7,23 @@ use crate::text::{distinct, first_of};
 use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
 use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 
-/// The catalogue's entry for branches that only stop or complain.
 pub const GUARD: PatternId = A35;
 
-/// The entry for numbers that are read one by one, and the one for those that are what the program makes.
+/// Numbers that are read one by one, and numbers that are what the program makes.
 const READ: PatternId = A01;
 const OUTPUT: PatternId = D08;
 
-/// What can be done about an `assert` (S03).
 pub const VALIDATION: &str =
     "a validation, which `python -O` leaves out and `torch._assert_async` does without waiting";
 
 /// The verdict on a value that the CPU read, from its uses; `subject` is the expression as written.
 ///
-/// Definition: a use that decides what the CPU does next outweighs all others (true). Without one, a use that is not
-/// understood leaves the question open (unknown). If every use shows, records or hands the value back to the GPU, the read can
-/// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
-/// decides there is needed, but no sooner.
+/// Definition: a use that decides what the CPU does next outweighs all others (needed). Without one, a use
+/// that is not understood leaves the verdict undecided. If every use shows, records or hands the value back
+/// to the GPU, the read can wait or go (avoidable). A value collected in a loop and shown after it could be
+/// read once after the loop (S05); one that decides there is needed, but no sooner.
 pub fn judge(subject: &str, pattern: PatternId, uses: &[Use]) -> Verdict {
-    // Text in a file may be a result, where nothing else may become of it.
+    // Text in a file may be a result, unless the value is lost elsewhere.
     let text = |used: &Use| used.sink == Sink::Write && used.value.text;
     let lost = uses.iter().any(is_open);
     let at_once = uses.iter().filter(|used| !(used.can_wait() || lost && text(used)));
@@ -65,7 +63,7 @@ fn reads_number(pattern: PatternId) -> bool {
     catalogue::entry(pattern).reads == Some(Reads::Number)
 }
 
-/// The verdict where the value is needed, but not at once.
+/// The value is needed, but not at once.
 fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let text = sentence(subject, "is", uses);
     let seldom = uses.iter().any(|used| used.seldom);
@@ -77,7 +75,7 @@ fn later(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     says(grade::S05, pattern, format!("{text}, {place}"))
 }
 
-/// The verdict where every use is known and none needs the value at once.
+/// Every use is known and none needs the value at once.
 fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     let text = sentence(subject, "is only", uses);
     let any = |sink: Sink| uses.iter().any(|used| used.sink == sink);
@@ -91,7 +89,7 @@ fn harmless(subject: &str, pattern: PatternId, uses: &[&Use]) -> Verdict {
     says(if direct { grade::S04 } else { grade::S06_SHOWN }, pattern, text)
 }
 
-/// The rank and the case of a decisive use: the lowest rank speaks for the site.
+/// The lowest rank speaks for the site.
 fn decides(used: &Use) -> Option<(u8, Grade)> {
     let direct = used.name.is_none();
     Some(match used.sink {
@@ -107,7 +105,6 @@ fn decides(used: &Use) -> Option<(u8, Grade)> {
     })
 }
 
-/// The entry that says how to do without the answer of a branch, where something is told of it.
 pub const fn way_on(fork: Fork) -> Option<PatternId> {
     match fork {
         Fork::Stops => Some(A38),
@@ -117,13 +114,12 @@ pub const fn way_on(fork: Fork) -> Option<PatternId> {
     }
 }
 
-/// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method
-/// that the loop calls.
+/// Whether a deciding use comes after the loop that collects the value. A method that the loop calls may use
+/// what an attribute collects.
 fn is_needed_once(used: &Use) -> bool {
     used.deferred && used.value.collected.is_some_and(|collected| !collected.attribute)
 }
 
-/// Whether a use leaves the question open.
 fn is_open(used: &Use) -> bool {
     matches!(used.sink, Sink::Unknown | Sink::Returned | Sink::Stored) && !used.can_wait()
 }

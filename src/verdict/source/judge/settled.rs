@@ -1,4 +1,4 @@
-//! Verdicts that need no data flow: what the expression does and the trace decide.
+//! Verdicts that need no data flow: the expression and the trace decide.
 
 use super::reader::Case;
 use crate::catalogue;
@@ -13,7 +13,7 @@ use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 impl<'a> Case<'_, 'a> {
-    /// The verdict on an expression that is what it is whatever becomes of its result.
+    /// The verdict on an expression that is the same whatever becomes of its result.
     pub(super) fn settled(self) -> Verdict {
         let (grade, pattern, what) = match self.sync {
             SyncExpr::Index { what, store } => {
@@ -38,7 +38,7 @@ impl<'a> Case<'_, 'a> {
                 return says(grade::R12_LINE, A20, text);
             }
             SyncExpr::Download(_) => {
-                // Arrays and code of the host need it there, whatever it was written for.
+                // Arrays and code of the host need the tensor there, whatever the line was written for.
                 let used = self.value(D01, true);
                 if used.class == Class::True {
                     return used;
@@ -46,7 +46,7 @@ impl<'a> Case<'_, 'a> {
                 (grade::S10, D03, "names a CPU tensor type where a dtype was meant")
             }
             SyncExpr::Order => {
-                // What is picked goes on as a tensor: where it stays on the device, so can the comparison.
+                // The picked value goes on as a tensor: if it stays on the device, the comparison can too.
                 let picked = self.value(A05, false);
                 if picked.kind == Kind::RoundTrip {
                     return picked;
@@ -108,7 +108,6 @@ impl<'a> Case<'_, 'a> {
         }
     }
 
-    /// What stands between the brackets of the subscript, one for each dimension.
     fn parts(self) -> &'a [Expr] {
         match last(self.here.path) {
             Some(Node::ExprSubscript(ast)) => nodes::elements(&ast.slice),
@@ -116,7 +115,7 @@ impl<'a> Case<'_, 'a> {
         }
     }
 
-    /// The entry of what is picked by indices of the host: a list of numbers that follow each other is a slice.
+    /// The entry of a selection by host indices: a list of consecutive numbers is a slice.
     fn listed(self) -> PatternId {
         let index = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
         let list = nodes::only(self.parts().iter().filter(index)).and_then(Expr::as_list_expr);
@@ -136,7 +135,8 @@ impl<'a> Case<'_, 'a> {
         matches!(self.here.path, [.., Node::StmtAugAssign(ast), own] if nodes::within(*own, &*ast.target))
     }
 
-    /// The entry of a selection by a mask, or of what is stored there: what goes on as it is, is not reduced at once.
+    /// The entry of a selection by a mask, or of a store there. A selection that goes on unchanged is not
+    /// reduced at once.
     fn masked(self) -> PatternId {
         match self.here.path {
             _ if self.is_augmented() => B31,
@@ -166,7 +166,7 @@ impl<'a> Case<'_, 'a> {
             && self.here.text(&*to.slice) == self.here.text(&*from.slice)
     }
 
-    /// A tensor of the device is stored in one of the host: what becomes of that decides.
+    /// A device tensor is stored in one of the host: its use decides.
     fn stored_down(self) -> Verdict {
         let [above @ .., Node::StmtAssign(ast), _] = self.here.path else {
             return self.says(grade::S06_OPEN, D01, "stores in a tensor of the CPU");
@@ -175,8 +175,8 @@ impl<'a> Case<'_, 'a> {
         self.at(&path).value(D01, true)
     }
 
-    /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
-    /// by `__index__`.
+    /// Whether the trace says that a number of the device is an index itself. Python asks for bounds of
+    /// slices and indices of lists by `__index__`.
     fn picks(self) -> bool {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
         let site = self.site.observed;
@@ -187,7 +187,7 @@ impl<'a> Case<'_, 'a> {
             && self.here.find(&ast.value) != Placement::Host
     }
 
-    /// Whether the trace says that elements of a mask were counted, and not that Python asked for a number.
+    /// Whether the trace counted elements of a mask, and did not ask for a number.
     fn counts(self) -> bool {
         let counting = |operator| SELECTS.has(operator) || operator == "index_put_";
         self.site.observed.operator.is_some_and(counting)
@@ -207,7 +207,6 @@ impl<'a> Case<'_, 'a> {
         says(grade, pattern, text)
     }
 
-    /// The wait happened inside a call that the line makes.
     pub(super) fn inside(self) -> Verdict {
         let (observed, text) = (self.site.observed, self.text);
         if fit::is_memory(observed) {
@@ -218,7 +217,7 @@ impl<'a> Case<'_, 'a> {
             return self.says(grade::R01_LINE, C03, "uploads: no GPU value reaches the CPU");
         }
         let Some((file, function)) = observed.through else {
-            // What the call does with the number that it asks for decides.
+            // What the call does with the number decides.
             let asked = observed.method.filter(|method| fit::makes_number(method));
             if let Some(path) = asked.and_then(|_| converted(self.here)) {
                 return self.at(&path).value(A02, false);
@@ -232,7 +231,7 @@ impl<'a> Case<'_, 'a> {
             return says(grade::S19_OPEN, A11, format!("the wait is inside `{text}`"));
         };
         let file = file.replace('\\', "/");
-        // What the scaler tells of its scale is a value like any other.
+        // The scaler's scale is a value like any other.
         if fit::is_scaler(&file) && matches!(function, "state_dict" | "get_scale") {
             return self.value(A21, false);
         }
@@ -250,12 +249,11 @@ impl<'a> Case<'_, 'a> {
     }
 }
 
-/// Whether the subscript at the end of a path is assigned one number.
 pub fn stores_number(path: &[Node<'_>]) -> bool {
     matches!(path, [.., Node::StmtAssign(ast), Node::ExprSubscript(_)] if is_number(&ast.value))
 }
 
-/// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.
+/// A Python number: `-1`, `-np.inf`, `float("-inf")`.
 fn is_number(expr: &Expr) -> bool {
     match expr {
         Expr::UnaryOp(ast) => is_number(&ast.operand),

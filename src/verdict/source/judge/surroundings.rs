@@ -1,4 +1,4 @@
-//! What surrounds a read: other reads next to it (S17); what comes before an upload (S22 to S24).
+//! What surrounds a read: other reads next to it (S17); what precedes an upload (S22 to S24).
 
 use crate::python::parse::nodes;
 use crate::text::shorten_end;
@@ -8,7 +8,7 @@ use crate::vocabulary::{Evidence, Made, RuleId};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
-/// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
+/// S17: values read one by one around the last node, in its statement and its neighbours in the block.
 pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
     const REMEDY: &str = "one `torch.stack(...).tolist()` reads them in one wait";
     let calls = run(here.path).iter().flat_map(reads);
@@ -26,13 +26,13 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
     Some(Evidence::new(RuleId::S17, text))
 }
 
-/// How the host makes what is moved to the GPU: right before, with a word on it, or elsewhere, of which none is said.
+/// How the host makes what is moved to the GPU: right before, with text about it, or elsewhere, without.
 pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(Made, String)> {
     let given = || is_iterated(here.path, moved).then(|| (Made::Elsewhere, String::new()));
     right_before(here, moved, bytes).or_else(given)
 }
 
-/// The expression that makes a value: in place, or right before, for a name that nothing reads in between.
+/// The expression that makes a value: in place, or right before for a name that nothing reads in between.
 pub fn maker<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<&'a Expr> {
     match moved {
         Expr::Name(name) => unread(here.path, name),
@@ -40,8 +40,8 @@ pub fn maker<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<&'a Expr> {
     }
 }
 
-/// S22 to S24: what is moved to the GPU is filled, drawn, counted or joined on the host right before, each time, and nothing reads it in
-/// between. `bytes`: the largest copy.
+/// S22 to S24: the moved value is filled, drawn, counted or joined on the host right before, each time, and
+/// nothing reads it in between. `bytes`: the largest copy.
 ///
 /// ```text
 /// for views, _ in loader:
@@ -67,9 +67,8 @@ fn right_before<'a>(here: Here<'_, 'a>, moved: &'a Expr, bytes: u64) -> Option<(
     Some((how, format!("`{}` on line {line} {what}", shorten_end(&text, LONGEST))))
 }
 
-/// The least that is worth joining on the GPU: each part costs a copy of its own, some 15 µs. Eight parts of 1 MiB in all take 0.1 ms
-/// more there than joined on an H100's host, of 4 MiB 0.4 less.
+/// The least that is worth joining on the GPU, in bytes: each part costs a copy of its own, some 15 µs. Eight
+/// parts of 1 MiB in all take 0.1 ms more there than joined on an H100's host, of 4 MiB 0.4 ms less.
 const WORTH_JOINING: u64 = 2 << 20;
 
-/// Characters of an expression that are shown.
 const LONGEST: usize = 60;

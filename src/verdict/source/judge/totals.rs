@@ -1,4 +1,4 @@
-//! Selections of which only totals are used: how many elements they have decides nothing (S11).
+//! Selections used only for totals: how many elements they have decides nothing (S11).
 
 use super::reader::Case;
 use crate::python::facts::{self, Fact};
@@ -10,15 +10,15 @@ use crate::vocabulary::{Class, PatternId::*, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName};
 use ruff_text_size::{Ranged, TextRange};
 
-/// Names followed between the selection and its totals.
 const MAX_NAMES: u8 = 4;
 
 impl<'a> Case<'_, 'a> {
-    /// The verdict on a selection of which only totals are made, in place of one that says that its size is needed.
+    /// Replaces the verdict that a selection's size is needed, where only totals are made of it.
     ///
-    /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `mean`, `any`, `all` over all of
-    /// them, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes agree at full
-    /// shape too. A total that is read at once, and needed, waits there anyway.
+    /// Definition: the selection goes through elementwise operators and names to `sum`, `mean`, `any`, `all`
+    /// over all elements, or to a count that Python only shows. Other operands are numbers, or selections by
+    /// the same mask: their sizes agree at full shape too. A needed total that is read at once waits there
+    /// anyway.
     ///
     /// ```text
     /// hits = pred[mask] == gold[mask]      waits for the size of each …
@@ -49,12 +49,11 @@ impl<'a> Case<'_, 'a> {
         Some(self.says(grade::S11_TOTAL, pattern, &what))
     }
 
-    /// Whether a number that the CPU gets at the end of `path` is not needed there.
+    /// Whether the CPU does not need the number that it gets at the end of `path`.
     fn is_shown(self, path: &[Node<'a>]) -> bool {
         self.at(path).value(A01, false).class == Class::False
     }
 
-    /// Whether all that the last node of `path` comes to are totals and counts.
     fn ends_in_totals(self, path: &[Node<'a>], mask: Option<&Mask>, names: u8) -> bool {
         let Some((node, parent)) = last(path).zip(nodes::above(path, 1)) else { return false };
         let up = |levels: usize| self.ends_in_totals(&path[..path.len() - levels], mask, names);
@@ -101,7 +100,7 @@ impl<'a> Case<'_, 'a> {
         }
     }
 
-    /// Whether the total that a method makes of the last node of `path` is not read at once to be needed.
+    /// False where the total is read at once and needed.
     fn is_total(self, path: &[Node<'a>]) -> bool {
         let total = &path[..path.len() - 2];
         let read = match nodes::method_of(total) {
@@ -116,7 +115,7 @@ impl<'a> Case<'_, 'a> {
         self.is_shown(read)
     }
 
-    /// Whether a call computes an element of each element, and what else it takes fits.
+    /// One element for each element, and the other operands fit.
     fn is_elementwise(self, name: &str, call: &'a ExprCall, node: Node<'a>, mask: Option<&Mask>) -> bool {
         let facts = facts::name(name);
         let formed = facts.is(Fact::Form) && mask.is_some();
@@ -126,13 +125,12 @@ impl<'a> Case<'_, 'a> {
                 && self.all_fit(call, node, mask)
     }
 
-    /// Whether all that a call is given beside the node fits.
     fn all_fit(self, call: &'a ExprCall, node: Node<'a>, mask: Option<&Mask>) -> bool {
         let mut others = call.arguments.args.iter().filter(|other| other.range() != node.range());
         others.all(|other| self.fits(other, self.here.path, mask))
     }
 
-    /// Whether an operand fits the selection at full shape as well: a number, or what the same mask selects.
+    /// Whether an operand fits the selection at full shape: a number, or a selection by the same mask.
     fn fits(self, other: &'a Expr, path: &[Node<'a>], wanted: Option<&Mask>) -> bool {
         let same = |mask: &'a Expr| wanted.is_some_and(|wanted| *wanted == Mask::of(self.here, path, mask));
         match other {
@@ -150,7 +148,7 @@ impl<'a> Case<'_, 'a> {
     }
 }
 
-/// A mask as it is written, and the assignments and changes that its names see.
+/// A mask as written, and the assignments and changes that its names see.
 #[derive(PartialEq)]
 struct Mask {
     text: String,
@@ -169,17 +167,15 @@ impl Mask {
     }
 }
 
-/// The total of a selection without one.
 const MASKED: &str =
     "`a.masked_fill(~mask, 0).sum()` has the same sum, divided by `mask.sum()` the same mean";
 
-/// The mask of a call of `masked_select`.
 fn mask(call: &ExprCall) -> Option<&Expr> {
     let torch = dotted(&call.func) == "torch.masked_select";
     call.arguments.find_argument_value("mask", usize::from(torch))
 }
 
-/// Whether a total is over all elements: no dimension is named.
+/// Over all elements: no dimension is named.
 fn is_whole(call: &ExprCall, arguments: usize) -> bool {
     let dtype = |name: &ruff_python_ast::Identifier| name.as_str() == "dtype";
     call.arguments.args.len() == arguments

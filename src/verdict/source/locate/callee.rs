@@ -1,4 +1,4 @@
-//! The calls of a line that a frame inside can stand for, for following a returned value into its caller.
+//! The calls of a line that may have run the frame inside, to follow a returned value into its caller.
 
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
@@ -7,23 +7,20 @@ use crate::python::parse::{Given, Node, Path, Source, dotted, last, nodes, scope
 use crate::verdict::source::infer::{Objects, sinks};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameters};
 
-/// What returned the value.
 #[derive(Clone, Copy)]
 pub struct Callee<'a> {
-    /// The name by which callers call it; empty where it has none.
+    /// Empty where it has none.
     pub name: &'a str,
     /// Called by naming it.
     property: bool,
-    /// A function inside another, as decorators make them: it may be called by the name of a function that it wraps.
+    /// A function inside another, as decorators make them: callers may use the name of the wrapped function.
     closure: bool,
-    /// What it is called with.
     parameters: Option<&'a Parameters>,
-    /// It is a method, whose first parameter callers do not give.
+    /// Callers do not give its first parameter.
     method: bool,
 }
 
 impl<'a> Callee<'a> {
-    /// The function or lambda around the last node of a path.
     pub fn around(path: &[Node<'a>]) -> Self {
         let at = nodes::function_scope(path);
         let (name, property, parameters) = match path.get(at) {
@@ -39,7 +36,6 @@ impl<'a> Callee<'a> {
         Self { name, property, closure, parameters, method }
     }
 
-    /// Whether a call gives at least what the function cannot do without.
     fn takes(&self, call: &ExprCall) -> bool {
         let Some(parameters) = self.parameters else { return true };
         let all = parameters.posonlyargs.iter().chain(&parameters.args).chain(&parameters.kwonlyargs);
@@ -48,7 +44,6 @@ impl<'a> Callee<'a> {
     }
 }
 
-/// The name that an assignment gives to the lambda at the end of a path.
 fn given_name<'a>(path: &[Node<'a>]) -> &'a str {
     match nodes::above(path, 1) {
         Some(Node::StmtAssign(ast)) => ast.targets.first().map_or("", nodes::name),
@@ -57,14 +52,14 @@ fn given_name<'a>(path: &[Node<'a>]) -> &'a str {
     }
 }
 
-/// Paths of calls, and whether they are by name.
+/// (paths of calls, whether they are by name).
 type Calls<'a> = (Vec<Path<'a>>, bool);
 
 /// The calls that the line of `frame` can mean.
 ///
-/// Definition: those by the function's name. Where there are none, the function may be called by another name (a lambda, a
-/// callback, what a decorator made of it): it is the only call of the line that does not name something else, if the frame inside
-/// is `direct`ly what the line calls. Also tells whether they are by name.
+/// Definition: the calls by the function's name. Without one, the function may have another name there (a
+/// lambda, a callback, a decorated function): it is the line's only call that does not name something else,
+/// if the frame inside is `direct`ly what the line calls.
 pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: bool) -> Calls<'a> {
     let Some(line) = file.line_range(frame.line) else { return (Vec::new(), false) };
     let (mut named, mut others): (Vec<(Tier, Path<'a>)>, Vec<_>) = (Vec::new(), Vec::new());
@@ -95,7 +90,7 @@ pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: b
         others.retain(|(tier, _)| *tier != Tier::Statement);
         named = others;
         if named.len() > 1 {
-            // `loss = criterion(model(x), y)`: which one it was is not told.
+            // `loss = criterion(model(x), y)`: which call it was is unknown.
             return (Vec::new(), false);
         }
     }
@@ -104,7 +99,7 @@ pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: b
     (named.into_iter().map(|(_, path)| path).collect(), by_name)
 }
 
-/// Whether what is called is a function of that name with some of its arguments given: `f = functools.partial(name, 2)`.
+/// `f = functools.partial(name, 2)`: a call of `f` runs `name`.
 fn is_partial<'a>(file: &'a Source, path: &[Node<'a>], called: &'a Expr, name: &str) -> bool {
     let values = Objects::new(file).values_of(called, path);
     let [(Expr::Call(made), _)] = values.as_slice() else { return false };
@@ -112,8 +107,7 @@ fn is_partial<'a>(file: &'a Source, path: &[Node<'a>], called: &'a Expr, name: &
         && made.arguments.args.first().is_some_and(|of| nodes::name(of) == name)
 }
 
-/// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
-/// tensors, another function of the file.
+/// Whether a call surely is of something else: a builtin, a library, a container, another function here.
 fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, called: &Callee<'_>) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
@@ -144,14 +138,13 @@ fn is_plain(file: &Source, function: &[Node<'_>]) -> bool {
     ast.decorator_list.is_empty() && scope::stores(&[file.module()], &ast.name).count() <= 1
 }
 
-/// Whether a name is a parameter or is assigned in the function around: then it does not mean the file's function.
+/// Then the name does not mean the file's function.
 fn is_rebound(path: &[Node<'_>], name: &str) -> bool {
     let owner = scope::owner(path, name);
     owner.len() > 1 && scope::stores(&owner, name).any(|store| !matches!(scope::given(&store), Given::Other))
         || scope::parameter(&owner, name).is_some()
 }
 
-/// Whether containers or tensors have a method of that name.
 fn is_known(method: &str) -> bool {
     use Fact::{Layout, Method, Part, Put, Read, Tensor};
     let facts = facts::name(method);

@@ -12,22 +12,20 @@ use crate::waits::api::Blocking;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     No,
-    /// Nothing speaks against it.
+    /// Nothing contradicts it.
     Open,
-    /// The operator that the trace names is one that the expression calls.
+    /// The expression calls the operator that the trace names.
     Operator,
     /// The trace names this very method or library function.
     Named,
 }
 
-/// What kind of waiting the API and the copy amount to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     /// A synchronisation that completes no copy.
     Bare,
     Down(u64),
     Up,
-    /// Allocating or freeing memory.
     Memory,
     /// Too little is known.
     Any,
@@ -52,7 +50,7 @@ fn names_sync(method: &str) -> bool {
     method.to_ascii_lowercase().contains("synchronize")
 }
 
-/// Whether the copy says device to host (`Some(true)`), host to device (`Some(false)`) or nothing.
+/// Whether the copy is device to host (`Some(true)`) or host to device (`Some(false)`).
 pub fn downward(observed: &Observed<'_>) -> Option<bool> {
     match wait(observed) {
         Wait::Down(_) => Some(true),
@@ -61,13 +59,13 @@ pub fn downward(observed: &Observed<'_>) -> Option<bool> {
     }
 }
 
-/// Whether the wait allocates or frees memory.
 pub fn is_memory(observed: &Observed<'_>) -> bool {
     wait(observed) == Wait::Memory
 }
 
-/// Whether the kind of host memory speaks for the expression: since PyTorch 2.3 scalar reads land in pinned memory and bulk reads in
-/// pageable memory. Older versions use pageable memory for both, so this only chooses between expressions that fit otherwise.
+/// Whether the kind of host memory agrees with the expression. Since PyTorch 2.3 scalar reads land in pinned
+/// memory and bulk reads in pageable memory. Older versions use pageable memory for both, so this only
+/// chooses between expressions that fit otherwise.
 pub fn memory_agrees(sync: SyncExpr, observed: &Observed<'_>) -> bool {
     let Some(Copy { direction: Direction::DeviceToHost, host_memory, .. }) = observed.copy else {
         return true;
@@ -79,14 +77,13 @@ pub fn memory_agrees(sync: SyncExpr, observed: &Observed<'_>) -> bool {
     }
 }
 
-/// Whether it reads one value: all but copies of tensors, and what reads nothing.
+/// Whether it reads one value, rather than a tensor or nothing.
 fn scalar(sync: SyncExpr) -> bool {
     !matches!(sync, ToList | Download(_) | Move(..) | Create(_) | Save | Format)
         && !matches!(sync, Explicit | EmptyCache | Barrier | Other)
 }
 
-/// Fits an expression to the trace: by library frame where there is one, else by method, else by operator, and always by direction
-/// and size of the copy.
+/// Fits by library frame, else by method, else by operator, and always by the copy's direction and size.
 pub fn fit(sync: SyncExpr, name: &str, observed: &Observed<'_>) -> Fit {
     if !direction_fits(sync, wait(observed)) {
         return Fit::No;
@@ -121,12 +118,11 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
     }
 }
 
-/// Whether a file of PyTorch is one of its gradient scalers.
 pub fn is_scaler(file: &str) -> bool {
     file.ends_with("grad_scaler.py")
 }
 
-/// The library frame decides: C functions leave no frame, so what calls none of a library's Python does not fit.
+/// The library frame decides. C functions leave none: an expression without its Python does not fit.
 fn through(sync: SyncExpr, name: &str, file: &str, function: &str) -> Fit {
     let file = file.replace('\\', "/");
     let in_file = |end: &str| file.ends_with(end);
@@ -188,7 +184,7 @@ fn by_method(sync: SyncExpr, name: &str, method: &str) -> Fit {
         Other => method == name || plain(method) == name.trim_end_matches('_'),
         _ => false,
     };
-    // Those that it has where the trace lacks the Python frames of the library that the expression calls.
+    // Methods seen where the trace lacks the Python frames of the library.
     let inside = || match sync {
         Format if method == "masked_select" => true,
         Format | ClipGrad | Contains | ScalerStep | GetScale | SchedulerStep | Save => {
@@ -205,18 +201,17 @@ fn by_method(sync: SyncExpr, name: &str, method: &str) -> Fit {
     }
 }
 
-/// The entry of a method that copies this way.
 fn copied(method: &str, way: Direction) -> Option<PatternId> {
     operators::by_method(Some(method), way, &[""; 0])
 }
 
-/// An operator's plain name: `_unique2` is `unique`, `linalg_inv` is `inv`.
+/// `_unique2` is `unique`, `linalg_inv` is `inv`.
 fn plain(method: &str) -> &str {
     let method = method.trim_start_matches('_').trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     method.strip_prefix("linalg_").unwrap_or(method)
 }
 
-/// Whether Python asks a tensor for a number by that method, as code without frames does with its arguments:
+/// Whether Python asks a tensor for a number by that method, as code without frames does:
 /// `message(ids=tokens)`, `struct.pack("f", x)`.
 pub fn makes_number(method: &str) -> bool {
     matches!(copied(method, Direction::DeviceToHost), Some(A02 | A08))
@@ -246,13 +241,13 @@ fn by_operator(sync: SyncExpr, name: &str, operator: &str) -> Fit {
     match fits {
         true if matches!(sync, Shape(_) | Check(_) | Same(_)) && is_called() => Fit::Named,
         true => Fit::Operator,
-        // An operator that this table does not know speaks for nothing and against nothing.
+        // An operator outside this table speaks for nothing and against nothing.
         false if !known && !matches!(sync, Explicit | EmptyCache | Barrier) => Fit::Open,
         false => Fit::No,
     }
 }
 
-/// What the device argument says, where the trace does not: `Some(true)` for a copy to the host.
+/// `Some(true)` for a copy to the host: by the trace, else by the device argument.
 pub fn reads_device(sync: SyncExpr, observed: &Observed<'_>) -> Option<bool> {
     downward(observed).or(match sync {
         Move(_, Placement::Host) | Download(_) => Some(true),

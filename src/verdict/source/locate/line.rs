@@ -12,22 +12,21 @@ use crate::python::parse::{
 use crate::verdict::source::infer::{Here, Placement, Placements};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
+/// Expressions judged per line. A line with more is generated, and these settle its verdict.
 const MAX_CANDIDATES: usize = 32;
 
-/// A synchronising expression on the line.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
     pub path: Path<'a>,
     pub sync: SyncExpr<'a>,
     pub fit: Fit,
-    /// How plainly the text shows that it waits, see [`super::sync_expr::Guess`].
+    /// How plainly the text waits, see [`super::sync_expr::Guess`].
     strength: u8,
     tier: Tier,
 }
 
 impl Candidate<'_> {
-    /// Whether it may call a function in C, which a profiler of Python sees.
+    /// Whether it may call a C function, which a Python profiler sees.
     pub fn calls_c(&self) -> bool {
         let call = nodes::call(&self.path);
         call.is_some_and(|call| !facts::name(nodes::name(&call.func)).is(Fact::Class))
@@ -50,13 +49,13 @@ pub enum Tier {
     Exact,
 }
 
-/// The expressions of the frame's line that fit the trace, all of them equally well; else why the line does not hold what the
-/// trace saw.
+/// The expressions of the frame's line that fit the trace, all of them equally well. `Err`: why the line does
+/// not hold what the trace saw.
 ///
-/// Definition: every node whose statement spans the line is asked what it can do ([`guesses`]); a guess stays if it runs in the
-/// frame's function and fits the trace ([`fit()`]). Of those, the best survive, in this order: named by the trace over open;
-/// on the line that CPython records over merely spanning it; plainly waiting over perhaps waiting. What remains is a tie, and
-/// the caller judges all of it.
+/// Definition: every node whose statement spans the line is asked what it can do ([`guesses`]). A guess stays
+/// if it runs in the frame's function and fits the trace ([`fit()`]). The best survive, in this order: named
+/// by the trace over open; on the line that CPython records over merely spanning it; plainly waiting over
+/// perhaps waiting. The rest is a tie, and the caller judges all of it.
 ///
 /// ```text
 /// 30  print(f"loss {loss.item():.4f} acc {acc.item():.3f}")
@@ -87,7 +86,7 @@ pub fn locate<'a>(
         let name = nodes::call(path).map_or("", |call| nodes::name(here.meant(call)));
         for (sync, strength) in guesses {
             let fit = fit(sync, name, observed);
-            // What the text does not show at all, the trace must say.
+            // The trace must say what the text does not show.
             let number = || {
                 let asked = sync == SyncExpr::Other && observed.method.is_some_and(fit::makes_number);
                 asked && converted(here).is_some()
@@ -108,11 +107,10 @@ pub fn locate<'a>(
     Ok(best(found, observed))
 }
 
-/// Keeps the candidates that fit best.
 fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candidate<'a>> {
     let told = |one: &Candidate<'_>| one.sync != SyncExpr::Other;
     if found.iter().any(told) {
-        // What happens inside a call is only guessed at where nothing on the line explains the wait.
+        // The inside of a call is only guessed at where nothing on the line explains the wait.
         let named = found.iter().any(|one| told(one) && one.fit == Fit::Named);
         found.retain(|one| told(one) || one.fit == Fit::Named && !named);
     }
@@ -127,9 +125,9 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
             found.retain(|one| one.strength == 3 || one.sync == SyncExpr::Truth);
         }
     }
-    // Inside nested calls nobody knows which; the outermost stands for all.
+    // Which of nested calls waited is unknown: the outermost stands for all.
     found.truncate(if found.iter().any(told) { MAX_CANDIDATES } else { 1 });
-    // Of `x.to(device).to(dtype)` only one sends anything.
+    // Only one part of `x.to(device).to(dtype)` sends anything.
     let sends = |candidate: &Candidate<'_>| matches!(candidate.sync, SyncExpr::Move(_, Placement::Device));
     if found.iter().any(sends) {
         found.retain(|candidate| !matches!(candidate.sync, SyncExpr::Move(_, Placement::Unknown)));
@@ -155,8 +153,8 @@ fn drop_nested(mut found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     found
 }
 
-/// Visits the nodes that the line can mean, with how they relate to it: those of every simple statement, and of the header of
-/// every compound statement, that spans the line.
+/// Visits the nodes that the line can mean, each with its relation to the line: nodes of every simple
+/// statement, and of the header of every compound statement, that spans the line.
 pub fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[Node<'a>], Tier)) {
     nodes::walk(&[file.module()], &mut |path| {
         let Some(node) = last(path) else { return false };
@@ -181,7 +179,7 @@ fn is_clause(node: Node<'_>) -> bool {
         || matches!(node, Node::ExceptHandlerExceptHandler(_) | Node::ModModule(_))
 }
 
-/// The part of a clause that runs as the clause itself: all of a simple statement, what stands before the block of a compound one.
+/// All of a simple statement; the part before the block of a compound one.
 fn header(file: &Source, clause: Node<'_>) -> TextRange {
     let block = match clause {
         Node::StmtMatch(ast) => ast.cases.first().map(Ranged::start),
@@ -204,7 +202,6 @@ fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {
     }
 }
 
-/// Whether a line holds something that runs in the named function.
 pub fn holds(file: &Source, line: u32, function: &str) -> bool {
     let Some(line) = file.line_range(line) else { return false };
     let mut found = false;
@@ -212,8 +209,8 @@ pub fn holds(file: &Source, line: u32, function: &str) -> bool {
     found
 }
 
-/// The last line of the function of that name that begins at line `first`, or below the decorators that do; of the module where it
-/// is the module's code.
+/// The last line of the function of that name that begins, or whose decorators begin, at line `first`; the
+/// file's last line for `<module>`.
 pub fn last_of(file: &Source, first: u32, function: &str) -> Option<u32> {
     let wanted = function.rsplit('.').next().unwrap_or(function);
     if wanted == "<module>" {
@@ -269,7 +266,6 @@ fn describe(observed: &Observed<'_>) -> String {
     }
 }
 
-/// The statement of the frame's line, for looking around it.
 pub fn statement_at<'a>(file: &'a Source, frame: &Frame) -> Option<Path<'a>> {
     let mut found = None;
     walk_line(file, file.line_range(frame.line)?, &mut |path, _| {

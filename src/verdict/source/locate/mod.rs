@@ -1,4 +1,4 @@
-//! Which expressions of a line wait in the way that the trace saw.
+//! The expressions of a line that wait in the way that the trace saw.
 
 pub mod callee;
 pub mod fit;

@@ -8,7 +8,6 @@ use crate::waits::api::{Blocking, classify};
 pub struct Observed<'a> {
     /// Runtime or driver name without suffix: "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaFree", …
     pub api: &'a str,
-    /// The copy that the wait completed.
     pub copy: Option<Copy>,
     /// Python-level method that the native chain names, prefix stripped: "item", "to", "cuda", "cpu", "tolist", "getitem",
     /// "setitem", "is_nonzero", "index_scalar", "tensor", "nonzero", "masked_select", "synchronize", …; `None` without chains.
@@ -18,27 +17,23 @@ pub struct Observed<'a> {
     /// (file, function) of the library frame that the user's line called, where the wait happened inside a Python library:
     /// ("…/torch/cuda/__init__.py", "synchronize"), ("…/torch/_tensor.py", "__format__"), ("…/torch/_tensor_str.py", "__init__").
     pub through: Option<(&'a str, &'a str)>,
-    /// The largest of its copies, in bytes.
+    /// The site's largest copy, in bytes.
     pub largest: u64,
-    /// Of reads of one value: how many follow each other without GPU work in between, where it is always as many.
+    /// Reads of one value in a row without GPU work in between, where the number is always the same.
     pub burst: Option<u32>,
-    /// What else the process does on the GPU.
     pub beside: Beside,
 }
 
 impl Observed<'_> {
-    /// What the call blocks for; `None` where nothing tells the call.
+    /// `None` where nothing tells the call.
     pub fn blocking(&self) -> Option<Blocking> {
         classify(self.api)
     }
 }
 
-/// What a process does on the GPU beside a wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
-    /// How many streams it has work on.
     pub streams: usize,
-    /// It has work on more than one GPU.
     pub devices: bool,
     /// It copies from or to pinned memory without a wait for each copy.
     pub in_flight: bool,

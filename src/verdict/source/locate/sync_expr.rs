@@ -1,4 +1,4 @@
-//! What a synchronising expression does, told from its text.
+//! What a synchronising expression does, by its text.
 
 use crate::catalogue;
 use crate::python::facts::{self, Fact};
@@ -9,7 +9,6 @@ use crate::vocabulary::{Kind, PatternId};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
-/// What an expression that may wait does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncExpr<'a> {
     /// `.item()`.
@@ -34,7 +33,7 @@ pub enum SyncExpr<'a> {
     Move(&'a str, Placement),
     /// `torch.tensor(…, device=…)` and its kin.
     Create(&'a str),
-    /// The same of a list or tuple of tensors, which are read one by one.
+    /// The same for a list or tuple of tensors, which are read one by one.
     Elements,
     /// `x[…]`, load or store.
     Index { what: Index, store: bool },
@@ -62,11 +61,11 @@ pub enum SyncExpr<'a> {
     SizeArgument,
     /// `torch.save`.
     Save,
-    /// Any other call or protocol use; stands for what happens inside it.
+    /// Any other call or protocol use, for what happens inside it.
     Other,
 }
 
-/// What a subscript's index looks like; of several in a tuple, the first of these counts.
+/// The look of a subscript's index; in a tuple, the first of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Index {
     /// `x[a > b]`, `x[~m]`, `x[mask]`.
@@ -81,10 +80,9 @@ pub enum Index {
     Constant,
 }
 
-/// One with how plainly the text shows that it waits: 3 plainly, 2 probably, 1 perhaps, 0 only if the trace says so.
+/// How plainly the text shows that it waits: 3 plainly, 2 probably, 1 perhaps, 0 only if the trace says so.
 pub type Guess<'a> = (SyncExpr<'a>, u8);
 
-/// What the node can be.
 pub fn guesses<'a>(here: Here<'_, 'a>) -> Vec<Guess<'a>> {
     let path = here.path;
     let Some(node) = last(path) else { return Vec::new() };
@@ -118,10 +116,9 @@ pub fn guesses<'a>(here: Here<'_, 'a>) -> Vec<Guess<'a>> {
     guesses
 }
 
-/// A call of which it is asked what it can be.
 struct Called<'c, 'a> {
     call: &'a ExprCall,
-    /// What stands before the last name of the callee.
+    /// All before the last name of the callee.
     base: String,
     name: &'a str,
     receiver: Option<&'a Expr>,
@@ -141,7 +138,6 @@ impl<'c, 'a> Called<'c, 'a> {
         self.here.find(expr) == Placement::Host
     }
 
-    /// Whether an argument may be a tensor on the device.
     fn takes_tensors(&self) -> bool {
         let arguments = &self.call.arguments;
         arguments.is_empty() || !arguments.args.iter().all(|expr| self.on_host(expr))
@@ -153,7 +149,7 @@ impl<'c, 'a> Called<'c, 'a> {
         let sure = |surely: bool, or: u8| if surely { 3 } else { or };
         let read = |sync| self.receiver.map(|expr| (sync, sure(!self.on_host(expr), 0)));
         let guess = match name {
-            // `.item()` of a NumPy or CPU value copies nothing, but the guess that it is one gives way to a trace that names it.
+            // `.item()` of a host value copies nothing; this guess gives way to a trace that names it.
             "item" => read(SyncExpr::Item),
             "tolist" => read(SyncExpr::ToList),
             _ if builtin(matches!(name, "float" | "int" | "complex")) => Some((SyncExpr::Convert(name), 2)),
@@ -191,7 +187,6 @@ impl<'c, 'a> Called<'c, 'a> {
         std::iter::once((SyncExpr::Other, 0)).chain(guess).collect()
     }
 
-    /// A copy of a tensor, the direction of which the arguments may tell.
     fn moved(&self) -> Option<Guess<'a>> {
         let (blocking, receiver) = (!flag(self.call, "non_blocking"), self.receiver);
         let unless_flagged = |strength| if blocking { strength } else { 0 };
@@ -218,7 +213,7 @@ impl<'c, 'a> Called<'c, 'a> {
             "type_as" if receiver.is_some() => (SyncExpr::Move("type_as", Placement::Unknown), 1),
             "copy_" => (SyncExpr::Move("copy_", Placement::Unknown), unless_flagged(2)),
             "load_state_dict" => (SyncExpr::Move("load_state_dict", Placement::Device), 1),
-            // Of other modules, and by a name of its own, the type may be one of the device.
+            // In other modules, or by a bare name, the type may be one of the device.
             name if tensor_dtype(name).is_some() => {
                 (SyncExpr::Create("legacy_tensor"), if self.base == "torch.cuda" { 3 } else { 1 })
             }
@@ -236,7 +231,7 @@ impl<'c, 'a> Called<'c, 'a> {
         (SyncExpr::Create(self.name), strength)
     }
 
-    /// Whether a tensor is made of several values, one of which may be a tensor on the device.
+    /// Whether a tensor is made of several values, one of which may be on the device.
     fn of_elements(&self) -> Option<Guess<'a>> {
         let data = self.call.arguments.args.first()?;
         let host = self.on_host(data);
@@ -249,7 +244,6 @@ impl<'c, 'a> Called<'c, 'a> {
         several.then_some((SyncExpr::Elements, if host { 0 } else { 2 }))
     }
 
-    /// Operators with a value-dependent size, and those that check for errors.
     fn shaped(&self) -> Option<Guess<'a>> {
         let (name, base, arguments) = (self.name, &*self.base, &self.call.arguments);
         let given = |name: &str, position: usize| arguments.find_argument_value(name, position);
@@ -276,7 +270,6 @@ impl<'c, 'a> Called<'c, 'a> {
     }
 }
 
-/// What `x[…]` can be.
 fn subscript_guess<'a>(ast: &'a ExprSubscript, here: Here<'_, 'a>) -> Option<Guess<'a>> {
     let store = ast.ctx == ExprContext::Store;
     // A tensor of the device may be stored in one of the host.
@@ -316,7 +309,7 @@ fn index<'a>(expr: &'a Expr, here: Here<'_, 'a>) -> Index {
         Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
         Expr::Name(name) if counts(name, here.path) => Index::Constant,
         Expr::Name(_) if here.find(expr) == Placement::Host => Index::List,
-        // A number of Python's, whoever had to wait for it.
+        // A Python number, whoever had to wait for it.
         Expr::Call(call) if matches!(&*dotted(&call.func), "int" | "len" | "ord") => Index::Constant,
         _ if is_constant(expr) => Index::Constant,
         _ => Index::Name,
@@ -347,7 +340,7 @@ fn is_constant(expr: &Expr) -> bool {
 /// The last node, where Python asks it for true or false: tests, operands of `not`, `and`, `or`, and chained comparisons.
 pub fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let [.., parent, node] = path else { return None };
-    // The operands are asked, not the operator that asks them.
+    // The operands are asked, not their operator.
     if matches!(node, Node::ExprBoolOp(_)) || matches!(node, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not)
     {
         return None;
@@ -359,7 +352,6 @@ pub fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     }
 }
 
-/// Whether the last node is asked for true or false, or is the last operand of an `and`/`or` that is.
 fn is_tested(path: &[Node<'_>]) -> bool {
     let [above @ .., node] = path else { return false };
     match above {
@@ -371,7 +363,6 @@ fn is_tested(path: &[Node<'_>]) -> bool {
     }
 }
 
-/// What a node asks for true or false.
 fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
     match node {
         Node::StmtIf(ast) => vec![&ast.test],
@@ -386,8 +377,8 @@ fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
     }
 }
 
-/// Path of the first argument of a call that may be a tensor, of which code without frames can ask a number;
-/// torch's functions have guesses of their own.
+/// Path of the call's first argument that may be a tensor: code without frames can ask it for a number.
+/// Torch's functions have guesses of their own.
 pub fn converted<'a>(here: Here<'_, 'a>) -> Option<nodes::Path<'a>> {
     let told = |callee: &str| callee.starts_with("torch.") || facts::name(callee).is(Fact::Neutral);
     let call = nodes::call(here.path).filter(|call| !told(&dotted(&call.func)))?;

@@ -1,4 +1,4 @@
-//! Statements that go as a whole, and imports that nothing uses any more.
+//! Statements that go as a whole, and what speaks against it.
 
 use super::text::{beside, is_alone, replace};
 use crate::model::edit::Replacement;
@@ -7,7 +7,7 @@ use crate::python::parse::{Node, Source, full_callee, nodes, split_callee};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Deletes the statement that the call at the end of `path` is. `None` where it is a part of one.
+/// Deletes the statement that is the call at the end of `path`. `None` where the call is a part of one.
 ///
 /// ```text
 /// step()                       step()
@@ -29,7 +29,7 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     match block {
         [_] => Some(replace(range, "pass")),
         _ if is_alone(before, rest) => whole_line(file, path),
-        // `step(); sync()`: back to the end of what stands before.
+        // `step(); sync()`: back to the end of the statement before.
         _ if place > 0 && before.trim_end().ends_with(';') => {
             Some(replace(TextRange::new(block[place - 1].end(), range.end()), ""))
         }
@@ -40,7 +40,7 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     }
 }
 
-/// Deletes the statement around the last node, where it has its lines for itself.
+/// Deletes the statement around the last node, where its lines hold nothing else.
 fn whole_line(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     let stmt = path[nodes::statement(path)?].range();
     let (before, rest, line) = beside(file, stmt);
@@ -56,14 +56,14 @@ fn is_plain(expr: &Expr) -> bool {
     }
 }
 
-/// Whether the line below a statement also synchronises: with the statement gone, it would stand in its line.
+/// Whether the line below also synchronises: with the statement gone, it would be on its line.
 pub fn is_alike_below(file: &Source, path: &[Node<'_>]) -> bool {
     let Some(at) = nodes::statement(path) else { return true };
     let next = file.line_of(path[at].end()) + 1;
     file.line_text(next).contains("synchronize(")
 }
 
-/// Whether the function around does nothing but synchronise: it is there for those who call it.
+/// Whether the function around does nothing but synchronise: it is there for its callers.
 pub fn is_wrapper(path: &[Node<'_>]) -> bool {
     nodes::function(nodes::function_around(path)).is_some_and(|ast| only_synchronises(&ast.body))
 }
@@ -83,7 +83,6 @@ fn only_synchronises(body: &[Stmt]) -> bool {
     })
 }
 
-/// Whether a call reads a clock.
 pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
     let callee = full_callee(file, call);
     let name = split_callee(&callee).1;
@@ -91,13 +90,12 @@ pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
         || facts::name(&callee).is(Fact::Clock)
 }
 
-/// Whether the file reads a clock anywhere: what is measured around a call changes with what is awaited in it.
+/// What is measured around a call changes with what is awaited in it.
 pub fn reads_clock(file: &Source) -> bool {
     nodes::any_call(&[file.module()], &|call| is_clock(file, call))
 }
 
-/// Whether events of the file are asked for the time between them, or the function ends a recording: both need the GPU's work to
-/// be over.
+/// Whether the file times by events, or the function ends a recording: both need finished GPU work.
 pub fn is_measured(file: &Source, path: &[Node<'_>]) -> bool {
     let asks = |call: &ExprCall| nodes::name(&call.func) == "elapsed_time";
     let stops = |call: &ExprCall| {

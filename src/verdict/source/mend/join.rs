@@ -10,7 +10,7 @@ use crate::verdict::source::infer::{Here, Placement, sinks};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-/// How many values the line of the last node reads beside the others of its run.
+/// How many values are read on the last node's line.
 pub fn on_line(s: WaitingExpr<'_, '_>) -> Option<usize> {
     let (block, at) = nodes::place(s.here.path)?;
     let line = |call: &ExprCall| s.here.file().line_of(call.start());
@@ -18,16 +18,16 @@ pub fn on_line(s: WaitingExpr<'_, '_>) -> Option<usize> {
     Some(reads(&block[at]).into_iter().filter(|call| line(call) == wanted).count())
 }
 
-/// Reads that can be one.
 struct Reads<'a> {
     stmts: &'a [Stmt],
     calls: Vec<&'a ExprCall>,
-    /// The tensors, each once, as written.
+    /// Each once, as written.
     names: Vec<String>,
 }
 
-/// Reads all values around `call`, the last node of the path, in one wait: those of the consecutive lines that read, else those
-/// of its own statement. `None` where there is one read, or where reading them together could change what is read.
+/// Reads all values around `call`, the last node of the path, in one wait: on the consecutive lines that
+/// read, else in its own statement. `None` where there is one read, or where reading together could change a
+/// value.
 pub fn together<'a>(s: WaitingExpr<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let here = s.here;
     let own = here.path[statement(here.path)?].range();
@@ -43,7 +43,6 @@ pub fn together<'a>(s: WaitingExpr<'_, 'a>, call: &'a ExprCall) -> Option<Writte
 }
 
 impl<'a> Reads<'a> {
-    /// What the statements read, in source order.
     fn of(here: Here<'_, 'a>, stmts: &'a [Stmt], own: &ExprCall) -> Option<Self> {
         let simple = |stmt: &Stmt| {
             matches!(stmt, Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_))
@@ -64,14 +63,14 @@ impl<'a> Reads<'a> {
         calls.iter().any(|call| call.range() == own.range()).then_some(Self { stmts, calls, names })
     }
 
-    /// The lines that read, ascending.
+    /// Ascending.
     fn lines(&self, here: Here<'_, 'a>) -> Vec<u32> {
         let mut lines: Vec<u32> = self.calls.iter().map(|call| here.file().line_of(call.start())).collect();
         lines.dedup();
         lines
     }
 
-    /// Whether a call tells an object something of which a part is read: `meter.update(v)` before `meter.avg.item()`.
+    /// `meter.update(v)` before `meter.avg.item()`: the call may change what is read.
     fn tells(&self, call: &ExprCall) -> bool {
         let told = tells(nodes::name(&call.func));
         let object = nodes::receiver(call).filter(|_| told).map(dotted);
@@ -81,7 +80,7 @@ impl<'a> Reads<'a> {
         object.is_some_and(|object| self.names.iter().any(|name| holds(&object, name)))
     }
 
-    /// The edit: a line before that reads, and names in place of the reads.
+    /// The edit: a reading line before, and names in place of the reads.
     fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
         let file = here.file();
         let dropped = |call: &ExprCall| {
@@ -117,13 +116,13 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Whether `torch` is what the file's import calls so.
+/// Whether `torch` is the file's import.
 pub fn imports_torch(here: Here<'_, '_>) -> bool {
     let bound = scope::bindings(here.path, "torch");
     !bound.is_empty() && bound.iter().all(|store| matches!(last(store), Some(Node::Alias(_))))
 }
 
-/// Names for what is read that nothing in the file is called yet: `loss_value`.
+/// Names for the reads that are new in the file: `loss_value`.
 fn variables(here: Here<'_, '_>, names: &[String]) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for name in names {
@@ -156,7 +155,7 @@ fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
     found
 }
 
-/// The names that the statements bind: what stands for a tensor before may stand for another one after.
+/// A name that the statements bind may stand for different tensors before and after.
 fn bound(stmts: &[Stmt]) -> Vec<&str> {
     let names = stmts.iter().flat_map(|stmt| nodes::names(Node::from(stmt)));
     names.filter(|name| !name.ctx.is_load()).map(|name| name.id.as_str()).collect()
@@ -177,12 +176,12 @@ fn is_plain(expr: &Expr, bound: &[&str]) -> bool {
     }
 }
 
-/// Whether a method tells an object something: `meter.update(v)`, `losses.append(v)`.
+/// `meter.update(v)`, `losses.append(v)`.
 fn tells(method: &str) -> bool {
     method == "update" || facts::name(method).is(Fact::Put)
 }
 
-/// Whether a call may stand between reads that are moved together: it writes to no tensor.
+/// Whether a call may stay between joined reads: it writes to no tensor.
 fn is_harmless(called: &str) -> bool {
     let facts = facts::name(called);
     let computes = facts::is_pure(called) && !facts.any(&[Fact::Change, Fact::Alter]);

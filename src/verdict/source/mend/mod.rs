@@ -19,22 +19,19 @@ pub use delete::is_clock;
 use ruff_text_size::Ranged;
 pub use upload::{is_constant, is_literal};
 
-/// An expression that waits.
 #[derive(Clone, Copy)]
 pub struct WaitingExpr<'c, 'a> {
     pub here: Here<'c, 'a>,
     pub sync: SyncExpr<'a>,
-    /// What the source makes of the wait.
     pub kind: Kind,
     pub observed: &'c Observed<'c>,
 }
 
-/// A way to rewrite a line, with its preconditions.
 struct Way {
     kind: EditKind,
-    /// What must be proven to show the line rewritten; without, only the general advice is shown.
+    /// What must be proven to show the line rewritten; otherwise only the general advice is shown.
     shown: &'static [Refusal],
-    /// What must be proven besides to edit the file.
+    /// What else must be proven to edit the file.
     made: &'static [Refusal],
     /// What must hold for the edit to be safe.
     safe: &'static [Refusal],
@@ -67,27 +64,25 @@ const READ_ONCE: Way = Way { made: &[Devices, Reads], ..way(ReadTogether) };
 const KEPT: Way = Way { made: &[Devices, Numbers], safe: &[Float64], ..way(KeepTensor) };
 const COLLECTED: Way = Way { made: &[Devices], ..way(KeepTensor) };
 
-/// A line rewritten in one of the ways.
 struct Written {
     way: &'static Way,
     /// The expression; `None` where the whole statement goes.
     shown: Option<String>,
-    /// The lines whose waits it takes together; empty where it is about its own alone.
+    /// The lines whose waits it joins; empty for its own line alone.
     lines: Vec<u32>,
-    /// What to replace, or why that is not told.
+    /// What to replace, or why that is unknown.
     replacements: Replaced,
 }
 
 type Replaced = Result<Vec<Replacement>, Refusal>;
 
 impl Written {
-    /// One that is about its own line alone.
     fn new(way: &'static Way, shown: Option<String>, replacements: Replaced) -> Self {
         Self { way, shown, lines: Vec::new(), replacements }
     }
 }
 
-/// Writes the line without the wait, as far as what that needs is proven: the expression, for the column of fixes, and the edit.
+/// Writes the line without the wait, as far as proven: the expression for the fix column, and the edit.
 pub fn mend(subject: WaitingExpr<'_, '_>) -> (Option<String>, Outcome) {
     let Some(Written { way, shown, lines, replacements }) = write(subject) else {
         return (None, Outcome::refused(None, Refusal::NoEdit));
@@ -111,7 +106,7 @@ pub fn mend(subject: WaitingExpr<'_, '_>) -> (Option<String>, Outcome) {
 
 fn write(s: WaitingExpr<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
-    // What is called by another name is not written here.
+    // A call by another name is not written here.
     let renamed = call.is_some_and(|call| s.here.meant(call).range() != call.func.range());
     if renamed && s.sync != SyncExpr::Explicit {
         return None;

@@ -1,4 +1,4 @@
-//! What must hold for a line to be rewritten, each told from the source or the trace.
+//! What must hold to rewrite a line, by the source or the trace.
 
 use super::upload::{self, is_staged, memory};
 use super::{WaitingExpr, delete, join};
@@ -9,14 +9,13 @@ use crate::verdict::source::locate::fit;
 use crate::vocabulary::{HostMemory, Kind};
 use ruff_python_ast::{Expr, StmtImport};
 
-/// Whether what `need` asks for is proven.
 pub fn holds(need: Refusal, s: WaitingExpr<'_, '_>) -> bool {
     let (file, path, pinned) = (s.here.file(), s.here.path, memory(s) == Some(HostMemory::Pinned));
     match need {
         Refusal::Direction => fit::downward(s.observed) == Some(false),
         Refusal::Joined => pinned || is_staged(s) || !upload::is_joined(s),
         Refusal::Pageable => pinned || is_staged(s) || upload::pins(s).is_some(),
-        // Of pageable memory the driver has taken its copy when the call returns.
+        // From pageable memory, the driver has taken its copy when the call returns.
         Refusal::Reused => memory(s) == Some(HostMemory::Pageable) || upload::loaders(s).is_some(),
         Refusal::Streams => s.observed.beside.streams < 2 && !names(s, Fact::Stream),
         Refusal::Devices => !s.observed.beside.devices,
@@ -34,8 +33,7 @@ pub fn holds(need: Refusal, s: WaitingExpr<'_, '_>) -> bool {
         Refusal::Destination => upload::arrives(s),
         Refusal::Random => upload::gives_the_same(s),
         Refusal::Advanced => is_basic(s),
-        // A copy of a float or a half. Of 8 bytes it may be an integer, and a joined read would make floats of those; so would it
-        // of integers as wide as floats.
+        // A float or a half: a joined read would make floats of integers, which 8 bytes may be.
         Refusal::Numbers => {
             s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !names(s, Fact::Narrow)
         }
@@ -48,7 +46,7 @@ pub fn holds(need: Refusal, s: WaitingExpr<'_, '_>) -> bool {
     }
 }
 
-/// Whether a `try` of the function looks after errors of the statement.
+/// Whether a `try` of the function handles errors of the statement.
 fn is_tried(path: &[Node<'_>]) -> bool {
     path[nodes::function_scope(path)..].array_windows().any(|[above, below]| {
         above.stmt_try().is_some_and(|ast| {
@@ -57,7 +55,7 @@ fn is_tried(path: &[Node<'_>]) -> bool {
     })
 }
 
-/// Whether the file names what reads GPU memory behind PyTorch's back: other CUDA libraries, addresses, other processes.
+/// Whether the file names other readers of GPU memory: CUDA libraries, addresses, other processes.
 fn is_shared(s: WaitingExpr<'_, '_>) -> bool {
     let module = |name: &str| name.split('.').any(|part| facts::module(part).is(Fact::Foreign));
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
@@ -68,7 +66,7 @@ fn is_shared(s: WaitingExpr<'_, '_>) -> bool {
     })
 }
 
-/// Whether a file names one of these: as an attribute, an import or a text.
+/// As an attribute, an import or a text.
 fn names(s: WaitingExpr<'_, '_>, wanted: Fact) -> bool {
     let is = |name: &str| facts::name(name).is(wanted);
     nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
@@ -79,7 +77,7 @@ fn names(s: WaitingExpr<'_, '_>, wanted: Fact) -> bool {
     })
 }
 
-/// Whether the subscript that is written to addresses a part of the tensor itself, by numbers and slices, and the value is a number.
+/// Whether the subscript written to addresses a part of the tensor itself, by numbers and slices.
 fn is_basic(s: WaitingExpr<'_, '_>) -> bool {
     let Some(Node::ExprSubscript(ast)) = last(s.here.path) else { return false };
     let basic = |expr: &Expr| match expr {

@@ -5,10 +5,9 @@ use crate::python::parse::{Node, nodes};
 use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
-/// Statements looked at on either side.
 const MAX_NEIGHBOURS: usize = 20;
 
-/// The statement around the last node and the neighbours in its block that read values too, without a gap.
+/// The statement around the last node and its neighbours in the block that read values too, without a gap.
 pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
     let Some((block, own)) = nodes::place(path) else { return &[] };
     let reading = |stmt: &&Stmt| !reads(stmt).is_empty();
@@ -17,7 +16,7 @@ pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
     &block[own - before..=own + after]
 }
 
-/// The reads of one value each in a statement, those in the blocks below it left out.
+/// The reads of one value each in a statement, without those in the blocks below it.
 pub fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
     let mut calls = nodes::own_calls(stmt);
     calls.retain(|call| call.arguments.is_empty() && facts::name(nodes::name(&call.func)).is(Fact::Read));

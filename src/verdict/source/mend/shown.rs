@@ -1,4 +1,4 @@
-//! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
+//! Expressions without the wait that are shown, not edited: the reader must change the rest.
 
 use crate::python::parse::Source;
 use crate::verdict::source::flow::{Sink, Tracer, Use, Value, What};
@@ -6,8 +6,9 @@ use crate::verdict::source::infer::Here;
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
-/// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
-/// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the same.
+/// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where
+/// its uses wait for nothing: collected for later, or in arithmetic with tensors. Text made from it would
+/// wait all the same.
 pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let mut tracer = Tracer::new(here.placements, None);
     tracer.follow(here.path, Value::new(here.path, false));
@@ -26,7 +27,7 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     Some(format!("{}.detach()", value.strip_suffix(".detach()").unwrap_or(&value)))
 }
 
-/// What a method is called on, as written: with the parentheses around it, `(a + b)` of `(a + b).item()`.
+/// The receiver as written, with parentheses: `(a + b)` of `(a + b).item()`.
 fn receiver(file: &Source, call: &ExprCall) -> Option<String> {
     let method = call.func.as_attribute_expr()?;
     let text = file.text(TextRange::new(method.start(), method.attr.start()));

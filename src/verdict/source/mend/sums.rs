@@ -1,4 +1,4 @@
-//! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
+//! Values that a loop reads one by one to add up or to list: kept on the GPU, and read once.
 
 use super::join::imports_torch;
 use super::text::{beside, insert, replace};
@@ -11,7 +11,6 @@ use crate::verdict::source::infer::{Here, Placement};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// How a loop collects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `total += v.item()`.
@@ -22,10 +21,10 @@ enum Form {
 
 /// Keeps on the GPU what a loop collects.
 ///
-/// Definition: the only change, in the loop, of a local that starts as a number or an empty list; the value goes there at once, or by a
-/// name that nothing else reads. A sum stays a tensor of float64, as exact as Python's; a list holds copies, for the tensor may be
-/// written to before the list is read. Both are read right behind the loop, and under conditions that hold now and then, where
-/// they stand.
+/// Definition: the loop's only change of a local that starts as a number or an empty list. The value goes
+/// there at once, or by a name that nothing else reads. A sum stays a tensor of float64, as exact as
+/// Python's. A list holds copies, because the tensor may be written to before the list is read. Both are read
+/// right after the loop, and in place under conditions that hold now and then.
 ///
 /// ```text
 /// total = 0                                total = 0
@@ -64,7 +63,7 @@ fn target<'a>(here: Here<'_, 'a>) -> Option<(&'a ExprName, Form)> {
     match here.path[nodes::statement(here.path)?] {
         Node::StmtAugAssign(ast) if ast.op == Operator::Add => {
             let form = match &*ast.value {
-                // So many times the value: as exact on the GPU.
+                // A multiple of the value: as exact on the GPU.
                 Expr::BinOp(product) if product.op == Operator::Mult => {
                     let whole = own(&product.left) && host(&product.right)
                         || own(&product.right) && host(&product.left);
@@ -84,13 +83,12 @@ fn target<'a>(here: Here<'_, 'a>) -> Option<(&'a ExprName, Form)> {
     }
 }
 
-/// The name, its occurrences and the loop.
 struct Collected<'a> {
     name: &'a str,
     form: Form,
     own: TextRange,
     all: Vec<Occurrence<'a>>,
-    /// The outermost loop that the name comes into empty.
+    /// The outermost loop that the name enters empty.
     around: TextRange,
 }
 
@@ -102,7 +100,7 @@ impl<'a> Collected<'a> {
         let all = scope::occurrences(&owner, &name.id);
         let starts = || all.iter().filter(|one| one.store).map(|one| &one.path);
         let first = starts().next()?;
-        // Loops that the first value comes into from outside.
+        // Loops that do not hold the first assignment.
         let outside = |node: &&Node<'a>| nodes::is_loop(**node) && !within(nodes::range(first), **node);
         let inner = &path[owner.len() - 1..at];
         let around = inner.iter().find(outside)?.range();
@@ -112,7 +110,7 @@ impl<'a> Collected<'a> {
         };
         let fresh = starts().all(|start| scope::value(start.clone()).is_some_and(|(value, _)| empty(value)));
         let local = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
-        // Whoever catches an error would find the tensors.
+        // A handler of an error would find the tensors.
         let tried = inner.iter().any(|node| matches!(node, Node::StmtTry(_)));
         let known = form == Form::Sum || imports_torch(here);
         let before = nodes::range(first).start() < around.start();
@@ -140,7 +138,7 @@ impl<'a> Collected<'a> {
                 _ if self.is_rare(&one.path) && (self.form == Form::Sum || looks(&one.path)) => {
                     made.push(replace(at, self.read(&one.path)))
                 }
-                // Read in each turn: then nothing is won.
+                // A read in each iteration saves nothing.
                 _ => return Err(Refusal::OnCpu),
             }
         }
@@ -152,23 +150,22 @@ impl<'a> Collected<'a> {
         Ok(made)
     }
 
-    /// Whether a read stands under a condition that holds now and then, and the collecting does not.
+    /// Whether a read is under a condition that holds now and then, and the collecting is not.
     fn is_rare(&self, path: &[Node<'_>]) -> bool {
         let rare = conditions::rare(path).map(|ast| ast.range);
         rare.is_some_and(|rare| within(rare, self.around) && !within(self.own, rare))
     }
 
-    /// A line behind the loop that reads what was collected.
+    /// A line after the loop that reads what was collected.
     fn read_behind(&self, file: &Source) -> Option<Replacement> {
         let (indent, rest, _) = beside(file, self.around);
-        // `for x in xs: total += x.item(); print(x)`, and a last line without an end.
+        // Neither `for x in xs: total += x.item(); print(x)`, nor a last line without an end.
         let plain = indent.trim().is_empty() && rest.ends_with('\n') && !rest.contains(';');
         let break_ = if rest.ends_with("\r\n") { "\r\n" } else { "\n" };
         let at = self.around.end() + TextSize::of(rest);
         plain.then(|| insert(at, format!("{indent}{} = {}{break_}", self.name, self.numbers())))
     }
 
-    /// What was collected, as numbers of Python's.
     fn numbers(&self) -> String {
         let name = self.name;
         match self.form {
@@ -177,14 +174,14 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// The same in place of the name at the end of a path.
+    /// `numbers`, in place of the name at the end of a path.
     fn read(&self, path: &[Node<'_>]) -> String {
         let alone = matches!(path, [.., Node::Arguments(ast), _] if ast.len() == 1);
         if self.form == Form::Sum || alone { self.numbers() } else { format!("({})", self.numbers()) }
     }
 }
 
-/// Whether a list is read for its numbers, rather than kept under another name, which would see what is added later.
+/// Whether a list is read for its numbers, not kept under another name, which would see later additions.
 fn looks(path: &[Node<'_>]) -> bool {
     match path {
         [.., Node::ExprCall(call), Node::Arguments(_), _] => takes_numbers(nodes::name(&call.func)),
@@ -195,12 +192,11 @@ fn looks(path: &[Node<'_>]) -> bool {
     }
 }
 
-/// Whether the last node is only asked for its length.
 fn asks_length(path: &[Node<'_>]) -> bool {
     nodes::argument_of(path).is_some_and(|call| dotted(&call.func) == "len")
 }
 
-/// Whether a list is only emptied, by a statement of its own: a name read from it before holds numbers.
+/// Whether a statement of its own empties a list: names read from the list before hold numbers.
 fn clears(path: &[Node<'_>]) -> bool {
     matches!(path, [.., Node::StmtExpr(_), Node::ExprCall(_), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "clear")
 }
@@ -214,7 +210,7 @@ pub fn item_as(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
     Some(replace(TextRange::new(start, call.end()), keep))
 }
 
-/// Whether a function reads a list for its numbers, and keeps the list itself nowhere.
+/// Whether a function reads a list for its numbers, and does not keep the list.
 fn takes_numbers(function: &str) -> bool {
     let facts = facts::name(function);
     facts::is_pure(function) || facts.any(&[Fact::Mean, Fact::Data, Fact::JoinArrays, Fact::Text, Fact::Log])

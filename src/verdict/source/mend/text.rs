@@ -1,4 +1,4 @@
-//! Edits of calls as text: what is not touched stays as it is written.
+//! Edits of calls as text: the rest stays as written.
 
 use crate::model::edit::{Block, Replacement};
 use crate::python::parse::{Source, nodes};
@@ -7,12 +7,12 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Replacements, ascending, as whole lines.
 ///
-/// Definition: a line goes where a replacement touches it; lines that follow each other make a block.
+/// Definition: a line that a replacement touches is in a block; consecutive lines make one block.
 pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
     let text = file.whole();
     let mut blocks: Vec<(Block, Vec<&Replacement>)> = Vec::new();
     for one in replacements {
-        // A deletion of whole lines ends where the next one begins.
+        // A deletion of whole lines ends where the next line begins.
         let whole = one.end > one.start && text[..one.end as usize].ends_with('\n');
         let first = file.line_of(one.start.into());
         let last = file.line_of((one.end - u32::from(whole)).into());
@@ -34,7 +34,7 @@ pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
     blocks.into_iter().filter_map(written).collect()
 }
 
-/// The text with ascending replacements made; `None` where they overlap or leave it.
+/// `None` where the ascending replacements overlap or leave the text.
 pub fn apply(before: &str, all: &[&Replacement]) -> Option<String> {
     let (mut after, mut at) = (String::with_capacity(before.len()), 0);
     for one in all {
@@ -47,7 +47,7 @@ pub fn apply(before: &str, all: &[&Replacement]) -> Option<String> {
     Some(after)
 }
 
-/// What stands before and behind a statement on its lines, with the line break, and where the first of them begins.
+/// (text before the statement on its lines, text after it with the line break, start of the first line).
 pub fn beside(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
     let text = file.whole();
     let (start, end) = (stmt.start().to_usize(), stmt.end().to_usize());
@@ -56,35 +56,33 @@ pub fn beside(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
     (&text[from..start], &text[end..to], TextSize::of(&text[..from]))
 }
 
-/// Whether a statement has its lines for itself, but for a comment, by what stands [`beside`] it.
+/// Whether a statement has its lines to itself, but for a comment, by the text [`beside`] it.
 pub fn is_alone(before: &str, rest: &str) -> bool {
     let rest = rest.trim();
     before.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'))
 }
 
-/// How the lines of a file end.
 pub fn line_break(file: &Source) -> &'static str {
     if file.whole().contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Text in place of a range.
 pub fn replace(range: TextRange, text: impl Into<String>) -> Replacement {
     Replacement { start: range.start().to_u32(), end: range.end().to_u32(), text: text.into() }
 }
 
-/// Text at a place.
 pub fn insert(at: TextSize, text: impl Into<String>) -> Replacement {
     replace(TextRange::empty(at), text)
 }
 
-/// The place of the closing bracket of a call, behind all that it is given; in a file that does not parse it may have none.
+/// The closing bracket of a call, after all arguments; a file that does not parse may have none.
 fn closing(file: &Source, call: &ExprCall) -> Option<TextSize> {
     let bracket = call.arguments.r_paren_range();
     let own = nodes::given(call).all(|one| one.end() <= bracket.start());
     (own && file.slice(bracket) == ")").then(|| bracket.start())
 }
 
-/// One more argument at the end of a call. `None` where a comment stands in the way, or `**` may bring one of that name.
+/// One more argument at the end of a call. `None` where a comment is in the way, or `**` may bring the same
+/// name.
 ///
 /// ```text
 /// f()           f(new)
@@ -103,12 +101,12 @@ pub fn with_argument(file: &Source, call: &ExprCall, new: &str) -> Option<Replac
         return None;
     }
     let Some(last) = last else { return Some(insert(closing, new)) };
-    // Behind the brackets that the argument itself stands in.
+    // After the brackets around the last argument.
     let end = rest.find(',').unwrap_or(rest.trim_end().len());
     Some(insert(last + TextSize::of(&rest[..end]), format!(", {new}")))
 }
 
-/// A call without one of its keywords. `None` where a comment stands in the way.
+/// `None` where a comment is in the way.
 pub fn without(file: &Source, call: &ExprCall, keyword: &Keyword) -> Option<Replacement> {
     let before = file.slice(TextRange::new(call.arguments.start(), keyword.start()));
     let trimmed = before.trim_end();
@@ -125,7 +123,7 @@ pub fn without(file: &Source, call: &ExprCall, keyword: &Keyword) -> Option<Repl
     (!file.slice(range).contains('#')).then(|| replace(range, ""))
 }
 
-/// A method call taken off its receiver: from the dot on.
+/// Removes a method call from its receiver, from the dot on.
 pub fn without_method(file: &Source, call: &ExprCall) -> Option<Replacement> {
     let method = call.func.as_attribute_expr()?;
     let between = file.slice(TextRange::new(method.value.end(), method.attr.start()));

@@ -14,7 +14,6 @@ use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
 
-/// What is uploaded.
 pub fn source<'a>(s: WaitingExpr<'_, 'a>) -> Option<&'a Expr> {
     let call = nodes::call(s.here.path)?;
     match s.sync {
@@ -23,24 +22,21 @@ pub fn source<'a>(s: WaitingExpr<'_, 'a>) -> Option<&'a Expr> {
     }
 }
 
-/// What host memory it is copied from.
 pub fn memory(s: WaitingExpr<'_, '_>) -> Option<HostMemory> {
     s.observed.copy.map(|Copy { host_memory, .. }| host_memory)
 }
 
-/// Whether the driver takes each copy over at once.
 pub fn is_staged(s: WaitingExpr<'_, '_>) -> bool {
     s.observed.copy.is_some_and(|copy| Copy { bytes: s.observed.largest, ..copy }.is_taken_over())
 }
 
-/// Whether an expression surely lives on the host.
 fn on_host<'a>(s: WaitingExpr<'_, 'a>, expr: &'a Expr) -> bool {
     let made_of_host =
         matches!(s.sync, SyncExpr::Create(_)) && (expr.is_list_comp_expr() || expr.is_list_expr());
     made_of_host || s.here.find(expr) == Placement::Host
 }
 
-/// Whether the copy goes to the GPU in every run: its destination names it, or its source lives on the host.
+/// Whether the copy goes to the GPU in every run: its destination is the GPU, or its source is on the host.
 pub fn arrives(s: WaitingExpr<'_, '_>) -> bool {
     let Some(call) = nodes::call(s.here.path) else { return false };
     let place = match nodes::name(&call.func) {
@@ -53,7 +49,6 @@ pub fn arrives(s: WaitingExpr<'_, '_>) -> bool {
         || source(s).is_some_and(|source| on_host(s, source))
 }
 
-/// Whether what is uploaded is several tensors joined, in place or by a name.
 pub fn is_joined(s: WaitingExpr<'_, '_>) -> bool {
     let value = match source(s) {
         Some(Expr::Name(name)) => scope::only_value(s.here.path, name).map(|(value, _)| value),
@@ -62,13 +57,13 @@ pub fn is_joined(s: WaitingExpr<'_, '_>) -> bool {
     value.is_some_and(joins)
 }
 
-/// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.
+/// The data loaders, if all are in sight, that yield what is uploaded; nothing else writes to it.
 pub fn loaders<'a>(s: WaitingExpr<'_, 'a>) -> Option<Vec<&'a ExprCall>> {
     let (batches, place) = values::iterated(source(s)?, s.here.path)?;
     values::loaders(s.here.file(), batches, &place)
 }
 
-/// The edits that make these loaders pin what they give; none where they pin already.
+/// The edits that make these loaders pin their data; `None` where one has another `pin_memory=`.
 pub fn pins(s: WaitingExpr<'_, '_>) -> Option<Vec<Replacement>> {
     loaders(s)?.into_iter().map(|loader| turned_on(s.here.file(), loader, "pin_memory")).collect()
 }
@@ -89,14 +84,15 @@ pub fn moved(s: WaitingExpr<'_, '_>, call: &ExprCall) -> Written {
     let flagged = call.arguments.args.len() > positional
         || call.arguments.args.iter().any(Expr::is_boolean_literal_expr);
     let own = if flagged { None } else { turned_on(file, call, "non_blocking") };
-    // What the driver takes over at once needs no pinned memory.
+    // A copy that the driver takes over at once needs no pinned memory.
     let pinned = if is_staged(s) { None } else { pins(s) };
     let replacements = own.map(|own| pinned.unwrap_or_default().into_iter().chain([own]).collect());
     let shown = (!flagged).then(|| called(file, call, "non_blocking", Some("non_blocking=True")));
     Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
 }
 
-/// `torch.tensor(v, device=d)`: a constant is filled in on the device, all else made on the host and sent without blocking.
+/// `torch.tensor(v, device=d)`: a constant is filled in on the device; all else is made on the host and sent
+/// without blocking.
 pub fn created(s: WaitingExpr<'_, '_>, call: &ExprCall) -> Written {
     let file = s.here.file();
     let device = call.arguments.find_keyword("device");
@@ -117,27 +113,26 @@ pub fn created(s: WaitingExpr<'_, '_>, call: &ExprCall) -> Written {
     Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
 }
 
-/// The keywords of a call but for the one of that name.
 fn rest(file: &Source, call: &ExprCall, name: &str) -> Vec<String> {
     let others =
         |keyword: &&ruff_python_ast::Keyword| keyword.arg.as_ref().is_none_or(|id| id.as_str() != name);
     call.arguments.keywords.iter().filter(others).map(|keyword| file.text(keyword)).collect()
 }
 
-/// The call on one line, with one more argument perhaps, without the one of that name.
+/// The call on one line, without the keyword `name`, perhaps with one more argument.
 fn called(file: &Source, call: &ExprCall, name: &str, argument: Option<&str>) -> String {
     let positional = call.arguments.args.iter().map(|value| file.text(value));
     let all = positional.chain(rest(file, call, name)).chain(argument.map(str::to_owned));
     format!("{}({})", file.text(&*call.func), all.collect::<Vec<_>>().join(", "))
 }
 
-/// The call of `torch.full` that makes the tensor of one number that a call makes, on a device.
+/// A `torch.full` call in place of one that makes a tensor of one number, on a device.
 fn full(file: &Source, call: &ExprCall, device: &str) -> Option<String> {
     let arguments = rest(file, call, "device").into_iter().chain([device.to_owned()]);
     Some(format!("torch.full({}, {})", filling(file, call)?, arguments.collect::<Vec<_>>().join(", ")))
 }
 
-/// What is moved as soon as it is made: the call that fills it, or makes a tensor of a constant.
+/// The call whose result is moved at once: it fills a tensor, or makes one of a constant.
 fn made(moved: &Expr) -> Option<&ExprCall> {
     filled_by(moved).or_else(|| moved.as_call_expr().filter(|_| is_constant(moved)))
 }
@@ -147,9 +142,9 @@ pub fn filled<'a>(s: WaitingExpr<'_, 'a>, moved: &'a ExprCall) -> Written {
     let file = s.here.file();
     let in_text = s.here.path.iter().any(|node| matches!(node, Node::InterpolatedElement(_)));
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
-        // Before Python 3.12 a text in a text has other quotes.
+        // Before Python 3.12 a string in an f-string has other quotes.
         ("cuda", [], []) if !in_text => Some("\"cuda\"".to_owned()),
-        // Of a tensor `.to` takes type and device.
+        // `.to` of a tensor takes a type as well as a device.
         ("to", [device], []) if is_device(s, device) => Some(file.text(device)),
         ("to", [], [device]) if device.arg.as_ref().is_some_and(|arg| arg == "device") => {
             Some(file.text(&device.value))
@@ -176,19 +171,19 @@ pub fn filled<'a>(s: WaitingExpr<'_, 'a>, moved: &'a ExprCall) -> Written {
     Written::new(&FILLED, shown, replacements.flatten().ok_or(Refusal::Form))
 }
 
-/// Whether a call asks for more than values of its tensor.
+/// Whether a call asks for more than a tensor's values.
 fn is_special(call: &ExprCall) -> bool {
     ["requires_grad", "pin_memory"].iter().any(|name| call.arguments.find_keyword(name).is_some())
 }
 
-/// Whether what is given to `.to` is a device by its form or name.
+/// By form or name.
 fn is_device<'a>(s: WaitingExpr<'_, 'a>, expr: &'a Expr) -> bool {
     let name = nodes::name(expr).to_ascii_lowercase();
     ["device", "gpu", "cuda"].iter().any(|word| name.contains(word))
         || values::names_gpu(s.here.file(), expr, s.here.path)
 }
 
-/// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
+/// Whether the GPU makes the same values: neither random numbers nor numbers that it rounds itself.
 pub fn gives_the_same(s: WaitingExpr<'_, '_>) -> bool {
     let Some(call) = nodes::call(s.here.path) else { return false };
     let made = nodes::receiver(call).and_then(made).unwrap_or(call);
@@ -199,13 +194,13 @@ pub fn gives_the_same(s: WaitingExpr<'_, '_>) -> bool {
     counts || is_literal(made) || facts::name(nodes::name(&made.func)).is(Fact::Exact)
 }
 
-/// Whether an expression makes a tensor of a constant, on no device yet.
+/// A tensor of a constant, with no device given.
 pub fn is_constant(expr: &Expr) -> bool {
     let placed = |call: &ExprCall| call.arguments.find_keyword("device").is_some();
     expr.as_call_expr().is_some_and(|call| is_literal(call) && !placed(call))
 }
 
-/// Whether a call makes a tensor of one number that stands there: `torch.tensor(0.5)`, `torch.FloatTensor([0.5])`.
+/// A tensor of one number as written: `torch.tensor(0.5)`, `torch.FloatTensor([0.5])`.
 pub fn is_literal(call: &ExprCall) -> bool {
     let made = || {
         function_of(call, Fact::Torch).is_some_and(|name| name == "tensor" || tensor_dtype(name).is_some())
@@ -213,7 +208,7 @@ pub fn is_literal(call: &ExprCall) -> bool {
     call.arguments.args.len() == 1 && number(call).is_some() && made()
 }
 
-/// The number, and whether it stands in a list, as it does for a type of tensors: of it alone they make as many elements.
+/// The number, and whether it is in a list. A tensor type needs the list: a bare number is a size.
 fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
     fn is_number(expr: &Expr) -> bool {
         match expr {
@@ -250,7 +245,7 @@ pub fn indexed(s: WaitingExpr<'_, '_>) -> Option<Written> {
     let (file, Node::ExprSubscript(ast)) = (s.here.file(), last(s.here.path)?) else { return None };
     let plain = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
     let rows = nodes::only(nodes::elements(&ast.slice).iter().filter(plain))?;
-    // The edit asks the tensor for its device: naming it must be no work.
+    // The edit asks the tensor for its device: naming the tensor must be no work.
     let named = !dotted(&ast.value).contains(['?', '(', '[', '\'']);
     if !named || !is_array(file, s.here.path, rows) || !imports_torch(s.here) {
         return None;

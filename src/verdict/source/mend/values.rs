@@ -1,4 +1,4 @@
-//! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
+//! The values that a name may have: all that the file gives it, through parameters to the calls in the file.
 
 use crate::python::facts::{self, Fact};
 use crate::python::parse::{
@@ -11,10 +11,10 @@ use ruff_text_size::Ranged;
 /// Names followed, one after the other.
 const MAX_STEPS: u8 = 5;
 
-/// All values that a name or an attribute may have; `None` where one of them is not told.
+/// All values that a name or an attribute may have; `None` where one is unknown.
 ///
-/// Definition: those that assignments give it; of a parameter, what all calls of its function in the file pass. A function that
-/// is not called here, or is handed on, may be given anything.
+/// Definition: the values that assignments give; of a parameter, those that all calls of its function in the
+/// file pass. A function that is not called here, or is handed on, may get anything.
 /// Cost: a walk over the file for each name.
 fn values<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<Valued<'a>>> {
     if let Expr::Name(name) = expr
@@ -27,7 +27,7 @@ fn values<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec
     (!values.is_empty()).then_some(values)
 }
 
-/// What the calls of a plain function give to a parameter that nothing else binds.
+/// The values that calls of a plain function give to a parameter that nothing else binds.
 fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
     let function = nodes::function(owner)?;
     let rebound = scope::stores(owner, name).next().is_some();
@@ -45,13 +45,13 @@ fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Va
     (!values.is_empty()).then_some(values)
 }
 
-/// Whether an expression that is used as a device surely names the GPU, or what stands for it as long as the program runs:
+/// Whether a device expression surely names the GPU, or its stand-in as long as the program runs:
 /// `torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
 pub fn names_gpu<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> bool {
     fixed(file, expr, path, 0) == Some(true)
 }
 
-/// Whether the GPU is among the devices that an expression may stand for; `None` where constants do not tell all of them.
+/// Whether the GPU is among the devices of an expression; `None` where constants do not tell all of them.
 fn fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> Option<bool> {
     let sub = |expr: &'a Expr, path: &[Node<'a>]| fixed(file, expr, path, steps + 1);
     match expr {
@@ -75,7 +75,7 @@ fn fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> 
     }
 }
 
-/// The loop whose turns give a name to the upload of it at the end of `path`: nothing else binds it but the upload itself.
+/// The loop whose iterations give a name that is uploaded at the end of `path`: only uploads bind it besides.
 ///
 /// ```text
 /// for i, (x, y) in enumerate(loader):     the loop
@@ -106,8 +106,8 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
     }
 }
 
-/// Whether an occurrence of a name may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`,
-/// an array of its memory, `y = x`.
+/// Whether an occurrence may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`,
+/// `f_(x)`, `out=x`, an array of its memory, `y = x`.
 fn is_written(path: &[Node<'_>]) -> bool {
     changes(path)
         || match path {
@@ -117,7 +117,7 @@ fn is_written(path: &[Node<'_>]) -> bool {
         }
 }
 
-/// The calls that make the data loaders that an expression may name; `None` where it may name something else.
+/// The calls that make an expression's data loaders; `None` where it may be something else.
 pub fn loaders<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<&'a ExprCall>> {
     let mut found: Vec<&ExprCall> = Vec::new();
     let mut open = vec![(expr, path.to_vec(), 0)];

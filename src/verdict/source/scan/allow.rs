@@ -5,10 +5,9 @@ use crate::python::parse::{Source, SourceTree, last};
 use crate::verdict::source::locate::line::statement_at;
 use ruff_text_size::Ranged;
 
-/// The words behind the `#` of such a comment. Blanks and a reason follow; a comment without a reason allows nothing.
+/// The words after the `#`. Blanks and a reason follow; without a reason the comment allows nothing.
 const MARK: &str = "sync-report: allow";
 
-/// The reason of a comment that allows one of the lines.
 pub fn allowance(file: &Source, lines: impl IntoIterator<Item = u32>) -> Option<String> {
     let above = |line: u32| file.line_text(line.saturating_sub(1));
     lines.into_iter().find_map(|line| {
@@ -17,7 +16,7 @@ pub fn allowance(file: &Source, lines: impl IntoIterator<Item = u32>) -> Option<
     })
 }
 
-/// The same of a recorded line, or of the line where its statement begins.
+/// Looks at the recorded line, and at the line where its statement begins.
 pub fn allowed(tree: &SourceTree, recorded: &str, line: u32) -> Option<String> {
     let file = tree.open(recorded)?;
     if !file.whole().contains(MARK) {
@@ -29,7 +28,7 @@ pub fn allowed(tree: &SourceTree, recorded: &str, line: u32) -> Option<String> {
     allowance(&file, [line, first.unwrap_or(line)])
 }
 
-/// The reason that a line's comment gives; it ends where another comment begins.
+/// The reason ends where another comment begins.
 fn reason(line: &str) -> Option<&str> {
     let said = line.split('#').skip(1).find_map(|comment| comment.trim_start().strip_prefix(MARK))?;
     let said = said.strip_prefix(':').unwrap_or(said);

@@ -14,14 +14,13 @@ use ruff_python_ast::{CmpOp, Expr, ExprCall};
 use Certainty::{Certain, Probable};
 use Placement::{Device, Host, Unknown};
 
-/// An expression that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
     pub sync: SyncExpr<'a>,
     pub certainty: Certainty,
 }
 
-/// Whether a file is of a program that works with tensors: it imports PyTorch or a library over it, or moves something to the GPU.
+/// The file imports PyTorch or a library over it, or moves something to the GPU.
 pub fn works_with_tensors(file: &Source) -> bool {
     let over_torch = |name: &str| {
         let root = nodes::root(name);
@@ -35,7 +34,7 @@ pub fn works_with_tensors(file: &Source) -> bool {
     imports || file.whole().contains(".cuda()")
 }
 
-/// Whether nothing below the last node of a path is looked at: the text of an error is made once, and tests assert.
+/// Whether nothing below the last node counts: the text of an error is made once, and tests assert.
 pub fn is_passed_over(path: &[Node<'_>]) -> bool {
     let text = |node: Node<'_>| matches!(nodes::above(path, 1), Some(Node::StmtAssert(ast)) if ast.msg.as_ref().is_some_and(|text| nodes::within(node, &**text)));
     last(path).is_some_and(|node| match node {
@@ -45,7 +44,7 @@ pub fn is_passed_over(path: &[Node<'_>]) -> bool {
     })
 }
 
-/// Whether a node is code of a data set, which loads on the host: it waits only where it says that it does.
+/// Whether a node is code of a data set, which loads on the host: it waits only where it says so.
 fn loads(node: Node<'_>) -> bool {
     let data = |name: &str| name.ends_with("Dataset") || name.ends_with("Sampler");
     match node {
@@ -60,7 +59,7 @@ fn loads(node: Node<'_>) -> bool {
 /// The wait of the last node of a path, as its text shows it; `None` where the node does not wait, or only may.
 pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
     let mut guesses = guesses(here);
-    // The answer is a value of Python's, of which a test or a text asks nothing more.
+    // The answer is a Python value: a test or a text asks nothing more of it.
     let answers =
         |sync| matches!(sync, SyncExpr::Same(_) | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
     if guesses.iter().any(|(sync, strength)| answers(*sync) && *strength > 1) {
@@ -75,7 +74,6 @@ pub fn of<'a>(here: Here<'_, 'a>, heats: &Heats<'_>) -> Option<Wait<'a>> {
     Some(wait).filter(|wait| says(wait.sync) || !here.path.iter().any(|node| loads(*node)))
 }
 
-/// A question about the last node of a path.
 struct Look<'c, 'a> {
     here: Here<'c, 'a>,
     heats: &'c Heats<'c>,
@@ -129,12 +127,12 @@ impl<'a> Look<'_, 'a> {
         (self.find(expr) == Device).then_some(Certain)
     }
 
-    /// A tensor of the device by itself: a list of such has a length, which Python asks for.
+    /// A tensor of the device by itself: a list of tensors has a length, which Python asks for.
     fn alone(&self, expr: &'a Expr) -> Option<Certainty> {
         self.certain(expr).filter(|_| !self.is_container(expr))
     }
 
-    /// A test by Python of a tensor on the device, or of the answer of `any()` and `all()`, which arrays have too, in a file without arrays.
+    /// A test by Python of a device tensor, or of `any()` or `all()` in a file without arrays.
     fn truth(&self, expr: &'a Expr) -> Option<Certainty> {
         let asks = |call: &ExprCall| matches!(nodes::name(&call.func), "all" | "any" | "isfinite");
         let answer = expr.as_call_expr().filter(|call| asks(call)).and_then(nodes::receiver);
@@ -144,7 +142,7 @@ impl<'a> Look<'_, 'a> {
         self.alone(expr).or_else(|| answer.filter(unknown).map(|_| Probable))
     }
 
-    /// Text of a tensor that is made at once: what meters and loggers of values are told is text later, or never.
+    /// Text of a tensor that is made at once: meters and loggers of values make text later, or never.
     fn shown(&self, expr: &'a Expr) -> Option<Certainty> {
         let call = self.here.path.iter().rev().skip(1).take(3).find_map(|node| node.expr_call());
         let name = call.map_or("", |call| nodes::name(&call.func));
@@ -166,13 +164,12 @@ impl<'a> Look<'_, 'a> {
         self.here.file().imported(nodes::root(&dotted(expr))).is_some()
     }
 
-    /// Whether a device is named so, wherever it is set.
+    /// By the device's name, wherever it is set.
     fn names_device(&self, call: Option<&'a ExprCall>) -> bool {
         let name = call.and_then(device).map_or("", nodes::name);
         device_name(name) == Device
     }
 
-    /// Whether an expression is a list or the like, as it is written or as a name is given it.
     fn is_container(&self, expr: &'a Expr) -> bool {
         let makes = |value: &Expr| {
             matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) | Expr::Dict(_) | Expr::Set(_))
@@ -186,7 +183,6 @@ impl<'a> Look<'_, 'a> {
             || expr.as_name_expr().is_some_and(|name| scope::reaching(self.here.path, name).iter().any(given))
     }
 
-    /// One of the arguments is on the device.
     fn given(&self, call: &'a ExprCall) -> Option<Certainty> {
         call.arguments.args.iter().find_map(|argument| self.certain(argument))
     }
@@ -213,7 +209,7 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// Arrays and tables have the method as well: in a file that has those, the name has to speak for a tensor.
+    /// Arrays and tables have the method as well: in a file with them, the name must speak for a tensor.
     fn listed(&self, tensor: &'a Expr) -> Option<Certainty> {
         let arrays = self.has_arrays() || self.heats.of_path(self.here.path) == Heat::Once;
         let speaks = || dotted(tensor).split('.').any(|name| sinks::has_word(name, Fact::TensorWord));
@@ -222,7 +218,7 @@ impl<'a> Look<'_, 'a> {
 
     fn download(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
         let tensor = nodes::receiver(call)?;
-        // An array of a tensor on the device raises an error.
+        // An array of a device tensor raises an error.
         if name == "numpy" || flag(call, "non_blocking") || self.is_module(tensor) {
             return None;
         }
@@ -239,7 +235,7 @@ impl<'a> Look<'_, 'a> {
         Some((SyncExpr::Move("copy_", place), Certain))
     }
 
-    /// `x.to(device)`: of what the host made, or a loop gives; all else may be there already.
+    /// `x.to(device)` of what the host made, or a loop gives; all else may be there already.
     fn upload(&self, call: &'a ExprCall) -> Option<Certainty> {
         let moved = nodes::receiver(call)?;
         if self.is_module(moved) {
@@ -252,7 +248,7 @@ impl<'a> Look<'_, 'a> {
         (hot && !self.is_beside_tensor(call) && self.is_loaded(moved)).then_some(Probable)
     }
 
-    /// Whether the device that is named is another tensor's, which may be on the host as well.
+    /// Whether the named device is another tensor's, which may be on the host as well.
     fn is_beside_tensor(&self, call: &ExprCall) -> bool {
         device(call).and_then(Expr::as_attribute_expr).is_some_and(|ast| {
             let owner = nodes::name(&ast.value);
@@ -262,7 +258,7 @@ impl<'a> Look<'_, 'a> {
         })
     }
 
-    /// Whether what an expression is made of comes from a loop over a loader, or is called like what comes from one.
+    /// Whether an expression comes from a loop over a loader, or is named like what does.
     fn is_loaded(&self, expr: &'a Expr) -> bool {
         let Expr::Name(name) = innermost(expr) else { return false };
         let stores = scope::reaching(self.here.path, name);
@@ -280,7 +276,7 @@ impl<'a> Look<'_, 'a> {
             || function != "forward" && said && scope::is_parameter(self.here.path, &name.id)
     }
 
-    /// Whether an expression is a model: moved once, as a whole.
+    /// Whether an expression is a model, which is moved once, as a whole.
     fn is_module(&self, expr: &'a Expr) -> bool {
         let named =
             |name: &str| sinks::has_word(name, Fact::Net) || name.to_ascii_lowercase().ends_with("net");
@@ -301,7 +297,6 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// A tensor that the host makes for the device.
     fn created(&self, name: &str, call: &'a ExprCall) -> Option<Certainty> {
         let data = call.arguments.args.first()?;
         let certainty = match name {
@@ -320,7 +315,6 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// A list of tensors that are read one by one.
     fn elements(&self, data: &'a Expr) -> Option<Certainty> {
         self.certain(data).filter(|_| self.is_container(data))
     }
@@ -331,7 +325,7 @@ impl<'a> Look<'_, 'a> {
         let each = nodes::elements(&ast.slice);
         let on_device = |expr: &'a Expr| self.find(expr) == Device;
         match what {
-            // A number in the places of a mask is filled in, and not counted.
+            // A number stored through a mask is filled in, without a count.
             Index::Mask if store && each.len() == 1 && stores_number(self.here.path) => None,
             Index::Mask => {
                 (base != Host && (base == Device || each.iter().any(on_device))).then_some(Certain)
@@ -350,8 +344,8 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// A function of PyTorch's, or a method of what is on the device; of what is not known, a method that arrays do not have in
-    /// a file without those.
+    /// A PyTorch function, or a method of a device value. Of an unknown value, a method that arrays lack, in
+    /// a file without arrays.
     fn computed(&self, call: &'a ExprCall) -> Option<Certainty> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
@@ -361,7 +355,7 @@ impl<'a> Look<'_, 'a> {
             true => (call.arguments.args.first()?, call.arguments.args.get(1)),
             false => (nodes::receiver(call)?, call.arguments.args.first()),
         };
-        // A number of Python's as the repeats needs no read.
+        // A Python number as the repeats needs no read.
         if name == "repeat_interleave" && !rest.is_some_and(|repeats| self.find(repeats) == Device) {
             return None;
         }
@@ -380,12 +374,11 @@ impl<'a> Look<'_, 'a> {
     }
 }
 
-/// The device that a call is given.
 fn device(call: &ExprCall) -> Option<&Expr> {
     call.arguments.find_argument_value("device", 0)
 }
 
-/// The object that methods, fields and indices belong to: `batch` of `batch["x"].float()`.
+/// `batch` of `batch["x"].float()`.
 fn innermost(expr: &Expr) -> &Expr {
     match expr {
         Expr::Call(call) => nodes::receiver(call).map_or(expr, innermost),

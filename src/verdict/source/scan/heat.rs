@@ -1,4 +1,4 @@
-//! Frequency of lines, as far as their file tells.
+//! Frequency of lines, by their file alone.
 
 use crate::model::lint::Heat;
 use crate::python::facts::{self, Fact};
@@ -35,7 +35,6 @@ impl<'a> Heats<'a> {
         Self { called }
     }
 
-    /// Frequency of the last node of a path.
     pub fn of_path(&self, path: &[Node<'_>]) -> Heat {
         let function = nodes::function_name(path);
         match function {
@@ -47,7 +46,7 @@ impl<'a> Heats<'a> {
     }
 }
 
-/// Whether a loop or a comprehension of its function repeats the last node of a path: what is gone through is asked for once.
+/// Whether a loop or a comprehension of its function repeats the last node. An iterable is evaluated once.
 fn is_repeated(path: &[Node<'_>]) -> bool {
     let within = |at: usize| path.get(at + 1).copied();
     (nodes::function_scope(path)..path.len()).any(|at| match path[at] {

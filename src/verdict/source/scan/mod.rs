@@ -1,8 +1,9 @@
 //! All lines of a file that wait, without a capture.
 //!
-//! Definition: an expression waits for certain where its operand is on the device and the text waits plainly; probably where nothing
-//! says that the operand is on the host, and only tensors are used so. The finder leaves out waits that are merely possible. The verdict is that of
-//! a report, given what a capture would show of such a wait.
+//! Definition: an expression waits for certain if its operand is on the device and the text waits plainly;
+//! probably if nothing says that the operand is on the host, and only tensors are used so. Waits that are
+//! merely possible are left out. The verdict is that of a report, given what a capture would show of such a
+//! wait.
 //!
 //! ```text
 //! def step(batch):                     # called in a loop
@@ -11,8 +12,8 @@
 //!     log(loss.item())                 certain: `loss` is on the device
 //!     return float(batch.size(0))      no wait: a number of Python's
 //! ```
-//! Cost: one walk over the file for the waits, one for who calls whom; each of the first [`MOST`] waits is followed as in a report, which
-//! may walk the file again.
+//! Cost: one walk over the file for the waits, one for callers of functions. Each of the first [`MOST`] waits
+//! is followed as in a report, which may walk the file again.
 
 mod allow;
 mod evidence;
@@ -32,32 +33,28 @@ use evidence::Wait;
 use indexmap::IndexMap;
 use ruff_text_size::Ranged;
 
-/// A line that waits.
 #[derive(Clone, Debug)]
 pub struct WaitingLine {
-    /// Line number from 1, as a capture would record it.
+    /// From 1, as a capture would record it.
     pub line: u32,
-    /// Function or method; `<module>` outside of any.
+    /// `<module>` outside of any function.
     pub function: String,
-    /// Certainty that it waits.
     pub certainty: Certainty,
-    /// Frequency of the line.
     pub heat: Heat,
-    /// Whether it reads one number.
     pub number: bool,
-    /// Its verdict, and the edit that removes it.
     pub reading: Reading,
-    /// The reason of the comment that allows it.
+    /// The reason in the comment that allows it.
     pub allowed: Option<String>,
 }
 
-/// Waits of a file that are judged: one that has more is generated.
+/// Waits judged per file: a file with more is generated.
 pub const MOST: usize = 500;
 
-/// Waits of one line, pattern and class are one: `print(a.item(), b.item())`.
+/// Waits of one line, pattern and class count as one: `print(a.item(), b.item())`.
 type Alike = (u32, Option<PatternId>, Class);
 
-/// The lines of a file that wait, in the order of the source, and how many waits after the first [`MOST`] were left out. `beside`: what the program does on the GPU besides, on which edits rest.
+/// The waiting lines in source order, and how many waits after the first [`MOST`] were left out. `beside`:
+/// the program's other GPU work, on which edits depend.
 ///
 /// # Errors
 /// A reason why the file is not read, as the end of a sentence.
@@ -108,7 +105,6 @@ pub fn scan(tree: &SourceTree, recorded: &str, beside: Beside) -> Result<(Vec<Wa
     Ok((alike.into_values().map(whole).collect(), left))
 }
 
-/// The expressions that wait, in the order of the source.
 fn waits<'a>(
     file: &'a Source,
     placements: &Placements<'a>,
@@ -130,8 +126,8 @@ fn line_of(file: &Source, path: &[Node<'_>]) -> u32 {
     file.line_of(method.map_or(nodes::range(path).start(), |ast| ast.attr.start()))
 }
 
-/// The observation that a capture would have made of a wait. Sizes are not known: a number is taken to be one of 8 bytes, which may be an integer, and
-/// all else to be large and pageable, so that no edit is safe for its size.
+/// What a capture would have observed of a wait. Sizes are unknown: a number counts as 8 bytes, which may be
+/// an integer, and all else as large and pageable, so that no edit is safe for its size.
 fn observed(wait: Wait<'_>, here: Here<'_, '_>, beside: Beside) -> Observed<'static> {
     const NUMBER: u64 = 8;
     const LARGE: u64 = 1 << 20;
@@ -170,7 +166,7 @@ fn observed(wait: Wait<'_>, here: Here<'_, '_>, beside: Beside) -> Observed<'sta
     Observed { api, copy, operator, through, largest, beside, ..Observed::default() }
 }
 
-/// The call behind a `synchronize()`, by what that is called on.
+/// The call behind a `synchronize()`, by its receiver's name.
 fn synchronised(here: Here<'_, '_>) -> &'static str {
     let callee = nodes::call(here.path).map(|call| nodes::dotted(&call.func)).unwrap_or_default();
     match callee.to_ascii_lowercase() {

@@ -1,4 +1,4 @@
-//! What callers pass: the recorded ones, frame by frame, and the call that led into a function.
+//! What callers pass: the recorded callers, frame by frame, and the call that led into a function.
 
 use super::search::{Answer, Object, OnHost, Parameter, Scene, Search, all};
 use crate::python::parse::{dotted, nodes, split_callee};
@@ -8,7 +8,6 @@ use crate::verdict::source::locate::{Callee, callee};
 use ruff_python_ast::ExprCall;
 
 impl Search<'_> {
-    /// What the frame outside `inner` passes for a parameter of the function there.
     pub(super) fn given_by_caller(
         &self,
         parameter: &Parameter<'_>,
@@ -43,8 +42,7 @@ impl Search<'_> {
 }
 
 impl<'a> Scene<'_, 'a> {
-    /// What a call passes for a parameter of the function that it calls: by its name, in its place, or in the `*args` and
-    /// `**kwargs` that wrappers hand on.
+    /// What a call passes for a parameter: by name, in its place, or in wrappers' `*args` and `**kwargs`.
     pub(super) fn passed(self, call: &'a ExprCall, parameter: &Parameter<'_>) -> Answer {
         let (parameters, mut steps) = (&parameter.function.parameters, parameter.steps.clone());
         let callee = dotted(&call.func);
@@ -84,7 +82,6 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// What stands in a place of a call.
     fn in_place(self, call: &'a ExprCall, position: usize, mut steps: Steps) -> Answer {
         let arguments = &call.arguments.args[..call.arguments.args.len().min(position + 1)];
         match arguments.iter().enumerate().find_map(|(at, one)| Some((at, one.as_starred_expr()?))) {
@@ -96,7 +93,6 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// What a call gives by a name.
     fn by_name(self, call: &'a ExprCall, name: &str, mut steps: Steps) -> Answer {
         if let Some(keyword) = call.arguments.find_keyword(name) {
             return self.find(&keyword.value, steps).into();

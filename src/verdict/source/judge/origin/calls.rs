@@ -1,5 +1,4 @@
-//! Calls: what moves a value, what computes another from it alone, and functions of the program, looked into for what they
-//! return.
+//! Calls: moves of a value, functions of it alone, and functions of the program with what they return.
 
 use super::search::{OnHost, Parameter, Scene, all};
 use crate::python::facts::{self, Fact};
@@ -13,11 +12,10 @@ use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::{Ranged, TextRange};
 use std::sync::Arc;
 
-/// A function that a call means.
 enum Callee<'a> {
     /// In the same file.
     Here(Path<'a>),
-    /// In another one, by its name, under the class if it is a method.
+    /// In another one, by its name; under `class` if it is a method.
     There { recorded: String, file: Arc<Source>, class: Option<String>, name: String },
 }
 
@@ -77,7 +75,7 @@ impl<'a> Scene<'_, 'a> {
     /// A tensor made of numbers: `torch.tensor(sizes, device=…)`, `torch.arange(n)`.
     fn made(self, call: &'a ExprCall, on_device: bool) -> Option<OnHost> {
         let (name, arguments) = (nodes::name(&call.func), &call.arguments);
-        // What is trained does not keep its values.
+        // A trained tensor does not keep its values.
         if arguments.find_keyword("requires_grad").is_some() {
             return None;
         }
@@ -89,13 +87,13 @@ impl<'a> Scene<'_, 'a> {
         Some(OnHost { sent: known.sent.or_else(|| on_device.then(|| self.place(call))), ..known })
     }
 
-    /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
+    /// Calls that pass on parts of their argument or receiver: loops, entries of dicts, loader batches.
     fn handed_on(self, call: &'a ExprCall, mut steps: Steps) -> Option<OnHost> {
         let (name, receiver, arguments) =
             (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
         let looped = steps.last() == Some(&Step::Any);
         match (name, receiver) {
-            // Its workers have no GPU, and what it collates are tensors of the host.
+            // Workers of a loader have no GPU: they collate tensors of the host.
             _ if name.ends_with("DataLoader") => looped.then_some(OnHost::DATA),
             ("enumerate", None) if looped => {
                 steps.pop();
@@ -118,7 +116,7 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// Of pairs of a number or a key and what lies in `held`: that lies there behind `step`.
+    /// The element of a pair: a number or a key, or what `held` holds behind `step`.
     fn second(self, held: &'a Expr, mut steps: Steps, step: Step) -> Option<OnHost> {
         match steps.pop()? {
             Step::Index(0) => Some(OnHost::default()),
@@ -127,7 +125,7 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// `tensor.to(device)`: known if the tensor is; where the host's own data cannot be told from others, as it was sent.
+    /// `tensor.to(device)`: known if the tensor is. A tensor of unknown place counts as sent, unless `plain`.
     fn moved(self, call: &'a ExprCall, tensor: &'a Expr, steps: Steps) -> Option<OnHost> {
         let place = || Some(self.place(call));
         match self.find(tensor, steps) {
@@ -142,7 +140,7 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// The function of the program that a call means; `None` where it is none, or where that is not told.
+    /// The program's function that a call means; `None` where it is none, or unknown.
     fn callee(self, call: &'a ExprCall) -> Option<Callee<'a>> {
         let here = self.here;
         let program = Files { tree: self.search.site.tree, recorded: self.recorded, depth: 0 };
@@ -183,7 +181,6 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// What a function of the program returns to a call.
     fn enter<'b>(
         self,
         call: &'a ExprCall,
@@ -203,7 +200,7 @@ impl<'a> Scene<'_, 'a> {
             && nodes::within(call, entered.0)
             && self.search.functions.borrow().contains(&entered)
         {
-            // Part after part of what it was given: `{k: send(v, device) for k, v in batch.items()}`.
+            // Part after part of the function's input: `{k: send(v, device) for k, v in batch.items()}`.
             let parts = call.arguments.args.iter().filter(|part| !nodes::name(part).contains("device"));
             return self.each(parts);
         }
@@ -226,7 +223,7 @@ impl<'a> Scene<'_, 'a> {
             Node::ExprYield(ast) => ast.value.as_deref(),
             _ => None,
         };
-        // A tuple that ends before the element is not the one that came.
+        // A tuple too short for the element is not the one that came.
         let came = |path: &&Path<'b>| match (value(path), steps.last()) {
             (Some(Expr::Tuple(ast)), Some(Step::Index(index))) => {
                 *index < ast.elts.len() || ast.elts.iter().any(Expr::is_starred_expr)
@@ -240,7 +237,7 @@ impl<'a> Scene<'_, 'a> {
         known
     }
 
-    /// Whether an expression is an object of a class, as a module is, or is called, whose fields are no part of what is sent.
+    /// Whether it is an object of a class, or called like a module: its fields are no part of what is sent.
     fn makes_object(self, expr: &'a Expr) -> bool {
         let is_object = |value: &Expr| {
             let class = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
@@ -257,7 +254,7 @@ impl<'a> Scene<'_, 'a> {
     }
 }
 
-/// Whether what a function or method of that name gives is the host's whatever its arguments are.
+/// Whether a function's result is the host's, whatever its arguments are.
 pub(super) fn gives_own(name: &str) -> bool {
     let facts = facts::name(name);
     facts.any(&[Fact::Read, Fact::Layout, Fact::Number]) || !(facts::is_pure(name) || facts.is(Fact::Wrap))
@@ -268,7 +265,7 @@ fn with(mut steps: Steps, step: Step) -> Steps {
     steps
 }
 
-/// The import that is all a name stands for.
+/// The import, if it is the name's only binding.
 fn only_import(here: Here<'_, '_>, dotted: &str) -> Option<Import> {
     let root = split_root(dotted).0;
     let owner = scope::owner(here.path, root);
@@ -277,7 +274,7 @@ fn only_import(here: Here<'_, '_>, dotted: &str) -> Option<Import> {
     imported.then(|| Import::of(here.file(), dotted))?
 }
 
-/// Whether what a call names may be a builtin, a method of a value, or of a library whose functions do what they are called.
+/// A builtin, a method of a value, or of a library whose functions do what they are called.
 fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
     let callee = dotted(callee);
     let (root, rest) = split_root(&callee);
@@ -289,7 +286,7 @@ fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
     }
 }
 
-/// The function of that name at the top of a file, or the method of the class there; `None` where it has more than one meaning.
+/// At the top of the file, or a method of the class there; `None` where the name has several meanings.
 fn defined<'a>(file: &'a Source, class: Option<&str>, name: &str) -> Option<Path<'a>> {
     if let Some(class) = class {
         let objects = Objects::new(file);
@@ -298,7 +295,7 @@ fn defined<'a>(file: &'a Source, class: Option<&str>, name: &str) -> Option<Path
     nodes::only(scope::stores(&[file.module()], name)).filter(|only| nodes::function(only).is_some())
 }
 
-/// Whether two expressions of a function name one object: no assignment reaches one of them only.
+/// Whether two expressions name one object: the same assignments reach both.
 fn same_object<'a>(here: Here<'_, 'a>, one: &'a Expr, other: &'a Expr) -> bool {
     let (Expr::Name(first), Expr::Name(second)) = (one, other) else {
         return dotted(one) == dotted(other) && one.is_attribute_expr();

@@ -1,4 +1,4 @@
-//! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
+//! Fields of the program's own objects: what the class assigns them, keeps as a buffer or changes in place.
 
 use super::search::{OnHost, Scene, all};
 use crate::python::facts::{self, Fact};
@@ -8,8 +8,8 @@ use crate::verdict::source::infer::{Objects, changes, function_of};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
 impl<'a> Scene<'_, 'a> {
-    /// A field of an object of `class` is known if all that the class gives it is: what is assigned, the buffer that a module makes
-    /// of it, what methods do to it in place. `others`: where the file names a field so.
+    /// A field of an object of `class` is known if all its values are: what is assigned, what a module keeps
+    /// as a buffer, what methods do to it in place. `others`: where the file names a field so.
     ///
     /// ```text
     /// self.register_buffer("steps", torch.tensor(0))    0, which goes to the GPU with the module
@@ -20,7 +20,7 @@ impl<'a> Scene<'_, 'a> {
         let field = nodes::attribute(others.first()?)?.attr.as_str();
         let own = (nodes::range(class), field.to_owned());
         if self.search.fields.borrow().contains(&own) {
-            return Some(OnHost::default()); // of itself it is given what it is given besides
+            return Some(OnHost::default()); // a field adds nothing to itself
         }
         let objects = Objects::new(self.here.file());
         let ours = |path: &Path<'a>| {
@@ -37,7 +37,7 @@ impl<'a> Scene<'_, 'a> {
                 Some(false) => return None,
                 ours => ours.is_some() && nodes::within(nodes::range(path), nodes::range(class)),
             };
-            // Code of others may do so whenever it likes.
+            // Code of others may write whenever it likes.
             Some(match ours {
                 false => None,
                 true if changes(whole(path)) => self.changed(whole(path), steps),
@@ -50,7 +50,7 @@ impl<'a> Scene<'_, 'a> {
         known
     }
 
-    /// What a module is to keep as a buffer. Of `torch.tensor` the numbers are the host's, whoever passed them.
+    /// What a module keeps as a buffer. The numbers of `torch.tensor` are the host's, whoever passed them.
     fn buffer(self, call: &'a ExprCall, steps: &[Step]) -> Option<OnHost> {
         let value = call.arguments.args.get(1)?;
         let numbers =
@@ -59,7 +59,7 @@ impl<'a> Scene<'_, 'a> {
         Some(OnHost { sent: known.sent.or_else(|| Some(self.place(call))), ..known })
     }
 
-    /// What is put into a field that is changed in place.
+    /// What a change in place puts into a field.
     fn changed(self, path: &[Node<'a>], steps: &[Step]) -> Option<OnHost> {
         let put = |value: &'a Expr| self.at(path).find(value, Vec::new()).map(OnHost::computed);
         match path[..] {
@@ -84,7 +84,6 @@ impl<'a> Scene<'_, 'a> {
     }
 }
 
-/// Whether an occurrence of a field gives it something.
 pub(super) fn is_written(path: &Path<'_>) -> bool {
     changes(whole(path)) || nodes::attribute(path).is_some_and(|ast| ast.ctx != ExprContext::Load)
 }
@@ -97,18 +96,16 @@ fn whole<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     }
 }
 
-/// Whether what a method leaves in its tensor follows from that and its arguments: `add_`, not `normal_`.
+/// Whether the new value follows from the tensor and the arguments: `add_`, not `normal_`.
 fn sets(method: &str) -> bool {
     let name = method.strip_suffix('_').unwrap_or_default();
     matches!(name, "copy" | "fill" | "zero") || facts::is_pure(name)
 }
 
-/// Whether a field is an argument of a function that may write to it.
 fn is_handed_over(path: &[Node<'_>]) -> bool {
     nodes::argument_of(whole(path)).is_some_and(|call| !facts::is_pure(nodes::name(&call.func)))
 }
 
-/// `self.register_buffer("steps", …)`
 fn is_buffer(call: &ExprCall, field: &str) -> bool {
     nodes::name(&call.func) == "register_buffer"
         && call.arguments.args.first().and_then(string) == Some(field)

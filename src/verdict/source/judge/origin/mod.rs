@@ -1,5 +1,4 @@
-//! Values that the host knows already: a tensor on the device is what the host uploaded, or was computed from that alone
-//! (S20).
+//! Values that the host knows already: a device tensor is an upload, or computed from uploads alone (S20).
 
 mod callers;
 mod calls;
@@ -17,24 +16,23 @@ use crate::vocabulary::{Kind, PatternId, PatternId::*, Verdict};
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
 
-/// How often a call of repeat_interleave repeats each element.
 pub(super) fn repeats(call: &ExprCall) -> Option<&Expr> {
     let torch = dotted(&call.func) == "torch.repeat_interleave";
     call.arguments.find_argument_value("repeats", usize::from(torch))
 }
 
 impl<'a> Case<'_, 'a> {
-    /// The verdict on a read or a size whose values the host had before it uploaded them, in place of one that says that the
-    /// program needs them: it does, but need not ask the GPU.
+    /// Replaces the verdict that values are needed where the host had them before it uploaded them: the
+    /// program need not ask the GPU.
     pub(super) fn host_knows(self, found: Verdict) -> Verdict {
         let needed =
             matches!(found.kind, Kind::CpuCompute | Kind::ControlFlow | Kind::DynamicShape | Kind::ValueRead);
         let Some((pattern, value)) = self.asked().filter(|_| needed) else { return found };
-        // A whole tensor is read back as it was sent; of a number, that it was sent must be plain.
+        // A whole tensor is read back as it was sent; of a number, the host's sending must be certain.
         let search = Search::new(self.site, pattern != D10);
         let Some(known) = search.origin(self.here, value) else { return found };
-        // A mask of data that the GPU computed would have to be computed on the host again; what one of sizes and constants
-        // selects is as many at every time.
+        // A mask of data that the GPU computed would have to be computed on the host again. A mask of sizes
+        // and constants selects as many every time.
         let masked =
             pattern == B30 && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
         let Some(sent) = known.sent.filter(|_| !masked) else { return found };
@@ -72,7 +70,7 @@ impl<'a> Case<'_, 'a> {
         }
     }
 
-    /// Of the sizes that a call takes the only one that is no value of the host.
+    /// The only size argument that is no value of the host.
     fn size(self, call: &'a ExprCall) -> Option<&'a Expr> {
         let sizes = call.arguments.args.iter().flat_map(nodes::elements);
         nodes::only(sizes.filter(|&size| self.here.find(size) != Placement::Host))

@@ -1,4 +1,4 @@
-//! Names: the assignments that reach a read, and what each of them gives.
+//! Names: the assignments that reach a read, and what each gives.
 
 use super::search::{Answer, OnHost, Parameter, Scene, Sent, all};
 use crate::python::facts::{self, Fact};
@@ -9,7 +9,7 @@ use ruff_python_ast::{Expr, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
 impl<'a> Scene<'_, 'a> {
-    /// A name: all that the assignments which reach this read give it.
+    /// All that the assignments which reach this read give the name.
     pub(super) fn name(self, name: &'a ExprName, steps: Steps) -> Option<OnHost> {
         let owner = scope::owner(self.here.path, &name.id);
         let occurrences = scope::occurrences(&owner, &name.id);
@@ -22,7 +22,7 @@ impl<'a> Scene<'_, 'a> {
         {
             return None;
         }
-        // The parameter comes as the function itself.
+        // A parameter's path is the function itself.
         let given =
             scope::reaching(self.here.path, name).into_iter().map(|store| match store.len() == owner.len() {
                 true => self.parameter(&owner, &name.id, steps.clone()),
@@ -65,7 +65,7 @@ impl<'a> Scene<'_, 'a> {
         self.at(target).find(value, steps)
     }
 
-    /// A parameter: what the caller passes for it, else its default value.
+    /// What the caller passes, else the default value.
     fn parameter(self, owner: &Path<'a>, name: &str, steps: Steps) -> Option<OnHost> {
         let function = nodes::function(owner)?;
         if nodes::range(owner) != self.function {
@@ -91,15 +91,14 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// Where a call stands, for the sentence about it.
     pub(super) fn place(self, call: &ExprCall) -> Sent {
         let own = self.search.site.frames.first().map(|frame| frame.file.as_str());
         let file = (own != Some(self.recorded)).then(|| crate::text::path_end(self.recorded, 1).to_owned());
         Sent { line: self.here.file().line_of(call.start()), file }
     }
 
-    /// Whether what an occurrence of a name changes is a tensor of the host, by all assignments that it sees: what is put there is
-    /// the host's as well, whatever is uploaded of it later.
+    /// Whether an occurrence changes a tensor of the host, by all assignments that it sees: what is put there
+    /// is the host's as well, whatever is uploaded of it later.
     fn on_host(self, path: &Path<'a>) -> bool {
         let Some(Node::ExprName(name)) = nodes::last(path) else { return false };
         let given = scope::reaching(path, name);
@@ -111,7 +110,7 @@ impl<'a> Scene<'_, 'a> {
     }
 }
 
-/// The name that an assignment gives to what an occurrence of a name names.
+/// `other` of `other = name`.
 fn alias<'a>(path: &Path<'a>) -> Option<&'a ExprName> {
     let [.., Node::StmtAssign(ast), _] = path[..] else { return None };
     let [Expr::Name(name)] = ast.targets.as_slice() else { return None };
@@ -126,7 +125,7 @@ fn added<'a>(path: &Path<'a>) -> Option<&'a Expr> {
     }
 }
 
-/// What an occurrence of a name puts into the container that it names: `xs.append(v)`; `Some(None)` where that is not told.
+/// What `xs.append(v)` puts into the container; `Some(None)` where that is unknown.
 fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
     match nodes::method_of(path)? {
         (call, "append") => Some(call.arguments.args.first()),

@@ -1,4 +1,4 @@
-//! The search for where the host has a value from: what is asked, where, and how far it goes.
+//! The search for the host's origin of a value: the question, its place, and its limits.
 
 use super::super::reader::SiteReader;
 use crate::python::parse::{Node, nodes};
@@ -10,22 +10,22 @@ use ruff_text_size::TextRange;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-/// What whoever calls a function gives it.
+/// What the caller of a function gives it.
 pub(super) type Outside<'c> = &'c dyn Fn(&Parameter<'_>) -> Answer;
 
-/// Expressions looked at for one value before it counts as not known.
+/// Expressions looked at for one value; more make it unknown.
 const BUDGET: u32 = 250;
-/// Expressions inside one another, over all functions and files on the way.
+/// Nested expressions, over all functions and files on the way.
 const MAX_DEPTH: u8 = 40;
 
 /// What the host has: numbers of its own, or what it sent to the device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnHost {
-    /// Where it was sent; `None` for what never left the host.
+    /// `None` for what never left the host.
     pub sent: Option<Sent>,
     /// Whether something was computed of it after it was sent.
     pub computed: bool,
-    /// Whether it follows from what the program reads or computes (batches, results), and not from sizes and constants alone.
+    /// Whether it follows from what the program reads or computes, not from sizes and constants alone.
     pub data: bool,
 }
 
@@ -33,13 +33,12 @@ impl OnHost {
     /// What the host has read or computed.
     pub const DATA: Self = Self { sent: None, computed: false, data: true };
 
-    /// What an operator makes of it.
     pub fn computed(self) -> Self {
         Self { computed: self.computed || self.sent.is_some(), ..self }
     }
 }
 
-/// The line where the host sent a value to the device; with its file, where that is another than the one that waits.
+/// The line where the host sent a value to the device; its file, where that is not the waiting one.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub line: u32,
@@ -53,17 +52,13 @@ impl fmt::Display for Sent {
     }
 }
 
-/// A value that a function was given.
 pub(super) struct Parameter<'p> {
     pub function: &'p StmtFunctionDef,
-    /// The class that the function is a method of.
     pub class: Option<&'p str>,
     pub name: &'p str,
-    /// How to get at the value inside of it.
     pub steps: Steps,
 }
 
-/// What whoever calls a function gives it.
 pub(super) enum Answer {
     OnHost(OnHost),
     /// Nothing: the parameter's default value.
@@ -77,12 +72,10 @@ impl From<Option<OnHost>> for Answer {
     }
 }
 
-/// Where an expression is read.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'c, 'a> {
     pub search: &'c Search<'c>,
     pub here: Here<'c, 'a>,
-    /// Path of the file as the trace has it.
     pub recorded: &'c str,
     /// The function whose parameters `outside` answers for.
     pub function: TextRange,
@@ -95,12 +88,10 @@ pub(super) struct Scene<'c, 'a> {
 pub(super) struct Object<'c, 'a> {
     pub expr: &'a Expr,
     pub class: &'c str,
-    /// Path of the class's file as the trace has it.
     pub recorded: &'c str,
 }
 
 impl<'c, 'a> Scene<'c, 'a> {
-    /// The same function, at another place of it.
     pub fn at(self, path: &'c [Node<'a>]) -> Self {
         Self { here: Here { path, ..self.here }, ..self }
     }
@@ -110,16 +101,15 @@ impl<'c, 'a> Scene<'c, 'a> {
     }
 }
 
-/// Searches the program for where the host has the value of an expression from.
 pub(super) struct Search<'s> {
     pub site: SiteReader<'s>,
-    /// Whether what is sent must surely be the host's.
+    /// Whether the sent value must surely be the host's.
     pub plain: bool,
     budget: Cell<u32>,
     depth: Cell<u8>,
-    /// Fields that are being looked at, with their classes.
+    /// Fields being looked at, with their classes.
     pub fields: RefCell<Vec<(TextRange, String)>>,
-    /// Functions that are being looked into, with their files.
+    /// Functions being looked into, with their files.
     pub functions: RefCell<Vec<(TextRange, String)>>,
 }
 
@@ -137,11 +127,12 @@ impl<'s> Search<'s> {
 
     /// Where the host has what `expr`, read at `here`, follows from; `None` where something else may be in it.
     ///
-    /// Definition: the value is *known* if it is a value of the host (a number, a list of those, a batch of a `DataLoader`), known
-    /// values sent to the device, or a pure function of known values. A name is known if every assignment that reaches
-    /// the read gives it known values and nothing changes it in place. A parameter is what the recorded caller passes, or
-    /// the call that led into the function; a call of a function of the program is what all its `return`s give; what is
-    /// unpacked from a tuple is followed to the tuple's element.
+    /// Definition: a value is *known* if it is the host's (a number, a list of numbers, a batch of a
+    /// `DataLoader`), a known value sent to the device, or a pure function of known values. A name is known
+    /// if every assignment that reaches the read gives it known values and nothing changes it in place. A
+    /// parameter is what the recorded caller passes, or the call that led into the function. A call of the
+    /// program's function is what all its `return`s give. What is unpacked from a tuple is followed to the
+    /// tuple's element.
     ///
     /// ```text
     /// loop.py:9    for batch in loader:              batches of a DataLoader: the host's
@@ -159,7 +150,7 @@ impl<'s> Search<'s> {
             .find(expr, Vec::new())
     }
 
-    /// What `look` finds one expression further on the way; `None` where it has become too long.
+    /// `look`, one expression further on the way; `None` where the way is too long.
     pub fn deeper(&self, look: impl FnOnce() -> Option<OnHost>) -> Option<OnHost> {
         let (depth, budget) = (self.depth.get(), self.budget.get());
         if depth == MAX_DEPTH || budget == 0 {
@@ -173,7 +164,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// What all of several values come from: known if all are, sent if one was. Of no value nothing is known.
+/// Known if all values are, sent if one was; `None` for no values.
 pub(super) fn all(values: impl IntoIterator<Item = Option<OnHost>>) -> Option<OnHost> {
     let joined = |one: OnHost, other: OnHost| OnHost {
         sent: one.sent.or(other.sent),

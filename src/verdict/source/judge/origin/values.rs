@@ -1,4 +1,4 @@
-//! Expressions: what an operator, a display or a read of an element makes of known values.
+//! Expressions: what an operator, a display or an element read makes of known values.
 
 use super::fields::is_written;
 use super::search::{OnHost, Scene, all};
@@ -9,7 +9,7 @@ use crate::verdict::source::infer::Objects;
 use ruff_python_ast::{Expr, ExprAttribute, ExprSubscript};
 
 impl<'a> Scene<'_, 'a> {
-    /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
+    /// Where the host has `expr` from; of a container, the value behind `steps`.
     pub(super) fn find(self, expr: &'a Expr, steps: Steps) -> Option<OnHost> {
         let found = self.search.deeper(|| self.expression(expr, steps));
         found.or_else(|| (self.is_own(expr) && self.is_host(expr)).then_some(OnHost::DATA))
@@ -46,7 +46,7 @@ impl<'a> Scene<'_, 'a> {
             Expr::Compare(ast) => {
                 self.each(std::iter::once(&*ast.left).chain(&ast.comparators)).map(OnHost::computed)
             }
-            // Which of them it is, the host has decided.
+            // The host has decided which of them it is.
             Expr::If(ast) => {
                 all([&ast.body, &ast.orelse].into_iter().map(|arm| self.find(arm, steps.clone())))
             }
@@ -63,7 +63,7 @@ impl<'a> Scene<'_, 'a> {
         self.at(&path).find(element, steps)
     }
 
-    /// A list or tuple: the element asked for, else all of them.
+    /// The element asked for, else all of them.
     fn display(self, elements: &'a [Expr], mut steps: Steps) -> Option<OnHost> {
         if elements.is_empty() {
             return Some(OnHost::default());
@@ -78,7 +78,7 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// `value[index]`: what the index picks is known only if the index is.
+    /// `value[index]` is known only if the index is.
     fn element(self, ast: &'a ExprSubscript, mut steps: Steps) -> Option<OnHost> {
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
@@ -123,13 +123,12 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    /// What several values come from.
     pub(super) fn each(self, values: impl IntoIterator<Item = &'a Expr>) -> Option<OnHost> {
         all(values.into_iter().map(|value| self.find(value, Vec::new())))
     }
 
-    /// Whether an expression is the host's by what it is, rather than by what its operands are: `len(x)`, `x.shape`, `x.item()`,
-    /// a parameter that is declared a number.
+    /// Whether an expression is the host's by what it is, not by its operands: `len(x)`, `x.shape`,
+    /// `x.item()`, a parameter declared a number.
     fn is_own(self, expr: &'a Expr) -> bool {
         match expr {
             Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
@@ -141,7 +140,7 @@ impl<'a> Scene<'_, 'a> {
     }
 }
 
-/// Whether an index is a number or several of them as written: `0`, `-1`, `..., 0`.
+/// A number or several of them as written: `0`, `-1`, `..., 0`.
 fn is_plain(index: &Expr) -> bool {
     match index {
         Expr::UnaryOp(ast) => is_plain(&ast.operand),
@@ -150,12 +149,12 @@ fn is_plain(index: &Expr) -> bool {
     }
 }
 
-/// `:`, with bounds that are written out or none.
+/// `:`, with literal bounds or none.
 fn is_whole(index: &Expr) -> bool {
     index.is_slice_expr() && nodes::bounds(index).all(is_plain)
 }
 
-/// Whether an attribute holds the same tensor, or what a reduction gives besides.
+/// The same tensor, or another part of what a reduction gives.
 fn is_same(attribute: &str) -> bool {
     facts::name(attribute).any(&[Fact::Property, Fact::Part])
 }
