@@ -4,8 +4,16 @@ use super::nodes::{self, Node, within};
 use ruff_python_ast::Stmt;
 use ruff_text_size::{Ranged, TextRange};
 
-/// A block that may or may not run: (range of its statement, range of the first statement of its arm).
-pub type Block = (TextRange, TextRange);
+/// A block that may or may not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    pub statement: TextRange,
+    /// Range of its first statement.
+    pub arm: TextRange,
+    /// Where one arm of this kind runs, no other of the statement does: arms of `if` and `match`, and handlers. The body of a
+    /// `try` has run in part before a handler does, and a loop before its `else`.
+    pub apart: bool,
+}
 
 /// The blocks around the last node that may or may not run, outermost first, below `path[depth]`.
 pub fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
@@ -21,20 +29,24 @@ pub fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
             Node::StmtFor(ast) if within(below, &*ast.target) => &ast.body,
             _ => nodes::block(path, at + 1),
         };
-        Some((path[statement].range(), arm.first()?.range()))
+        let apart = !matches!(path[at], Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_));
+        Some(Block { statement: path[statement].range(), arm: arm.first()?.range(), apart })
     };
     (depth + 1..path.len().saturating_sub(1)).filter_map(block).collect()
 }
 
-/// Whether two places are in different arms of one statement.
+/// Whether at most one of two places runs: they are in different arms of one statement.
 pub fn exclusive(a: &[Block], b: &[Block]) -> bool {
-    a.iter().any(|(statement, arm)| b.iter().any(|(other, second)| statement == other && arm != second))
+    let excludes = |one: &Block, other: &Block| {
+        one.apart && other.apart && one.statement == other.statement && one.arm != other.arm
+    };
+    a.iter().any(|one| b.iter().any(|other| excludes(one, other)))
 }
 
 /// Whether the definition's block ends the function before control reaches `to`: `if debug: v = …; return`.
 pub fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
     let own = blocks(path, depth);
-    let among = |blocks: &[Block], first: TextRange| blocks.iter().any(|(_, arm)| *arm == first);
+    let among = |blocks: &[Block], first: TextRange| blocks.iter().any(|block| block.arm == first);
     (depth + 2..path.len()).filter(|&at| path[at].is_statement()).any(|at| {
         let body = nodes::block(path, at);
         let ends = matches!(body.last(), Some(Stmt::Return(_) | Stmt::Raise(_)));

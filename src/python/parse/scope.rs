@@ -302,7 +302,9 @@ fn kills(all: &[Occurrence<'_>], key: Option<&str>, depth: usize) -> Vec<Kill> {
         let clauses = &ast.elif_else_clauses;
         let open = clauses.last().is_none_or(|clause| clause.test.is_some());
         let mut arms = std::iter::once(&*ast.body).chain(clauses.iter().map(|clause| &*clause.body));
-        let binds = |body: &[Stmt]| bound.get(&(ast.range, body.first()?.range())).copied();
+        let binds = |body: &[Stmt]| {
+            bound.get(&Block { statement: ast.range, arm: body.first()?.range(), apart: true }).copied()
+        };
         let Some(first) = binds(&ast.body).filter(|_| !open && arms.all(|body| binds(body).is_some())) else {
             continue;
         };

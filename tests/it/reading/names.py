@@ -147,6 +147,49 @@ def f(loss):
         done()
     logger.info('%f', v)
 
+# --- set in a try, asked for in its handler
+def f(loss):
+    v = 0.0
+    try:
+        v = loss.item()  #! item: control-flow
+        print(v)
+        done()
+    except RuntimeError:
+        if v > 3:
+            raise
+
+# --- set in a try, asked for in its else
+def f(loss):
+    try:
+        v = loss.item()  #! item: control-flow
+        print(v)
+    except RuntimeError:
+        v = 0.0
+    else:
+        if v > 3:
+            stop()
+
+# --- set in a handler, asked for in another
+def f(loss):
+    v = 0.0
+    try:
+        done()
+    except ValueError:
+        v = loss.item()  #! item: logging
+        print(v)
+    except RuntimeError:
+        if v > 3:
+            raise
+
+# --- set in a loop, asked for in its else
+def f(xs):
+    for x in xs:
+        v = x.item()  #! item: control-flow
+        print(v)
+    else:
+        if v > 3:
+            stop()
+
 # --- with block
 def f(loss):
     with torch.no_grad(), timer('x') as t:

@@ -60,7 +60,7 @@ pub struct Builder {
     records: Rows,
     processes: Vec<(GlobalTid, u32)>,
     thread_names: FxHashMap<GlobalTid, u32>,
-    /// GPUs with kernels.
+    /// GPUs with kernels or copies.
     devices: IndexSet<i64, FxBuildHasher>,
     /// The earliest time.
     origin: i64,
@@ -145,6 +145,7 @@ impl Builder {
                 self.kernels.push(&[&place[..], &more].concat());
             }
             "gpu_memcpy" | "memcpy" => {
+                self.devices.extend(args.device.0);
                 let [start, end, _, device, context, stream, correlation] = place;
                 let place = [start, end, device, context, stream, correlation].map(Value::number);
                 self.copies.push(Copy { place, bytes: args.bytes.0, kinds: names::copy(&name) });
