@@ -6,8 +6,8 @@
 //!  GPU          [a---]                               [b---]            [c---]
 //!  counted           |---- blocked in read ---|
 //! ```
-//! A thread counts from its first launch on that GPU to its last. The call that ends first names the time: the other threads wait
-//! for the thread that made it. The cost is a pass over the ops, and merges of sorted stretches.
+//! A thread counts from its first launch on that GPU to its last. The call that ends first names the stretch:
+//! the other threads wait for that call's thread. Cost: a pass over the ops, and merges of sorted stretches.
 
 use crate::profile::Profile;
 use crate::profile::blocked::Blocked;
@@ -18,33 +18,28 @@ use typed_index_collections::TiVec;
 /// A stretch in which a GPU was idle and the threads that launch on it were blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
-    /// In ns.
     pub start: i64,
-    /// In ns.
     pub end: i64,
-    /// The thread whose call ended first, and the StringIds id of the function where it is known. `None`: no thread was to launch.
+    /// Thread whose call ended first, and its function's StringIds id. `None`: no thread launches.
     pub by: Option<(ThreadIx, Option<i64>)>,
 }
 
-/// All such stretches of a capture.
 pub struct IdleBlocked {
-    /// The stretches of each GPU, disjoint and ascending.
+    /// Disjoint and ascending.
     pub of_device: TiVec<DeviceIx, Vec<Idle>>,
-    /// The Python line or NVTX range in which the function blocks that takes most time, where one is known.
+    /// Function that blocks longest (a StringIds id), and its Python line or NVTX range if known.
     pub at: Option<(Option<i64>, String)>,
 }
 
 impl Idle {
-    /// StringIds id of the function that blocked it.
     pub fn call(&self) -> Option<i64> {
         self.by.and_then(|by| by.1)
     }
 }
 
-/// The first call of a thread that launched on a GPU, and the last.
+/// A thread's first and last call that launched on a GPU.
 type Launches = TiVec<ThreadIx, Option<(CallId, CallId)>>;
 
-/// The stretches of each GPU.
 pub fn find(profile: &Profile, devices: &Devices, blocked: &Blocked) -> TiVec<DeviceIx, Vec<Idle>> {
     let calls = &profile.calls;
     let none = || calls.threads.iter().map(|_| None).collect();
@@ -82,7 +77,6 @@ fn waits_of(blocked: &Blocked, thread: ThreadIx, (first, last): (i64, i64)) -> V
     std::iter::once(outside(i64::MIN, first)).chain(inside).chain([outside(last, i64::MAX)]).collect()
 }
 
-/// The stretches that lie in both.
 fn both(a: &[Idle], b: &[Idle]) -> Vec<Idle> {
     let (mut i, mut j, mut out) = (0, 0, Vec::new());
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {

@@ -7,10 +7,10 @@
 //!  busy [----------------]          [-----]      but no earlier than the device ran dry: 0 here, since m1 still worked
 //!                                                when k1 ended; with m1 gone it is the whole gap
 //! ```
-//! The gap must begin exactly where the awaited work ended (all streams and graph launches of the device counted), and
-//! the op that ends it must have been issued after the wait returned: else something other than the wait kept the
-//! device idle. Each gap is given to one wait: of the thread that then issued the next op, else the first to return;
-//! gaps do not overlap, so drains may be summed.
+//! The gap must begin exactly where the awaited work ended, on all streams and graph launches of the device.
+//! The op that ends it must have been issued after the wait returned: else something else kept the device
+//! idle. Each gap goes to one wait: that of the thread that issued the next op, else the first to return. So
+//! drains may be summed.
 
 use crate::profile::Profile;
 use crate::profile::ids::OpId;
@@ -21,14 +21,13 @@ use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// Drain of each wait in ns, in the waits' order. Costs two short searches a wait.
+/// Drain of each wait in ns. Costs two short searches a wait.
 pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<WaitId, i64> {
     let ops = &profile.ops;
     let mut by_return: Vec<WaitId> = waits.keys().collect();
     by_return.sort_by_key(|&w| (waits[w].end, waits[w].call));
     // By gap (device, start): the wait, whether its thread ended the gap, and the gap's length.
     let mut owners: FxHashMap<(DeviceIx, i64), (WaitId, bool, i64)> = FxHashMap::default();
-    // Where the last search for an op ended.
     let mut first = 0;
     for w in by_return {
         let wait = &waits[w];

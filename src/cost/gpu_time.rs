@@ -5,8 +5,8 @@
 //!  s14   [H2D------------------]
 //!  counts [H2D][gemm--------][H2D]  idle  [gemm----]        a moment counts for the first kind that runs in it:
 //! ```                                                        kernels, collectives, copies by kind, memsets
-//! The union of the kinds up to each in that order is summed; a kind's own time is its union less the one before. Cost: a
-//! pass over the ops, which are sorted by start, with a step for each kind from the op's own on.
+//! A kind's own time is the union of all kinds up to it, less the union up to the kind before. Cost: a pass
+//! over the ops, sorted by start, with a step for each kind from the op's own on.
 
 use super::blocked::IdleBlocked;
 use crate::model::gpu_time::{BlockedTime, CopyTime, GpuTime};
@@ -20,10 +20,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use typed_index_collections::TiVec;
 
-/// A gap that a wait leaves: on which GPU, from when to when, in ns.
+/// An idle gap after a wait: GPU, start and end in ns.
 pub type Gap = (DeviceIx, i64, i64);
 
-/// The time of each GPU within its window.
 pub fn of(
     profile: &Profile,
     devices: &Devices,
@@ -81,7 +80,7 @@ pub fn of(
     unions.iter_enumerated().map(time).collect()
 }
 
-/// The time of a window in which nothing could be launched, but for gaps that waits leave, by what blocked.
+/// Time of a window in which no thread could launch, by the blocking function; without gaps after waits.
 fn by_call(
     profile: &Profile,
     blocked: &IdleBlocked,
@@ -108,7 +107,7 @@ fn by_call(
     times
 }
 
-/// Time in which something ran, of stretches that begin one after another.
+/// Length of the union of stretches that are added by ascending start.
 #[derive(Clone, Copy)]
 struct Union {
     until: i64,
@@ -129,7 +128,6 @@ fn kinds_of_copies(profile: &Profile) -> Vec<(Direction, HostMemory)> {
     kinds.into_iter().collect()
 }
 
-/// The place of an op's kind.
 fn kind(profile: &Profile, collectives: &Collectives, copies: &[(Direction, HostMemory)], op: OpId) -> usize {
     let ops = &profile.ops;
     match ops.kind(op) {

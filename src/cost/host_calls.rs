@@ -5,7 +5,7 @@
 //!             [cuLibraryLoadData----]              nested: no call of its own; a wait inside is told as a wait
 //!  counted  |---- device allocation -----------|
 //! ```
-//! The thread that spends most in a family stands for it: times of threads side by side are not summed. The cost is a sort of these calls.
+//! Each family counts its busiest thread: times of parallel threads are not summed. Cost: one sort.
 
 use crate::iterations::Iterations;
 use crate::profile::Profile;
@@ -18,29 +18,28 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Host time that the calls of one family take on one thread.
 #[derive(Clone, Debug, Default)]
 pub struct HostTime {
-    /// How many, without nested ones.
+    /// Without nested ones.
     pub calls: u64,
-    /// Time inside them, in ns.
+    /// Without waits inside.
     pub ns: i64,
-    /// The part of it at start-up: before the loop or in its first iterations, without a loop before the process' first kernel.
+    /// At start-up: before the loop or in its first iterations, else before the process' first GPU work.
     pub start_up: i64,
-    /// The part of it in the process' first call, which creates the context too.
+    /// In the process' first call, which creates the context too.
     pub first_call: i64,
-    /// Time by function: StringIds ids.
+    /// By function (StringIds ids).
     names: BTreeMap<i64, i64>,
 }
 
 impl HostTime {
-    /// StringIds id of the function that takes most.
+    /// The function that takes most (StringIds id).
     pub fn name(&self) -> Option<i64> {
         self.names.iter().max_by_key(|&(&id, &ns)| (ns, Reverse(id))).map(|(&id, _)| id)
     }
 }
 
-/// The thread on which each family takes most time within `from..to`, and how much; no family that takes none.
+/// For each family, the thread with most time in it within `from..to`.
 pub fn longest(
     profile: &Profile,
     (devices, waits): (&Devices, &Waits),
@@ -78,7 +77,6 @@ pub fn longest(
     longest
 }
 
-/// When the waits of the threads that make these calls blocked, ascending.
 fn waited(profile: &Profile, waits: &Waits, calls: &[HostCall]) -> FxHashMap<GlobalTid, Vec<(i64, i64)>> {
     let mut waited: FxHashMap<GlobalTid, Vec<(i64, i64)>> =
         calls.iter().map(|call| (call.tid, Vec::new())).collect();
@@ -90,7 +88,6 @@ fn waited(profile: &Profile, waits: &Waits, calls: &[HostCall]) -> FxHashMap<Glo
     waited
 }
 
-/// The part of `from..to` in which none of these waits blocked.
 fn beside(waited: &[(i64, i64)], from: i64, to: i64) -> i64 {
     let to = to.max(from);
     let first = waited.partition_point(|wait| wait.1 <= from);
@@ -99,7 +96,7 @@ fn beside(waited: &[(i64, i64)], from: i64, to: i64) -> i64 {
     (to - from - blocked).max(0)
 }
 
-/// When a process has started up; `None` where it has neither a loop nor GPU work.
+/// End of a process' start-up; `None` where it has neither a loop nor GPU work.
 fn settled(pid: GlobalPid, devices: &Devices, iterations: Option<&Iterations>) -> Option<i64> {
     match iterations.and_then(|found| found.of(pid)) {
         Some(found) => found.spans.iter().map(|span| span.0).find(|&start| !found.only_at_start(start)),

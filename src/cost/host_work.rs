@@ -1,16 +1,16 @@
-//! Host work of the loop that may go with some of its waits, past what a program does between two calls anyway and what is simulated.
+//! Host work of the loop that may go with some waits, past ordinary and simulated work.
 //!
 //! ```text
 //!  upload   [launch]··NumPy, a list~~~~~~[copy, wait]     what is made there a fix may make elsewhere, or once;
 //!                                                         memory that is pinned already was filled by a loader
 //!  reads    [copy, wait][copy, wait]··a metric~~~[launch]      without their values it is not computed either
 //! ```
-//! Before uploads a share of it, unless a loop gives what is uploaded; behind a row of reads all of it as far as the thread's next
-//! call, where `--fix` says that a read can go which nothing shows to be avoidable: what the CPU computes with the values goes then
-//! too, unless it is a single number, with which a program branches or counts (of trajectory-transformer the next batch, made
-//! behind such a read, was put at 79 % of the iteration). Of human-pose-estimation a NumPy accuracy took a fifth of the iteration, of DeepCTR-Torch metrics of
-//! scikit-learn a third. A game's next step is as long, and stays: so nobody is told of it unasked. It is only in the upper end of
-//! ranges. Outside a loop it may be anything: a model that is read, a data set. Costs a few looks a wait.
+//! Before an upload a share of the work counts, unless a loop yields the data. Behind a row of reads all of
+//! it counts up to the thread's next call, if `--fix` names a read that nothing shows to be avoidable. Single
+//! numbers are excluded: a program branches or counts with them. A NumPy accuracy took a fifth of
+//! human-pose-estimation's iteration, but a game's next step is as long and stays: nothing is reported
+//! unasked. Only the upper end of ranges holds this work. Outside a loop it may be anything. Cost: a few
+//! looks a wait.
 
 use super::most::Capture;
 use super::prices::PricedSite;
@@ -20,15 +20,15 @@ use crate::vocabulary::{Change, Direction, NUMBER_BYTES, SiteIx};
 use crate::waits::WaitId;
 use typed_index_collections::TiSlice;
 
-/// Host time that is not looked at: Python between two calls takes 0.05 to 0.3 ms (TD3, Informer, Rainbow); putting 54 MB
-/// together, boxes and sentences that NumPy works on take 2 to 6 (simclr, retinanet, ncrfpp).
+/// Ignored host time: Python between two calls takes 0.05 to 0.3 ms (TD3, Informer, Rainbow). Joining 54 MB,
+/// or NumPy on boxes and sentences, takes 2 to 6 ms (simclr, retinanet, ncrfpp).
 const ORDINARY_NS: i64 = 1_000_000;
-/// Share of what is above that before uploads which a fix may spare: of those three's measured savings 0.35 to 0.6 of it was missing.
+/// Share of the excess before uploads that a fix may spare: the three's savings lacked 0.35 to 0.6 of it.
 const BUILT: f64 = 0.4;
-/// And of the iteration, at most: loaders cannot be told apart.
+/// Its largest share of the iteration: loaders cannot be told apart.
 const MOST_BUILT: f64 = 0.1;
 
-/// Of some waits, in ns.
+/// In ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostWork {
     /// Before uploads.
@@ -38,7 +38,6 @@ pub struct HostWork {
 }
 
 impl HostWork {
-    /// What may go with the waits of one of some subjects.
     pub fn of(all: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, site: SiteIx) -> Self {
         let (subject, program) = (&subjects[site], all.program);
         let mut work = Self::default();
@@ -73,25 +72,23 @@ impl HostWork {
         Self { before: program.sample.whole(work.before), behind: program.sample.whole(work.behind) }
     }
 
-    /// Both.
     pub fn plus(self, other: Self) -> Self {
         let before = self.before.saturating_add(other.before);
         Self { before, behind: self.behind.saturating_add(other.behind) }
     }
 
-    /// Of one of so many iterations.
     pub fn each(self, count: i64) -> Self {
         Self { before: self.before / count, behind: self.behind / count }
     }
 
-    /// What of it a fix may spare, of a run or an iteration of `length` ns.
+    /// The part that a fix may spare, in `length` ns of run or iteration.
     pub fn spared(self, length: i64) -> i64 {
         share(self.before, BUILT).min(share(length, MOST_BUILT)).saturating_add(self.behind)
     }
 }
 
-/// The last of the reads in a row that a read begins, whose values the CPU works on together; `None` where the row holds another one
-/// behind which work is counted.
+/// The last of a row of reads that begins at `first` and whose values the CPU uses together. `None` where a
+/// later read of the row has its own work counted.
 ///
 /// ```text
 ///  accuracy(output.cpu(), target.cpu())     [copy, wait][copy, wait]··NumPy~~~~~~[launch]

@@ -1,4 +1,4 @@
-//! What waits cost: host time blocked, device time drained, per iteration.
+//! Costs of waits: host time blocked, device time drained, per iteration.
 
 pub mod blocked;
 pub mod drain;

@@ -1,12 +1,12 @@
-//! What removing waits saves at most, without simulating anything: the time that they block, the host's own work that goes
-//! with their calls ([`super::overhead`]), and what a fix takes off their copies.
+//! Upper bounds on what removing waits saves, without simulation: their blocked time, the host's own work
+//! around their calls ([`super::overhead`]), and what a fix takes off their copies.
 //!
 //! ```text
 //!  host   [launch]··around··[copy call][wait blocked----]·around·[launch]
 //!  GPU            [kernel---------------][copy]
 //!  saved            ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~        at most, and the copy where it goes
 //! ```
-//! Costs a binary search a wait.
+//! Cost: a binary search a wait.
 
 use super::overhead;
 use super::simulate::Program;
@@ -16,18 +16,15 @@ use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{self, Wait, WaitId};
 
-/// What is priced.
 pub struct Capture<'a> {
     pub profile: &'a Profile,
     pub devices: &'a Devices,
-    /// Every wait of the export.
     pub waits: &'a waits::Waits,
-    /// The capture, to be run again.
     pub program: &'a Program,
 }
 
 impl Capture<'_> {
-    /// What a wait of the captured run saves at most, in ns.
+    /// Upper bound of what a wait saves in the captured run, in ns.
     pub fn at_most(&self, w: WaitId, fix: Change) -> i64 {
         let wait = &self.waits[w];
         let kept = if fix == Change::NonBlocking { wait.copy_blocked } else { 0 };
@@ -35,8 +32,7 @@ impl Capture<'_> {
         waited.saturating_add(self.around(wait, fix)).saturating_add(self.shorter(wait, fix))
     }
 
-    /// What it saves at most besides the waiting: host time that goes with its call, host time in which its copy is staged,
-    /// device time of the copy.
+    /// The bound besides the waiting: host time of the call and of staging the copy, device time of the copy.
     pub fn beside(&self, w: WaitId, fix: Change) -> i64 {
         let wait = &self.waits[w];
         let pageable = wait.copy.is_some_and(|copy| copy.host_memory != HostMemory::Pinned);
@@ -44,11 +40,10 @@ impl Capture<'_> {
         self.around(wait, fix).saturating_add(staged).saturating_add(self.shorter(wait, fix))
     }
 
-    /// Device time that a fix takes off a wait's copy.
     fn shorter(&self, wait: &Wait, fix: Change) -> i64 {
         let (Some(copy), false) = (wait.copy, keeps_copy(fix)) else { return 0 };
         let (program, call) = (self.program, wait.copy_call.unwrap_or(wait.call));
-        // Without steps, the call's blocked time stands for the copy's, which is no longer.
+        // Without a step, the call's blocked time bounds the copy's length.
         let length = program.step_of(call).map_or(wait.blocked, |step| {
             program.issue.ops_of(step).map(|op| self.profile.ops.length(op)).sum()
         });
@@ -58,7 +53,7 @@ impl Capture<'_> {
         }
     }
 
-    /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
+    /// Host time beside the wait that goes with it: around the calls, and in the copy call of a dropped read.
     fn around(&self, wait: &Wait, fix: Change) -> i64 {
         let program = self.program;
         let step = program.step_of(wait.copy_call.unwrap_or(wait.call));
@@ -74,7 +69,6 @@ impl Capture<'_> {
     }
 }
 
-/// Whether a wait's copy stays as it is.
 fn keeps_copy(fix: Change) -> bool {
     matches!(fix, Change::Delete | Change::GpuWait | Change::Narrow | Change::NonBlocking)
 }

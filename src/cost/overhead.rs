@@ -1,40 +1,40 @@
-//! What the profiler and the GPU's power limit do to the times of a capture.
+//! The profiler's and the GPU power limit's effects on captured times.
 //!
-//! **The profiler** slows each traced call, inside it and after it. Its own records (`PROFILER_OVERHEAD`) hold its
-//! start-up and its flushes, not this.
+//! **The profiler** slows each traced call, inside it and after it. Its own records (`PROFILER_OVERHEAD`)
+//! hold only its start-up and its flushes.
 //!
-//! *A backtrace* is by far the dearest. nsys takes it after the call, so nearly all of its time lies in the gap behind it.
+//! *A backtrace* costs most. nsys takes it after the call: nearly all of its time lies in the gap behind.
 //!
 //! ```text
 //!  without  [launch]·own·[wait]·own·[launch]                     own: host work of the program, 1 to 30 µs
 //!  with     [launch]·own·[wait]~~~~~~~~·own·[launch]              ~ : unwinding, 15 to 130 µs
 //! ```
-//! libunwind keeps what it knows of 128 places in the code. A call from a line that was unwound just before costs little,
-//! a call from another line three times as much: [`EventCosts`] has both. The capture shows how fast this host unwinds: a few
-//! waits are followed at once by the next call, so the shortest gaps behind waits are unwinding and little else.
+//! libunwind caches 128 places in the code: a call from the line unwound last costs a third of one from
+//! another line ([`EventCosts`]). A few waits are followed at once by the next call, so the shortest gaps
+//! behind waits show how fast this host unwinds.
 //!
-//! Where launches carry backtraces too, every line is new to libunwind and gaps scatter far. Two thirds of a thread's gaps are no
-//! longer than `UNWOUND` says; that length is taken for unwinding, in every gap that is long enough. Costs one pass over the
-//! calls.
+//! Where launches carry backtraces too, every line is new to libunwind and gaps scatter widely. The `UNWOUND`
+//! quantile of a thread's gaps then counts as unwinding, in every gap that is long enough. Cost: one pass
+//! over the calls.
 //!
-//! *The tracing itself* is taken from known figures, from loops of one call each, timed alone and under the profiler:
+//! *The tracing itself* has known figures, from loops of one call each, timed alone and under the profiler:
 //!
 //! ```text
 //!  alone      [sync][launch][sync][launch]                       19 µs a step
 //!  captured   [sync]~~[launch]~~~[sync]~~[launch]                26 µs a step     ~ : host time after traced calls
 //! ```
-//! A slower host, and a program that leaves the tracer no caches, have a slower profiler: figures are scaled by what the capture
-//! shows of it, the length of a getter that PyTorch calls before each launch and that does next to nothing by itself, at its
-//! ninth decile (130 to 420 ns); where none is recorded, by how long a launch takes.
+//! A slower host, or a program that displaces the tracer's caches, slows the profiler. The ninth decile of a
+//! getter's length therefore scales the figures (130 to 420 ns): PyTorch calls it before each launch, and it
+//! does next to nothing. Where no getter is recorded, the length of a launch scales them.
 //!
 //! ```text
 //!  warm caches   [get][launch]        82 ns        in a loop
 //!  cold ones     [get~~~][launch~]    180 ns       in a large program
 //! ```
-//! Where calls follow each other at once, the time lies inside them: a launch takes 7 µs under the profiler and 2 to 3 without.
+//! Where calls follow at once, the time lies in them: a launch takes 7 µs under the profiler, 2 to 3 without.
 //!
-//! **The clock.** A GPU at its power limit clocks down as its idle time goes, so not all of that time is won. It shows
-//! in the capture as one kernel of one grid that takes more and more time while little else changes:
+//! **The clock.** A GPU at its power limit clocks down as its idle time goes, so not all of that time is won.
+//! The capture then holds one kernel of one grid that slows down more and more while little else changes:
 //!
 //! ```text
 //!  [gemm 1407 µs]··[gemm 1407]··  …  [gemm 1610]··  …  [gemm 1640]··
@@ -55,107 +55,93 @@ use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// The host time that recording one event of a kind takes, in ns, on the host and in the loops that the figures are from.
-/// Recorders other than nsys have tables of their own.
+/// Host time to record one event, in ns, on the host and in the loops of the figures.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCosts {
-    /// A call.
     pub call: i64,
-    /// A call that copies.
     pub copy: i64,
-    /// An NVTX range, opened and closed.
+    /// A range, opened and closed.
     pub range: i64,
-    /// The backtrace of a call from the line of the thread's last backtrace.
+    /// A call from the line of the thread's last backtrace.
     pub backtrace_again: i64,
-    /// The backtrace of a call from another line.
+    /// A call from another line.
     pub backtrace_anew: i64,
 }
 
-/// Calls and copies: measured on an H200 host under `nsys profile -t cuda,nvtx` by scripts/pairs/overhead.py (median of 3
-/// windows of 400 rounds under the profiler less the median of 9 alone, by traced calls a round: 2.5 µs for a launch and its
-/// getter, 2.4 for an event record and its getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy
-/// takes more: 3.1 µs with its synchronisation, 4.3 with a getter. Backtraces: 1,075 and 774 waits of two programs (data_pipeline,
-/// moe_router), wait by wait against a capture without backtraces: medians of 17 and 11 µs again, 45 and 28 µs anew.
+/// Calls and copies: by scripts/pairs/overhead.py on an H200 host under `nsys profile -t cuda,nvtx`, median
+/// of 3 windows of 400 rounds less the median of 9 alone, by traced calls a round: 2.5 µs for a launch and
+/// its getter, 2.4 for an event record and its getter, 1.5, 1.0 and 0.8 for a synchronisation of device,
+/// stream and event, 3.1 for a copy with its synchronisation. Backtraces: 1,075 and 774 waits of
+/// data_pipeline and moe_router, each against a capture without them: medians of 17 and 11 µs again, 45 and
+/// 28 µs anew.
 pub const NSYS: EventCosts =
     EventCosts { call: 1_200, copy: 2_500, range: 800, backtrace_again: 15_000, backtrace_anew: 45_000 };
-/// The time that torch.profiler takes to record one operator and one Python function, in ns. Its calls go through CUPTI as those of nsys
-/// do, so [`NSYS`] has their prices.
+/// In ns, under torch.profiler. CUPTI traces its calls too, so [`NSYS`] has their prices.
 ///
-/// Both were chosen among 27 settings on 13 traces of six programs (docs/history/traces.md): iterations are then 10 % off those timed
-/// alone in the median, 13 % on average.
+/// This and [`KINETO_PYTHON`] are the best of 27 settings on 13 traces of six programs
+/// (docs/history/traces.md): iterations are 10 % off those timed alone in the median, 13 % on average.
 pub const KINETO_OPERATOR: i64 = 1_500;
-/// The same of a Python function.
 pub const KINETO_PYTHON: i64 = 2_200;
-/// No more than this share of what lies between two calls is the recording of operators and functions: some of it is they themselves.
+/// Largest share of a gap that counts as recording operators and functions: the rest is their own work.
 const OF_RECORDED: f64 = 0.8;
-/// In a program, whose caches the profiler displaces, calls cost more than in a loop, and the more, the more the program
-/// does between them. Of factors from 3 to 20 and shares from 0.25 to 0.65 tried on 40 public programs of seven sessions
-/// (docs/history/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
-/// and 0.65, as it was, 28 and 7 %. Whichever session is left out, the others choose nearly alike. 0.5 to 1.9 times as much would
-/// meet the iterations of those that the host limits, mostly 0.85 to 1.5; the lengths of getters tell something of which
-/// ([`GETTER_NS`]), those of launches and how many calls nsys leaves out (gaps in the correlation ids) do not.
+/// Calls cost more in a program than in a loop, as the profiler displaces the program's caches. Among factors
+/// from 3 to 20 and shares from 0.25 to 0.65, this one with `OF_GAP` puts 32 of 40 public programs within 15
+/// % of iterations timed alone, 6 % off in the median (docs/history/savings.md). Leaving out any of seven
+/// sessions changes little. Programs that the host limits need 0.5 to 1.9 times as much, mostly 0.85 to 1.5:
+/// [`GETTER_NS`] partly tells which.
 const IN_PROGRAMS: i64 = 5;
-/// The length of a getter ([`Calls::getter`]) with which tracing takes as long as these figures say: of 36 public programs of six
-/// sessions, four of which come out far off whatever is taken, it puts 27 within 15 % of the iterations timed alone, 7.7 %
-/// off in the median; scaling by the length of launches, as where no getter is recorded, 24 and 9.8 %. From 140 to 210 ns
-/// it is 25 to 27, and any quantile from 75 to 99 does as well. Lengths are alike in full captures.
+/// The length of a getter ([`Calls::getter`]) at which tracing takes as long as these figures say. It puts 27
+/// of 36 public programs within 15 % of iterations timed alone, 7.7 % off in the median; the length of
+/// launches gives 24 and 9.8 %. Values from 140 to 210 ns give 25 to 27.
 const GETTER_NS: f64 = 173.0;
-/// The factor for a call that a fix takes away: on pairs of programs measured under the profiler (docs/history/savings.md) 2 and 3
-/// did best.
+/// Factor for a removed call: 2 and 3 did best on pairs under the profiler (docs/history/savings.md).
 const WITH_CALL: i64 = 3;
-/// No more than this share of what lies between two calls is tracing's; of a launch [`most_of`] it.
+/// Tracing takes at most this share of the gap between two calls, and [`most_of`] a launch.
 const OF_GAP: f64 = 0.4;
-/// Gaps of a thread that tell what a backtrace costs there; of fewer none is known, and none is left out.
+/// Fewest gaps of a thread that tell what a backtrace costs there.
 const FEWEST_GAPS: usize = 16;
 /// Gaps looked at per thread: a quantile of more is no better.
 const MOST_GAPS: usize = 20_000;
-/// Share of them that are no longer than what is taken for unwinding. Of 39 public programs captured both ways, iterations of
-/// the full capture are then 13 % off in the median, 20 within 15 %; with the median 28 % and 11; with three quarters 13 % and
-/// 22, but those that the host limits come out shorter than from their light captures.
+/// Share of gaps no longer than the unwinding. Full captures of 39 public programs are then 13 % off in the
+/// median, and 28 % with the median gap. Three quarters make iterations too short where the host limits.
 const UNWOUND: f64 = 0.65;
-/// Share of the gaps behind waits that are unwinding and little else: in the two programs of [`NSYS`] the twentieth part is 16
-/// and 19 µs long, and 4 and 12 µs without backtraces.
+/// Share of gaps behind waits that are little but unwinding: 16 and 19 µs long in the two programs of
+/// [`NSYS`], 4 and 12 µs without backtraces.
 const SHORTEST: f64 = 0.05;
-/// Bounds of a host's unwinding, by that of [`NSYS`]: the slowest host seen took 1.5 times as long, the fastest 0.8 times, and either
-/// bound leaves some room. Gaps that say otherwise hold work of the program.
+/// Bounds of a host's unwinding relative to [`NSYS`]: hosts took 0.8 to 1.5 times as long.
 const UNWINDING: [f64; 2] = [0.6, 1.6];
-/// What a program does between two calls at least: the 5th percentile of gaps after launches in the light captures of
-/// vae and imagenet is 0.3 to 2.4 µs.
+/// Least work between two calls: the 5th percentile after launches in vae and imagenet is 0.3 to 2.4 µs.
 const LEAST_GAP_NS: i64 = 1_500;
 
-/// Host time around a synchronising call that goes with it, in ns, from the same loops: a round alone less some 0.5 µs for
-/// the call, whose own length is not known without the profiler; for `.item()` a round under the profiler less its two
-/// calls. `torch.cuda.synchronize()` looks up the device in Python; streams and events are one C call; `.item()` goes
-/// through the dispatcher.
+/// Host time around a synchronising call that goes with it, in ns, from the same loops, without the call.
+/// `torch.cuda.synchronize()` looks up the device in Python; streams and events are one C call; `.item()`
+/// goes through the dispatcher.
 const AROUND_DEVICE_SYNC_NS: i64 = 3_300;
 const AROUND_SYNC_NS: i64 = 400;
 const AROUND_COPY_NS: i64 = 1_400;
-/// Half of the host segments on both sides is the most that can go with a call.
+/// At most half of the host segments on both sides goes with a call.
 pub const AROUND_OF_GAPS: i64 = 2;
 
-/// Busy share with kernels from which a slowing kernel means the power limit.
+/// Share of time with kernels from which a slowing kernel means the power limit.
 const LOADED: f64 = 0.8;
 /// Slowest tenth of a kernel's runs over its fastest tenth.
 const SLOWED: f64 = 1.06;
-/// Above that it is taken to wait, or to work on more: a judgement. An H200 at its limit of 700 W takes 1.02 to 1.17 times as long
-/// for a gemm of 8192.
+/// Above this ratio the kernel is taken to wait, or to work on more: a judgement. An H200 at its limit of 700
+/// W takes 1.02 to 1.17 times as long for a gemm of 8192.
 const SLOWED_AT_MOST: f64 = 2.0;
-/// Runs of a kernel that show a trend.
 const MANY_RUNS: usize = 20;
-/// Share of won idle time that remains at the power limit. If a kernel takes its energy, a run at the limit takes as long
-/// as all its energy does at full power, and what is won is the energy that idling took: an H200 draws 110 W at rest
-/// (nvidia-smi, lowest clock; more between kernels) of its 700 W. Weakly supported: it was preferred to one half because
-/// that missed gemm8192 of one session by 2.4 points; in another session about 0.6 remained, within the scatter of the
-/// windows. Hence the range from none to all of it.
+/// Share of won idle time that remains at the power limit. A kernel bound by energy then takes as long as all
+/// its energy at full power, so only the energy of idling is won: an H200 at rest draws 110 W of its 700 W
+/// (nvidia-smi). Weakly supported: one half missed gemm8192 of one session by 2.4 points; in another about
+/// 0.6 remained, within the scatter. Hence the range from none to all of it.
 const REMAINS: f64 = 110.0 / 700.0;
 
-/// The profiler's cost of calls, for one capture.
 pub struct Costs {
     pace: f64,
-    /// How much slower tracing is, by what the capture shows of it.
+    /// Slowdown of tracing in this capture.
     tracing: f64,
     kinds: TiVec<NameIx, Option<Blocking>>,
-    /// Per kept call of each thread: its getters and NVTX ranges.
+    /// Getters and NVTX ranges per kept call of each thread, in ns.
     beside: TiVec<ThreadIx, i64>,
     backtrace: TiVec<ThreadIx, Unwinding>,
 }
@@ -163,16 +149,16 @@ pub struct Costs {
 /// The cost of the backtraces of a thread's calls, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unwinding {
-    /// No call has one; or all have, and too few to learn from.
+    /// No call has one, or all have and too few to learn from.
     None,
-    /// All calls have one: what two thirds of the gaps after them do not exceed.
+    /// All calls have one; `UNWOUND` of the gaps after them are no longer.
     EveryCall(i64),
-    /// Waits have one: of the same line again, of another line.
+    /// Waits have one, from the same line again or from another.
     Waits { again: i64, anew: i64 },
 }
 
 impl Unwinding {
-    /// The time that unwinding takes after a call with a backtrace. `again`: the thread's last backtrace was of the same line.
+    /// `again`: the thread's last backtrace was of the same line.
     fn after(self, again: bool) -> i64 {
         match self {
             Self::None => 0,
@@ -184,7 +170,7 @@ impl Unwinding {
 }
 
 impl Costs {
-    /// `pace`: how much slower this host is than the one that the figures are from.
+    /// `pace`: slowdown of this host against the host of the figures.
     pub fn new(profile: &Profile, pace: f64) -> Self {
         let calls = &profile.calls;
         let tracing = calls.getter.map_or(pace, |ns| ns as f64 / GETTER_NS);
@@ -214,18 +200,17 @@ impl Costs {
         }
     }
 
-    /// How much slower this host is than the one that the figures are from.
     pub fn pace(&self) -> f64 {
         self.pace
     }
 
-    /// Whether launches carry backtraces too, and what those cost is known.
+    /// Whether launches carry backtraces too, at a known cost.
     pub fn slow_every_call(&self) -> bool {
         self.backtrace.iter().any(|unwinding| matches!(unwinding, Unwinding::EveryCall(_)))
     }
 
-    /// Of a host segment of `gap` ns that follows a call, and of the launch of `launch` ns after it: what does not fit
-    /// between two calls lies inside them. `again`: the thread's last backtrace was of the same line.
+    /// The profiler's part of a host segment of `gap` ns after a call and of the next launch of `launch` ns:
+    /// time that does not fit between the calls lies inside them.
     pub fn after(&self, profile: &Profile, call: CallId, again: bool, gap: i64, launch: i64) -> i64 {
         let calls = &profile.calls;
         let (name, thread) = (calls.name(call), calls.thread(call));
@@ -245,14 +230,11 @@ impl Costs {
         scaled(each, self.tracing).min((gap as f64 * OF_RECORDED) as i64)
     }
 
-    /// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
-    /// its call. Linear in the steps.
+    /// Sets each simulated step's profiler time and what goes with its call. Linear in the steps.
     pub fn mark(&self, profile: &Profile, program: &mut Program) {
         let calls = &profile.calls;
-        // The last step of each thread, and the site of its last backtrace.
         let mut last: TiVec<HostThread, Option<Before>> = program.by_thread(None);
         let mut unwound: TiVec<HostThread, Option<SiteIx>> = program.by_thread(None);
-        // The calls stay as they are.
         let simulated: Vec<_> = program.stretches().into_iter().map(|(steps, _)| steps).collect();
         let mut is_simulated = sample::inside(&simulated);
         let steps = std::mem::take(&mut program.issue.steps);
@@ -264,7 +246,6 @@ impl Costs {
             let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
             let taken = before.map_or(0, |b| self.after(profile, b.call, b.again, gap, launch));
             program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
-            // Only what a fix may take away has something that goes with it.
             if step.site.is_some() {
                 let around = scaled(around(self.kinds[calls.name(call)]), self.pace);
                 program.steps.change(at, |step| step.around = fit(around, gap / AROUND_OF_GAPS));
@@ -285,7 +266,6 @@ impl Costs {
     }
 }
 
-/// The last step of a thread.
 #[derive(Clone, Copy)]
 struct Before {
     step: StepIx,
@@ -295,7 +275,6 @@ struct Before {
     again: bool,
 }
 
-/// Learns from a thread's gaps how long unwinding takes there.
 fn unwinding(calls: &Calls, thread: ThreadIx, every_call: bool, tracing: f64) -> Unwinding {
     let share = if every_call { UNWOUND } else { SHORTEST };
     let gap = gap_after_backtrace(calls, thread, share);
@@ -312,7 +291,7 @@ fn unwinding(calls: &Calls, thread: ThreadIx, every_call: bool, tracing: f64) ->
     }
 }
 
-/// The length that this share of a thread's gaps after calls with a backtrace do not exceed; `None` of few.
+/// The quantile `share` of a thread's gaps after calls with a backtrace; `None` if there are few.
 fn gap_after_backtrace(calls: &Calls, thread: ThreadIx, share: f64) -> Option<i64> {
     let list = &calls.by_thread[thread];
     let (mut gaps, mut last) = (Vec::new(), None::<CallId>);
@@ -340,7 +319,7 @@ fn scaled(ns: i64, pace: f64) -> i64 {
     (ns as f64 * pace) as i64
 }
 
-/// The time that tracing a call takes on the host that the figures are from.
+/// In ns, on the host of the figures.
 fn traced(kind: Option<Blocking>) -> i64 {
     match kind {
         Some(Blocking::CopyAsync | Blocking::Copy) => NSYS.copy,
@@ -348,7 +327,6 @@ fn traced(kind: Option<Blocking>) -> i64 {
     }
 }
 
-/// Host time around a call that goes with it.
 fn around(kind: Option<Blocking>) -> i64 {
     match kind {
         Some(Blocking::Context) => AROUND_DEVICE_SYNC_NS,
@@ -358,13 +336,13 @@ fn around(kind: Option<Blocking>) -> i64 {
     }
 }
 
-/// Host time that goes with a call at most, the call itself aside. The profiler's backtrace does not count: nobody
-/// wants to be told that time is saved which only the capture took.
+/// Upper bound of host time that goes with a call, besides the call. The profiler's backtrace does not count:
+/// only the capture took it.
 pub fn most_around(kind: Blocking, pace: f64) -> i64 {
     scaled(around(Some(kind)) + WITH_CALL * traced(Some(kind)), pace)
 }
 
-/// Host time that goes with a call, without what the profiler adds to it.
+/// Host time that goes with a call, without the profiler's part.
 pub fn around_call(kind: Blocking, pace: f64) -> i64 {
     scaled(around(Some(kind)), pace)
 }
@@ -373,23 +351,21 @@ fn fit(ns: i64, most: i64) -> u32 {
     u32::try_from(ns.clamp(0, most.max(0))).unwrap_or(u32::MAX)
 }
 
-/// What the GPU's clock does to savings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// A run of the kernel that shows the limit; how long a fast and a slow one take, in ns.
+    /// A run of the kernel that shows the limit, and its fast and slow length in ns.
     pub limited: Option<(OpId, [i64; 2])>,
 }
 
 impl Clock {
-    /// What remains of a saving. Every run of a capture at the limit is counted alike, so that a whole stays worth its
-    /// best part.
+    /// Every run of a capture at the limit is scaled alike, so that a whole stays worth its best part.
     pub fn keeps(self, saved: i64) -> i64 {
         if self.limited.is_some() { (saved as f64 * REMAINS) as i64 } else { saved }
     }
 }
 
-/// Whether the busiest device may have run at its power limit: kernels fill it, and of the one that takes most time runs
-/// of one grid slowed down. One that waits for other ranks says nothing about a clock.
+/// Whether the busiest device may have run at its power limit: kernels fill it, and runs of one grid of its
+/// longest kernel slowed down. A kernel that waits for other ranks says nothing about a clock.
 pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     let ops = &profile.ops;
     let Some((from, to)) = devices.list.iter().filter_map(|d| d.timeline.span()).max_by_key(|s| s.1 - s.0)
@@ -416,7 +392,7 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     if most < busy / 2 || slowed(profile, &main).is_none() || waits() {
         return Clock::default();
     }
-    // The export's columns hold one side of a grid: the others are read only where it matters.
+    // The export's columns hold one side of a grid; the others are read only where needed.
     let launches = Details::read(profile, &main).map(|details| details.launches).unwrap_or_default();
     let mut alike: FxHashMap<Option<&LaunchSize>, Vec<OpId>> = FxHashMap::default();
     main.iter().for_each(|op| alike.entry(launches.get(op)).or_default().push(*op));
@@ -426,7 +402,7 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     Clock { limited }
 }
 
-/// A fast and a slow run of a kernel whose runs, in their order, took longer and longer.
+/// A fast and a slow length of a kernel, if its runs got slower over time.
 fn slowed(profile: &Profile, runs: &[OpId]) -> Option<[i64; 2]> {
     if runs.len() < MANY_RUNS {
         return None;
@@ -438,7 +414,7 @@ fn slowed(profile: &Profile, runs: &[OpId]) -> Option<[i64; 2]> {
     };
     let slower = |fast: i64, slow: i64| slow as f64 >= SLOWED * fast as f64;
     let (all, quarter) = (sorted(runs), runs.len() / 4);
-    // Of runs that differ by turns, the fast ones are as fast at the end.
+    // Where fast and slow runs alternate, the fast stay as fast.
     let fastest = |runs: &[OpId]| sorted(runs)[quarter / 10];
     let slows_down = slower(fastest(&runs[..quarter]), fastest(&runs[runs.len() - quarter..]));
     let (fast, slow) = (all[all.len() / 10], all[all.len() * 9 / 10]);

@@ -1,4 +1,4 @@
-//! Which runs of the program are simulated.
+//! Which runs are simulated.
 
 use super::prices::PricedSite;
 use super::simulate::Program;
@@ -11,33 +11,30 @@ const BUDGET: usize = 120_000_000;
 /// Variants of a small capture: more sites than this do not fit a screen.
 const MOST_VARIANTS: usize = 400;
 
-/// Which variants are run: nothing fixed and all false fixed, for each share of the profiler's time that is left out, then
-/// two for each site that is simulated.
+/// A pair (nothing fixed, all avoidable fixed) for each share of the profiler's time left out, [`REWRITTEN`],
+/// [`OPEN`], then one or two for each simulated site.
 pub(super) struct Plan {
     pub variants: Vec<Variant>,
-    /// Subject, variant with only it, variant with all but it (of a false site).
+    /// Site, variant with only it fixed, variant with all but it fixed.
     pub singles: Vec<(SiteIx, usize, Option<usize>)>,
     pub unsimulated: usize,
-    /// Runs that the budget leaves.
     pub room: usize,
 }
 
 /// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
 type Shares = (i64, i64);
-/// All of what goes with removed calls goes.
 const ALL: i64 = 100;
-/// Of the captured run.
 const CAPTURED: Shares = (0, ALL);
 /// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
 pub(super) const PAIRS: usize = 5;
-/// The variant with all false sites fixed, and needed ones rewritten that can be.
+/// All avoidable sites fixed, and the needed ones that can be rewritten.
 pub(super) const REWRITTEN: usize = 2 * PAIRS;
-/// That with all undecided sites fixed too.
+/// All undecided sites fixed too.
 pub(super) const OPEN: usize = REWRITTEN + 1;
 
-/// The estimate's range. What makes the iterations of public programs (docs/history/savings.md) as long as those timed alone is 0.8 to 1.3
-/// times what is estimated to be the profiler's where backtraces are most of it, in two of three 0.9 to 1.1; without them 0.5 to
-/// 1.6, in five of six from half as much to half as much again. 10 % are allowed for where the iteration's length is known, too.
+/// The estimate's range. Public programs (docs/history/savings.md) match iterations timed alone with 0.8 to
+/// 1.3 times the profiler's estimated time where backtraces dominate, two of three with 0.9 to 1.1. Without
+/// backtraces it is 0.5 to 1.6, in five of six 0.5 to 1.5. Iterations of known length get 10 % too.
 pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {
     match (backtraces, step_known) {
         (true, _) | (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
@@ -57,7 +54,7 @@ impl Plan {
         };
         let (base, joint) = (fixes(|s| s.assumed), fixes(|s| s.counted || s.assumed));
         let variant = |fixes: &TiSlice<SiteIx, Change>, (left_out, around)| {
-            // With all calls in their place nothing around one goes: some variants come to the same.
+            // With all calls kept, `around` has no effect: some variants become equal.
             let around = if fixes.iter().all(|fix| *fix == Change::Keep) { 0 } else { around };
             Variant { fixes: fixes.to_owned(), left_out, around, usual: false }
         };
@@ -71,7 +68,6 @@ impl Plan {
         let reached = program.reached();
         let (mut wanted, missed): (Vec<SiteIx>, Vec<SiteIx>) =
             subjects.keys().filter(wanted).partition(|&i| reached.get(i) == Some(&true));
-        // False sites first, then by what they can give at most.
         let order = |&i: &SiteIx| (!subjects[i].counted, std::cmp::Reverse(at_most[i]), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let passes = if program.late.is_empty() { 1 } else { PASSES };
@@ -99,7 +95,7 @@ impl Plan {
         Self { variants, singles, unsimulated, room }
     }
 
-    /// Some sites fixed, nothing else changed of the variant that estimates.
+    /// The estimate's variant with these sites fixed.
     pub fn with(&self, sites: &[SiteIx], subjects: &TiSlice<SiteIx, PricedSite>) -> Variant {
         let mut variant = Variant { around: ALL, ..self.variants[0].clone() };
         sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);

@@ -1,27 +1,28 @@
-//! What fixing sites saves: simulated runs with nothing fixed, with all false sites fixed, and for each site with only it
-//! fixed and with all false sites but it.
+//! Savings of fixes, from simulated runs: nothing fixed, all avoidable ("false") sites fixed, and for each
+//! site only it fixed and all avoidable sites but it.
 //!
 //! ```text
 //!  alone  = T(nothing fixed)             − T(only this site fixed)
 //!  joint  = T(all false but this fixed)  − T(all false fixed)          the share that is this site's in the whole
 //!  total  = T(nothing fixed)             − T(all false fixed)
 //! ```
-//! T is of the program *without the profiler*, whose estimated host time ([`super::overhead`]) is left out of every run:
-//! under it a program may be bound by its host which alone is bound by its GPU, and then its waits look empty. One pair
-//! of runs keeps all of it, for the figure of the captured run; pairs with less and more of it left out give the range.
-//! Where it is known what an iteration takes without a profiler, as much is left out as that takes.
+//! T is of the program *without the profiler*: its estimated host time ([`super::overhead`]) is left out of
+//! every run. With it a program may be bound by its host that alone is bound by its GPU, and its waits look
+//! empty. One pair of runs keeps all of that time, for the captured run; pairs with less and more left out
+//! give the range. If the length of an iteration without a profiler is known, as much is left out as yields
+//! that length.
 //!
-//! What repeats is counted by the iteration: from the first one's start to the last one's, divided by their number
-//! (`Laps`). What happens at start-up only is no part of the total.
+//! The loop is counted by iteration: from the first one's start to the last one's, divided by their number
+//! (`Laps`). Work at start-up only is no part of the total.
 //!
-//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
-//! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
-//! reproduce within 10 % gets upper bounds only.
+//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed.
+//! Savings do not add: a wait that goes alone often only moves its time into the next one. A capture that the
+//! simulation cannot reproduce within 10 % gets upper bounds only.
 //!
-//! No saving of the run is above what the waits block in the run that it is of, what goes with their calls, and what their
-//! copies get shorter by ([`super::most`]). A value above would be a mistake: it is cut, and counted ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is
-//! monotone (a fix only takes constraints away, or lets things start earlier), so that the whole is worth its best part
-//! without help. Captures and programs as a machine runs them need no cut.
+//! A saving is at most what its waits block, what goes with their calls, and what their copies get shorter by
+//! ([`super::most`]). A larger value, or a whole below its best part, is a mistake: it is cut and counted
+//! ([`Price::cut`], [`Prices::cut`]). Every run is monotone (a fix only removes constraints or lets things
+//! start earlier), so real captures need no cut.
 
 use super::host_work::HostWork;
 use super::most::Capture;
@@ -39,7 +40,6 @@ use crate::vocabulary::{Change, SiteIx};
 use crate::waits::WaitId;
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Prices `subjects`.
 pub fn price(
     capture: &Capture,
     subjects: &TiSlice<SiteIx, PricedSite>,
@@ -101,9 +101,8 @@ pub fn price(
     prices
 }
 
-/// Percent of the profiler's estimated time to leave out: as much as makes an iteration as long as it is without a profiler,
-/// and whether that is so; all of it where no share does. The simulated run gets no longer as more is left out, so halving
-/// finds it.
+/// Percent of the profiler's estimated time to leave out so that an iteration takes `terms.step`, and whether
+/// that succeeds; else all of it. The run gets no longer as more is left out, so halving works.
 fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
     const MOST: i64 = 800;
     let usual = (if terms.as_captured { 0 } else { 100 }, false);
@@ -120,9 +119,8 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
     if (lap(low) - step).abs() <= step / 10 { (low, true) } else { usual }
 }
 
-/// What each subject saves at most, in ns.
 fn at_most(capture: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, threads: usize) -> TiVec<SiteIx, i64> {
-    // What stays is worth at most what moving or merging it is, or a form that asks for no count.
+    // A kept wait is bounded by moving or merging it, or by a form that asks for no count.
     let fix = |subject: &PricedSite, w: WaitId| match subject.fix {
         Change::Keep if capture.program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
         Change::Keep => Change::Coalesce,
@@ -136,7 +134,7 @@ fn at_most(capture: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, threads: u
     divided(subjects.len(), threads, of).into()
 }
 
-/// Of each subject, what it saves at most besides waiting, and what the host does beside its waits.
+/// For each subject, its bound besides waiting, and the host work beside its waits.
 fn beside_of(
     capture: &Capture,
     subjects: &TiSlice<SiteIx, PricedSite>,
@@ -150,15 +148,14 @@ fn beside_of(
     divided(subjects.len(), threads, of).into_iter().unzip()
 }
 
-/// The price of a site that is not simulated: from nothing to what its waits give at most. A site that is to stay as it is
-/// saves nothing.
+/// From nothing to the bound; a site that is to stay saves nothing.
 fn unsimulated(subject: &PricedSite, most: i64) -> Price {
     let high = if subject.kept { 0 } else { most };
     let PricedSite { fix, counted, open, .. } = *subject;
     Price { high, fix, counted, open, ..Price::default() }
 }
 
-/// What all variants come to, each run once; `known`: one of them that has been run.
+/// Outcomes of all variants, each distinct one run once. `known` has been run.
 fn all_of(
     program: &Program,
     variants: &[Variant],
@@ -178,13 +175,12 @@ fn all_of(
     places.into_iter().map(|at| outcomes[at].clone()).collect()
 }
 
-/// Runs variants, divided between the threads.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     if variants.is_empty() {
         return Vec::new();
     }
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
-    // All of about one size, and as many for each thread: a pass takes as long as it has variants.
+    // Batches of about one size, as many for each thread: a pass takes longer with more variants.
     let batches = variants.len().div_ceil(LANES).next_multiple_of(threads.max(1));
     let batches: Vec<&[Variant]> = variants.chunks(variants.len().div_ceil(batches.max(1)).max(1)).collect();
     let outcomes = divided(batches.len(), threads, |i| {

@@ -1,4 +1,4 @@
-//! From the runs of a plan to prices: differences, cut to what they cannot exceed, with their ranges.
+//! Prices from the runs of a plan: differences, cut to their bounds, with ranges.
 
 use super::host_work::HostWork;
 use super::overhead::Clock;
@@ -9,28 +9,26 @@ use super::simulate::{Outcome, Program};
 use crate::vocabulary::{BoundBy, Change, SiteIx};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Busy share of a device from which it is what bounds the run.
+/// Busy share of a device from which the GPU limits the run.
 const GPU_BOUND: f64 = 0.85;
 
-/// What limits a run: of its loop, where one is known, since loading is not what the program is bound by. `recorded`: for how long
-/// a device was busy in the recorded loop. Of streams that work side by side a simulated run counts too little.
+/// Limit of the run's loop where one is known: loading does not limit a program. `recorded`: busy time of a
+/// device in the recorded loop, as a simulated run counts too little for streams that work side by side.
 fn bound_by(run: &Outcome, recorded: i64) -> BoundBy {
     let busy = run.busy.iter().copied().max().unwrap_or(0);
     let (busy, of) = run.laps.map_or((busy, run.end), |laps| (run.busy_in_laps.max(recorded), laps));
     if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host }
 }
 
-/// What simulated runs say.
 pub(super) struct Settling<'a> {
     pub program: &'a Program,
     pub subjects: &'a TiSlice<SiteIx, PricedSite>,
-    /// Of the variants of a [`Plan`].
+    /// One for each variant.
     pub outcomes: &'a [Outcome],
-    /// Of each subject, what it saves at most besides waiting.
+    /// Bound of each subject's saving besides waiting.
     pub beside: TiVec<SiteIx, i64>,
-    /// Of each subject, what the host does beside its waits.
     pub work: TiVec<SiteIx, HostWork>,
-    /// For how long the busiest device worked in the recorded loop, from its first start to its last; 0 without a loop.
+    /// Busy time of the busiest device from the first iteration's start to the last one's; 0 without a loop.
     pub busy: i64,
     pub clock: Clock,
     pub margin: Margin,
@@ -66,7 +64,6 @@ impl Settling<'_> {
         };
         let most = most_of(|s| s.counted);
         let reach = self.reach();
-        // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         let margin = self.margin.of(base.end, along, work, bound);
         let run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
@@ -105,7 +102,7 @@ impl Settling<'_> {
         prices.unsimulated = plan.unsimulated;
     }
 
-    /// Under backtraces waits look empty: what stays may block for longer without them than it did.
+    /// Under backtraces waits look empty: a wait that stays may block longer without them.
     fn settle_needed(&self, prices: &mut Prices) {
         let stays = |i: SiteIx| self.subjects[i].fix == Change::Keep && !self.subjects[i].kept;
         for (i, price) in prices.sites.iter_mut_enumerated().filter(|(i, _)| stays(*i)) {
@@ -113,7 +110,7 @@ impl Settling<'_> {
         }
     }
 
-    /// What all counted waits block at most in the runs that a range is of, and what goes with their calls.
+    /// The most that all counted waits block in the runs of a range, and what goes with their calls.
     fn reach(&self) -> i64 {
         let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
         let blocked = |i: SiteIx| runs().map(|waited| waited[i]).max().unwrap_or(0);
@@ -121,12 +118,11 @@ impl Settling<'_> {
         counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(self.beside[i]))
     }
 
-    /// Length of an iteration of a run.
     pub(super) fn lap(&self, outcome: &Outcome) -> Option<i64> {
         Some(outcome.laps? / self.program.laps?.count.max(1))
     }
 
-    /// From the pairs of runs: the estimate, and the range that its ends and the margin give.
+    /// The estimate from the first pair of runs, its range from the others and the margin.
     fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, margin: Margin) -> Option<Saving> {
         let pair = |n: usize| Some((of(&self.outcomes[2 * n])?, of(&self.outcomes[2 * n + 1])?));
         let ends = (2..PAIRS).filter_map(|n| pair(n).map(|(base, joint)| (base - joint).max(0)));
@@ -141,14 +137,13 @@ impl Settling<'_> {
         Some(Saving { length, saved, low, high: high.min(length), rewritten, open })
     }
 
-    /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
+    /// The site whose waits grew most with only `i` fixed, if they took over half of what it gave up.
     fn moved(&self, i: SiteIx, only: &Outcome) -> Option<SiteIx> {
         let (taken_over, by) = self.most_grown(only, self.subjects.keys().filter(|&s| s != i))?;
         let given_up = self.outcomes[0].waited[i] - only.waited[i];
         (given_up > 0 && taken_over * 2 >= given_up).then_some(by)
     }
 
-    /// By how much the waits of a site grew in a run, and which: of some sites the one whose did most.
     pub(super) fn most_grown(
         &self,
         run: &Outcome,
@@ -158,15 +153,13 @@ impl Settling<'_> {
         grown.max_by_key(|&(ns, i)| (ns, std::cmp::Reverse(&self.subjects[i].key)))
     }
 
-    /// What a site saves at most.
     pub(super) fn most(&self, site: SiteIx) -> i64 {
         self.outcomes[0].waited[site].saturating_add(self.beside[site])
     }
 }
 
 impl Price {
-    /// Takes what a simulation says: what is saved with only this fixed, and its share of the whole (0 of a site that
-    /// does not count).
+    /// `alone`: saved with only this fixed. `share`: its share of the whole; `None` if it does not count.
     fn settle(&mut self, alone: i64, share: Option<i64>, most: i64, clock: Clock, margin: Margin) {
         let (alone, cut) = within(alone, 0, most);
         let least = share.map_or(alone, |share| share.clamp(0, most).min(alone));
@@ -178,7 +171,7 @@ impl Price {
     }
 }
 
-/// A value inside its limits, and how far it lay outside.
+/// `value` inside its limits, and how far it lay outside.
 fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
     let inside = value.max(low).min(high);
     (inside, (value - inside).abs())
@@ -188,7 +181,7 @@ fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
 mod tests {
     use super::*;
 
-    /// Streams that work in turn, of which the simulated run counts those that end last.
+    /// A simulated run counts too little busy time for streams that work side by side.
     #[test]
     fn the_recorded_loop_tells_how_long_a_device_works() {
         let run =

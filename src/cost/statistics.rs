@@ -1,22 +1,22 @@
-//! Shares, quartiles and histograms of plain numbers; what waits come to is asked of [`crate::frame`].
+//! Shares, quartiles and histograms of plain numbers; [`crate::frame`] sums waits.
 
-/// So much of a time, in ns; of less than none, nothing.
+/// A share of a time in ns; a negative time counts as 0.
 pub fn share(ns: i64, of: f64) -> i64 {
     (ns.max(0) as f64 * of) as i64
 }
 
-/// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole. What is no piece of it, as
-/// a saving that may be a loss or what several GPUs idle, is not to be cut so.
+/// Percent; 0 of an empty whole. Clamped to 100: not for savings that may be losses, nor for idle time of
+/// several GPUs.
 pub fn percent(part: i64, whole: i64) -> f64 {
     if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0) }
 }
 
-/// Which of sorted values, the last of them at `last`, is the quantile `part / of`: the nearest, of two as near the later one.
+/// Index of the quantile `part / of` in sorted values that end at `last`: the nearest, of two the later.
 pub fn nearest_rank(last: i64, part: i64, of: i64) -> i64 {
     (last * part + of / 2) / of
 }
 
-/// Lower quartile, median, upper quartile by nearest rank: values that occurred. 0 of nothing.
+/// Lower quartile, median, upper quartile by nearest rank; 0 without values.
 pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
     values.sort_unstable();
     let last = values.len() as i64 - 1;
@@ -26,7 +26,7 @@ pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
 /// Quartiles of a normal distribution lie this many standard deviations apart.
 pub const QUARTILES_APART: f64 = 1.349;
 
-/// Waits per power of two of blocked time: (upper bound in ns, exclusive; waits), ascending, empty ones between kept.
+/// Waits per power of two of blocked time: (exclusive upper bound in ns, waits), ascending, without gaps.
 pub fn histogram(blocked: impl Iterator<Item = i64>) -> Vec<(i64, u64)> {
     let mut bins = [0u64; 63];
     for ns in blocked {

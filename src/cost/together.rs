@@ -5,10 +5,10 @@
 //!  one    [launch a]·[device sync=====]···[launch b]                   the other takes over all of the wait: saves nothing
 //!  both   [launch a]···[launch b]                                      saves the drain
 //! ```
-//! A set begins with a site that is worth much more where all others are fixed than alone. To it comes the site that took
-//! over most of the waiting, as long as one did, and then those leave that change nothing. It is a set
-//! where it saves at least `MORE` percent of what its sites save alone. Each step is one more simulated run: `RUNS` at most
-//! in all, and fewer where the capture is so large that the budget of runs is spent.
+//! A set begins with a site that saves much more with all others fixed than alone. The site that took over
+//! most of the waiting joins, as long as one did; then sites leave that change nothing. A set saves at least
+//! `MORE` percent of what its sites save alone. Each step costs one run: at most `RUNS`, fewer where the
+//! budget is spent.
 
 use super::plan::Plan;
 use super::prices::{Saving, Together};
@@ -18,21 +18,19 @@ use super::simulate::Outcome;
 use crate::vocabulary::SiteIx;
 use rustc_hash::FxHashMap;
 
-/// Runs for all sets of a capture.
 pub(super) const RUNS: usize = 12;
-/// Sites of a set: nobody fixes more at once to see what comes of it.
+/// Sites of a set: nobody fixes more at once as a trial.
 const MEMBERS: usize = 5;
-/// Sets of a capture.
 const SETS: usize = 3;
-/// Percent that a set's saving is of the sum of what its sites save alone. Half as much again is more than what pairs of
-/// estimates of one capture are off by.
+/// Percent that a set's saving must reach of the sum of its sites' savings alone. Pairs of estimates of one
+/// capture differ by less than half.
 const MORE: i64 = 150;
-/// A smaller part of what it is of is printed as less than 0.1 %.
+/// A smaller part of the whole is printed as less than 0.1 %.
 const WORTH: i64 = 1_000;
-/// Percent of a set's saving that it must keep without a site for that site to leave.
+/// Percent of a set's saving that must remain without a site for it to leave.
 const ENOUGH: i64 = 90;
 
-/// Looks for sets. `simulate` runs the program with these sites fixed, on top of what is assumed; `runs` may be run.
+/// Looks for sets, with at most `runs` runs. `simulate` fixes these sites on top of the baseline.
 pub(super) fn find(
     settling: &Settling,
     plan: &Plan,
@@ -68,18 +66,17 @@ fn is_more(saved: i64, alone: i64) -> bool {
 
 struct Search<'a, F> {
     settling: &'a Settling<'a>,
-    /// Runs that may still be run.
     left: usize,
     simulate: F,
 }
 
 impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
-    /// Of an iteration, where a loop is known, else of the run.
+    /// Per iteration where a loop is known, else of the run.
     fn length(&self, outcome: &Outcome) -> i64 {
         self.settling.lap(outcome).unwrap_or(outcome.end)
     }
 
-    /// How many of these there are.
+    /// 1 without a loop.
     fn laps(&self, outcome: &Outcome) -> i64 {
         self.settling.lap(outcome).and(self.settling.program.laps).map_or(1, |laps| laps.count.max(1))
     }
@@ -93,7 +90,7 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
         Some((self.simulate)(sites))
     }
 
-    /// The set that begins with `seed`, which alone comes to `only`.
+    /// Grows a set from `seed`, whose run alone is `only`.
     fn grow(&mut self, plan: &Plan, seed: SiteIx, only: &Outcome, worth: i64) -> Option<Together> {
         let alone = |single: usize| self.saved(&self.settling.outcomes[single]);
         let known = plan.singles.iter().map(|&(i, single, _)| (i, alone(single)));
@@ -108,7 +105,6 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
         if set.len() < 2 || saved - alone < worth || !is_more(saved, alone) {
             return None;
         }
-        // What came on the way and changes nothing.
         let members = set.clone();
         for &member in &members[1..] {
             if set.len() == 2 {
@@ -125,7 +121,7 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
         Some(Together { saving: self.range(&set, &now), alone, sites: set })
     }
 
-    /// The site with a fix that counts into whose waits most of the waiting went, where that is worth something.
+    /// The counted site whose waits took over most of the waiting, if that is worth something.
     fn next(&self, plan: &Plan, set: &[SiteIx], now: &Outcome, worth: i64) -> Option<SiteIx> {
         let others = plan.singles.iter().map(|single| single.0).filter(|i| !set.contains(i));
         let counted = others.filter(|&i| self.settling.subjects[i].counted);

@@ -1,7 +1,7 @@
 //! The formats of every command: what can be typed, what it needs of the analysis, and what prints it.
 //!
-//! A format is one line in one of the lists here: the command line takes from it what can be typed, what the analysis has
-//! to find, and how many sites are listed.
+//! A format is one line in one of the lists here. The command line takes from the line what can be typed, what the
+//! analysis has to find, and how many sites are listed.
 
 pub mod schema;
 mod summary;
@@ -35,12 +35,11 @@ use crate::{catalogue, knowledge, perfetto};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Sites listed for people, where `--top` does not say.
+/// Sites listed for people without `--top`.
 pub const TOP: usize = 20;
-/// Sites of a page, which has a filter, where `--top` does not say. They take some 5 KB each.
+/// Sites of a page, which has a filter, without `--top`; some 5 KB each.
 pub const PAGE_TOP: usize = 200;
 
-/// The formats of a report.
 pub const REPORT: &[Format<Rendered>] = &[
     Format::new("table", |found: &Rendered, with, out| {
         screen(&report::document(&found.report, with.form(), with.capture.as_deref()), with, out)
@@ -83,7 +82,7 @@ pub const REPORT: &[Format<Rendered>] = &[
         .timelines(),
 ];
 
-/// One site of a report whole: what `--details` prints.
+/// One whole site of a report, for `--details`.
 pub const DETAILS: &Format<Rendered> = &Format::new("details", |found: &Rendered, with, out| {
     let site = details::document(&found.report, with.site.as_deref().unwrap_or_default());
     site.map_or(Ok(()), |site| screen(&site, with, out))
@@ -91,7 +90,6 @@ pub const DETAILS: &Format<Rendered> = &Format::new("details", |found: &Rendered
 .awaited()
 .top(0);
 
-/// The formats of ranks that were merged.
 pub const MERGED: &[Format<Merged>] = &[
     Format::new("table", |merged: &Merged, with, out| {
         screen(&report::document(&merged.report, with.form(), None), with, out)
@@ -104,12 +102,11 @@ pub const MERGED: &[Format<Merged>] = &[
         .help("The tables of all ranks in the folder that -o names")
         .top(0),
 ];
-/// A report of bounded size: what `--format json --brief` prints.
+/// A report of bounded size, for `--format json --brief`.
 pub const BRIEF: &Format<Rendered> =
     &Format::new("brief", |found: &Rendered, _, out| json::write(&brief::in_brief(&found.report), out))
         .top(0);
 
-/// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[
     Format::new("table", |found: &Compared, with, out| {
         let unchanged = if with.all { Unchanged::Listed } else { Unchanged::Left };
@@ -126,7 +123,6 @@ pub const DIFF: &[Format<Compared>] = &[
     .timelines(),
 ];
 
-/// The formats of the gate's outcome.
 pub const CHECK: &[Format<CheckReport>] = &[
     Format::new("table", |outcome, with, out| screen(&check::document(outcome), with, out)),
     Format::new("markdown", |outcome, _, out| comment(&check::document(outcome), out)),
@@ -141,7 +137,6 @@ pub const CHECK: &[Format<CheckReport>] = &[
         .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
 ];
 
-/// The formats of what sources say without a capture.
 pub const LINT: &[Format<LintReport>] = &[
     Format::new("table", |report, with, out| screen(&lint::document(report), with, out)),
     Format::new("json", |report, _, out| json::write(report, out)),
@@ -155,33 +150,29 @@ pub const LINT: &[Format<LintReport>] = &[
         .help("SARIF 2.1.0 for code scanning: avoidable and undecided lines"),
 ];
 
-/// The formats of what a replay measured.
 pub const REPLAY: &[Format<(Plan, Measured)>] = &[
     Format::new("table", |(plan, measured), with, out| screen(&replay::document(plan, measured), with, out)),
     Format::new("json", |(_, measured), _, out| json::write(measured, out)),
     Format::new("markdown", |(plan, measured), _, out| comment(&replay::document(plan, measured), out)),
 ];
 
-/// The formats of the knowledge base.
 pub const EXPLAIN: &[Format<Entries>] = &[
     Format::new("text", |found, with, out| write!(out, "{}", explain::text(found, with.style))),
     Format::new("json", |found, _, out| json::write(&knowledge::tree(found), out)),
 ];
 
-/// The formats of whether captures are good enough.
 pub const DOCTOR: &[Format<Diagnosis>] = &[
     Format::new("table", |found, with, out| screen(&doctor::document(found), with, out)),
     Format::new("json", |found, _, out| json::write(found, out)),
 ];
 
-/// The formats of what waits cost on a GPU.
 pub const BENCH: &[Format<Bench>] = &[
     Format::new("table", |bench, with, out| screen(&bench::document(bench), with, out)),
     Format::new("json", |bench, _, out| json::write(bench, out)),
     Format::new("markdown", |bench, _, out| comment(&bench::document(bench), out)),
 ];
 
-/// Prints a document for a terminal or a pipe.
+/// For a terminal or a pipe.
 fn screen(blocks: &[Block], with: &Setting, out: &mut dyn Write) -> io::Result<()> {
     match &*terminal::text(blocks, &with.style) {
         "" => Ok(()),
@@ -189,26 +180,23 @@ fn screen(blocks: &[Block], with: &Setting, out: &mut dyn Write) -> io::Result<(
     }
 }
 
-/// Prints a document as Markdown, in the size of a comment.
+/// As Markdown, in the size of a comment.
 fn comment(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}", markdown::text(blocks, COMMENT))
 }
 
-/// A pattern as SARIF describes it.
 pub(crate) fn described(id: PatternId) -> Described {
     let catalogue::Pattern { title, why, fix, .. } = *catalogue::entry(id);
     let catalogue::Fix { before, after, alternatives, caveat, .. } = fix;
     Described { title, why, before, after, alternatives, caveat }
 }
 
-/// The report for a pull request.
 fn review(report: &Report) -> Vec<Block> {
     report::document(report, Form::Review, None)
 }
 
-/// A report, and the exports that it is of for a format that shows single waits.
+/// A report, with its exports for a format that shows single waits.
 pub struct Rendered {
-    /// The report.
     pub report: Report,
     /// Empty unless the format asks for them.
     pub captures: Vec<Priced>,
@@ -216,49 +204,42 @@ pub struct Rendered {
     pub waits: Vec<WaitTable>,
 }
 
-/// Ranks from folders of tables.
 pub struct Merged {
-    /// The report over them; it lists no rank's own sites.
+    /// Lists no rank's own sites.
     pub report: Report,
-    /// The tables themselves.
     pub tables: Tables,
 }
 
-/// A comparison, and what its page draws.
 pub struct Compared {
-    /// The comparison.
     pub report: DiffReport,
-    /// The captures of BEFORE and of AFTER; none unless the format asks for them.
+    /// Of BEFORE and of AFTER; none unless the format asks for them.
     pub drawings: [Vec<Timeline>; 2],
 }
 
-/// The wishes of the command line about printing.
+/// Printing options of the command line.
 pub struct Setting {
-    /// Width and colours.
     pub style: Style,
-    /// Where the files of annotations and SARIF are.
+    /// Holds the files of annotations and SARIF.
     pub repository: Repository,
     /// The file that the summary of a GitHub step is appended to.
     pub step_summary: Option<PathBuf>,
-    /// The site to show whole.
+    /// To show whole.
     pub site: Option<String>,
-    /// The NVTX ranges that are to be captured as a CUDA graph.
+    /// NVTX ranges to be captured as a CUDA graph.
     pub capture: Option<String>,
     /// Whether the report's table has all columns, totals and warnings.
     pub wide: bool,
-    /// Whether unchanged sites of a comparison are listed too.
+    /// Whether a comparison also lists unchanged sites.
     pub all: bool,
-    /// Takes a sentence for whoever runs the program, which is no part of the result.
+    /// Takes a sentence for the user that is no part of the result.
     pub say: fn(&str),
 }
 
 impl Setting {
-    /// Finds files that a capture names in the repository.
     fn paths(&self) -> impl Fn(&str) -> Option<String> + '_ {
         |file| self.repository.path(file)
     }
 
-    /// How much of a report a terminal gets.
     fn form(&self) -> Form {
         if self.wide { Form::Wide } else { Form::Screen }
     }
@@ -281,30 +262,27 @@ impl Default for Setting {
 
 type Render<T> = fn(&T, &Setting, &mut dyn Write) -> io::Result<()>;
 
-/// A format of a result tree.
 pub struct Format<T> {
-    /// The word that is typed.
     pub name: &'static str,
-    /// What `--help` says of it; empty where the name says all.
+    /// For `--help`; empty where the name says all.
     pub help: &'static str,
-    /// Sites listed where `--top` does not say; 0 for all.
+    /// Sites listed without `--top`; 0 for all.
     pub top: usize,
-    /// Whether it shows how costs vary within a capture.
+    /// Shows how costs vary within a capture.
     pub spread: bool,
-    /// Whether it says what waits waited for.
+    /// Shows the work that waits waited for.
     pub awaited: bool,
-    /// Whether [`BRIEF`] is a form of it.
+    /// Has the form [`BRIEF`].
     pub brief: bool,
-    /// Whether it draws the captures.
+    /// Draws the captures.
     pub timelines: bool,
-    /// Whether it needs the analysed exports, which then stay in memory.
+    /// Needs the analysed exports, which then stay in memory.
     pub captures: bool,
-    /// The function that writes it, where it is files in a folder.
+    /// Writes files into a folder, in place of `render`.
     pub folder: Option<fn(&T, &Path) -> anyhow::Result<()>>,
     render: Render<T>,
 }
 
-/// Makes a method for each thing that a format may ask for.
 macro_rules! asks_for {
     ($($name:ident)+) => {$(
         const fn $name(mut self) -> Self {
@@ -347,8 +325,6 @@ impl<T> Format<T> {
         self
     }
 
-    /// Prints the tree.
-    ///
     /// # Errors
     /// [`io::Error`] of `out`, or of the file that a step's summary goes to.
     pub fn render(&self, tree: &T, with: &Setting, out: &mut dyn Write) -> io::Result<()> {

@@ -1,5 +1,4 @@
-//! JSON Schemas of everything that is printed as JSON, made from the structs that are printed: their comments are the
-//! descriptions, so a field cannot be without one.
+//! JSON Schemas of all JSON output, made from the printed structs, whose doc comments are the descriptions.
 
 use crate::knowledge::Knowledge;
 use crate::model::Report;
@@ -16,16 +15,12 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// What a command prints as JSON.
 pub struct Printed {
-    /// Name of its schema.
     pub name: &'static str,
-    /// The command.
     pub command: &'static str,
     schema: fn() -> Schema,
 }
 
-/// Everything that is printed as JSON.
 pub const ALL: &[Printed] = &[
     printed("report", "sync-report PROFILE --format json", schema::<Report>),
     printed("brief", "sync-report PROFILE --format json --brief", schema::<Brief>),
@@ -44,12 +39,11 @@ const fn printed(name: &'static str, command: &'static str, schema: fn() -> Sche
     Printed { name, command, schema }
 }
 
-/// What is written, not what is read back: a field that is always there is required.
+/// For writing, not reading back: a field that is always written is required.
 fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 
-/// The schema of that name, as JSON.
 pub fn by_name(name: &str) -> Option<Value> {
     let printed = ALL.iter().find(|printed| printed.name == name)?;
     let mut schema = (printed.schema)().to_value();
@@ -58,7 +52,7 @@ pub fn by_name(name: &str) -> Option<Value> {
     Some(schema)
 }
 
-/// Descriptions name types as rustdoc links them; outside of rustdoc the brackets mean nothing.
+/// Removes the brackets of rustdoc links, which mean nothing in descriptions.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The summary of a GitHub step: Markdown that is appended to a file which the runner names.
+//! The summary of a GitHub step: Markdown appended to a file that the runner names.
 
 use super::Setting;
 use crate::render::document::{Block, markdown};
@@ -6,8 +6,7 @@ use crate::render::github;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 
-/// Appends Markdown of at most the size that is left, or says on `out` how much was not annotated where there is no
-/// summary.
+/// Appends Markdown within the size left. Without a summary, `out` gets the number of findings without an annotation.
 pub(super) fn append(with: &Setting, document: &[Block], left: usize, out: &mut dyn Write) -> io::Result<()> {
     const NO_FILE: &str = "GITHUB_STEP_SUMMARY names no file to list them in";
     let path = match &with.step_summary {
@@ -16,9 +15,9 @@ pub(super) fn append(with: &Setting, document: &[Block], left: usize, out: &mut 
         None => return writeln!(out, "{left} more without an annotation: {NO_FILE}"),
     };
     let there = fs::metadata(path).map_or(0, |m| m.len());
-    // A line break follows.
+    // Less the line break after the text.
     let room = usize::try_from(github::SUMMARY.saturating_sub(there.saturating_add(1))).unwrap_or(0);
-    // The limit is in bytes: the text is made shorter until its bytes fit.
+    // GitHub's limit is in bytes, that of `markdown::text` is not.
     let mut limit = room;
     let mut text = markdown::text(document, limit);
     while text.len() > room && limit > 0 {

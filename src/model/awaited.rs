@@ -1,109 +1,111 @@
-//! What the waits of a site waited for.
+//! Work that a site's waits waited for.
 
 use super::Process;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the waits of a site waited for, added up over them; times in ns of host time.
+/// Work that a site's waits waited for, summed over the waits. Times are host time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Awaited {
-    /// Streams that had work pending, the longest first; a few of them.
+    /// Streams with pending work, the longest first; eight at most.
     pub streams: Vec<AwaitedStream>,
-    /// How many more there are.
+    /// Number of further streams.
     pub streams_left_out: u64,
-    /// What ran meanwhile, each op behind the one before, the longest first; a few of them.
+    /// Operations that held the host, each queued behind the one before; the longest first, eight at most.
     pub operations: Vec<AwaitedOperation>,
-    /// How many more there are.
+    /// Number of further kinds of operation.
     pub operations_left_out: u64,
-    /// Blocked time in which nothing of it ran: calls that found nothing, gaps, the way back to the host.
+    /// Blocked time in which no awaited operation ran: empty waits, gaps, the return to the host.
     pub idle_ns: i64,
-    /// Less that would do, where the trace knows of something.
+    /// A smaller wait that would suffice; null where the trace shows none.
     pub narrow: Option<Narrow>,
-    /// Waits for a GPU that had nothing to do, while another worked.
+    /// Waits for a GPU without work while another GPU worked; null where there are none.
     pub idle_gpu: Option<IdleGpu>,
-    /// Time behind collectives.
+    /// Blocked time behind collectives; null where there is none.
     pub collectives: Option<BehindCollectives>,
 }
 
 /// A stream that waits waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwaitedStream {
-    /// GPU that it is on.
+    /// Number of the stream's GPU.
     pub device: u32,
     /// CUPTI stream id.
     pub stream: u32,
-    /// Waits that found work on it.
+    /// Waits that found pending work on the stream.
     pub waits: u64,
-    /// Blocked time until its work was done.
+    /// Blocked time until the stream's work was done.
     pub pending_ns: i64,
-    /// Of that, after the work of all other streams was done: a wait without this stream is so much shorter.
+    /// Part of `pending_ns` after the work of all other streams was done. A wait without this stream would be
+    /// shorter by this time.
     pub only_ns: i64,
-    /// Waits that complete a copy to the host on it. With none, nothing of it is read there at these waits.
+    /// Waits that complete a D2H copy on the stream. At 0, these waits read nothing from the stream.
     pub read: u64,
 }
 
 /// An operation that ran while waits blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwaitedOperation {
-    /// Kernel, or `[memcpy]`, `[memset]`, `[graph]`.
+    /// Name of the kernel, or `[memcpy]`, `[memset]`, `[graph]`.
     pub name: String,
-    /// GPU that it ran on.
+    /// Number of the operation's GPU.
     pub device: u32,
     /// CUPTI stream id.
     pub stream: u32,
-    /// How many.
+    /// Number of such operations.
     pub count: u64,
-    /// Blocked time during which they ran.
+    /// Blocked time while these operations ran.
     pub blocked_ns: i64,
 }
 
-/// Less that waits could be for.
+/// A smaller wait that would suffice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Narrow {
-    /// Waits of which that is known.
+    /// Waits for which a smaller one is known.
     pub waits: u64,
-    /// Of these, waits that complete a copy to the host; the others would be for the stream that their thread launched to last.
+    /// Part of `waits` that needs only its D2H copy. The others need only the stream that their thread last
+    /// launched to.
     pub copies: u64,
-    /// The streams with what would do; a few of them.
+    /// CUPTI ids of the streams that suffice; eight at most.
     pub streams: Vec<u32>,
-    /// How much shorter all of them would have been.
+    /// Blocked time that the smaller waits would save in all.
     pub shorter_ns: i64,
 }
 
-/// Waits for a GPU that had nothing to do.
+/// Waits for a GPU without work while another GPU worked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleGpu {
-    /// How many waits.
+    /// Number of these waits.
     pub waits: u64,
-    /// The GPUs that they were for, as far as that is recorded.
+    /// Numbers of the GPUs waited for, as far as recorded.
     pub gpus: Vec<u32>,
-    /// GPUs of the process that worked on meanwhile.
+    /// Numbers of the process's GPUs that worked meanwhile.
     pub busy: Vec<u32>,
 }
 
-/// Time of waits that passed behind collectives (kernels of NCCL).
+/// Blocked time behind collectives (NCCL kernels).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BehindCollectives {
-    /// The kernel that most of it passed behind.
+    /// Name of the collective kernel that held the waits longest.
     pub name: String,
     /// Blocked time during which collectives ran.
     pub blocked_ns: i64,
-    /// Of that, in collectives whose other ranks are in the capture too.
+    /// Part of `blocked_ns` in collectives whose other ranks the capture holds too.
     pub met_ns: i64,
-    /// Of that, until the last rank had arrived: no saving here, whatever is done about the wait.
+    /// Part of `met_ns` until the last rank arrived. No fix of this site saves that time.
     pub late_ns: i64,
-    /// The ranks that came last, the latest first.
+    /// Ranks that arrived last, the longest awaited first; eight at most.
     pub late: Vec<LateRank>,
 }
 
 /// A rank that others waited for.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LateRank {
-    /// Its process.
+    /// Process of the rank.
     pub process: Process,
-    /// GPU of its collectives.
+    /// Number of the GPU that ran the rank's collectives.
     pub device: u32,
-    /// Blocked time until it arrived.
+    /// Blocked time until the rank arrived.
     pub late_ns: i64,
 }
 

@@ -7,58 +7,58 @@ use crate::vocabulary::{Class, Kind, PatternId, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What one check found.
+/// Result of one check.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// What wrote it.
+    /// The program that wrote the result.
     pub tool: Tool,
     /// Paths of the captures.
     pub profiles: Vec<String>,
-    /// The file that stands for what has none.
+    /// File to name for findings without one.
     #[serde(skip)]
     pub program: String,
     /// Whether no rule is broken.
     pub passed: bool,
-    /// What was looked at, one sentence each.
+    /// The rules that were checked, one sentence each.
     pub rules: Vec<String>,
-    /// What breaks the gate.
+    /// The broken rules.
     pub breaches: Vec<Breach>,
     /// The waits that the budget or a comment in the source allows.
     pub allowed: Vec<Allowed>,
-    /// What limits the capture.
+    /// Limits of the capture.
     pub warnings: Vec<Warning>,
 }
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Breach {
-    /// Which rule.
+    /// Kind of the rule.
     pub rule: Rule,
-    /// The sentence of `rules` that it breaks; none of an allowance.
+    /// The broken sentence of `rules`; null for an expired allowance.
     pub breaks: Option<String>,
-    /// What is measured, and where: "drain per iteration in src/**".
+    /// Measure and place, e.g. "idle after per iteration in src/**".
     pub what: String,
-    /// What is allowed, for people.
+    /// The limit, as text with its unit.
     pub limit: String,
-    /// What was found, for people.
+    /// The value found, as text with its unit.
     pub actual: String,
-    /// Unit of the two values.
+    /// Unit of `limit_value` and `actual_value`.
     pub unit: Unit,
-    /// `limit` and `actual` as numbers in `unit`, where they are.
+    /// The limit as a number in `unit`; null for a date.
     pub limit_value: Option<f64>,
-    /// What was found.
+    /// The value found as a number in `unit`; null for a date.
     pub actual_value: Option<f64>,
-    /// The rank that has most, where there are several.
+    /// Rank with the largest value; absent without several ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// The site that breaks it, or that adds most to what does.
+    /// Site that breaks the rule, or that adds most to the value; null where none is known.
     pub site: Option<BreachSite>,
 }
 
 words! {
-    /// What can be broken.
+    /// Kind of a rule that can be broken.
     Rule {
         Limit = "limit": "A limit of the budget is exceeded.",
         AllowExpired = "allow-expired": "An allowance of the budget has expired.",
@@ -69,7 +69,7 @@ words! {
 }
 
 words! {
-    /// What a number counts.
+    /// Unit of a value.
     Unit {
         Count = "count": "Waits.",
         Ns = "ns": "Time in nanoseconds.",
@@ -79,7 +79,7 @@ words! {
 }
 
 impl Unit {
-    /// A number in this unit, for people.
+    /// Text of a number in this unit.
     pub fn print(self, number: f64) -> String {
         match self {
             Self::Ns => text::duration(number as i64),
@@ -89,45 +89,45 @@ impl Unit {
     }
 }
 
-/// An allowance that still counts.
+/// An allowance that has not expired.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Allowed {
-    /// What it allows.
+    /// What the budget allows, or the place of the allowed wait.
     pub name: String,
-    /// Why, as the budget or the comment says.
+    /// Reason that the budget or the comment gives.
     pub reason: String,
-    /// Its last day; empty of a comment, which does not expire.
+    /// Last day of the allowance; empty for a comment, which does not expire.
     pub expires: String,
-    /// Ids of the sites that it is about.
+    /// Ids of the allowed sites.
     pub sites: Vec<String>,
 }
 
-/// What of a site a breach needs; the rest is in the report.
+/// Summary of a site; the report has the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreachSite {
-    /// Rank in the report.
+    /// Id of the site in the report, e.g. "S3".
     pub id: String,
-    /// As in the report.
+    /// Key of the site in the report.
     pub key: String,
-    /// The line, where one is known.
+    /// The user's line, else the innermost; null where none is known.
     pub location: Option<Location>,
-    /// The library's line that waits, where that one calls a library.
+    /// The waiting line of a library that `location` calls; null where `location` itself waits.
     pub library: Option<Location>,
-    /// What it is called without a location.
+    /// Name to show without a location: PyTorch method, NVTX range or API.
     pub name: String,
     /// Whether the wait can go.
     pub class: Class,
-    /// Why it is of that class.
+    /// Reason for the class, as a word.
     pub kind: Kind,
-    /// Catalogue entry.
+    /// Id of the catalogue entry; null where none fits.
     #[schemars(with = "Option<String>")]
     pub pattern: Option<PatternId>,
-    /// Title of the fix.
+    /// Title of the advice; null where there is none.
     pub fix: Option<String>,
 }
 
 impl BreachSite {
-    /// From a site of the report.
+    /// Summary of a site of the report.
     pub fn of(site: &Site) -> Self {
         Self {
             id: site.id.clone(),

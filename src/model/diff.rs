@@ -1,132 +1,135 @@
-//! What changed between two captures.
+//! Differences between two captures.
 
 use super::{Frame, Tool, Warning};
 use crate::vocabulary::{Class, Kind, PatternId, Per, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What one comparison found.
+/// Result of one comparison.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// What wrote it.
+    /// The program that wrote the result.
     pub tool: Tool,
     /// The earlier capture.
     pub before: CaptureInfo,
-    /// The later one.
+    /// The later capture.
     pub after: CaptureInfo,
-    /// What sites are compared by: line, function or call.
+    /// Granularity of the comparison: line, function or call.
     pub grain: Granularity,
-    /// Whether times were judged; else they are only shown, and a warning says why.
+    /// Whether times were judged. If not, times are only shown, and a warning says why.
     pub costs_compared: bool,
-    /// The whole program.
+    /// The whole program on both sides.
     pub run: RunChange,
-    /// What became of the avoidable waits; `None` where BEFORE has none.
+    /// Outcome of BEFORE's avoidable sites; null where BEFORE has none.
     pub fates: Option<Fates>,
-    /// Sites by what became of them.
+    /// Number of sites by status.
     pub counts: Counts,
-    /// New, gone, changed, moved, unchanged; within each, those first whose cost differs most.
+    /// Sites by status: new, gone, changed, moved, unchanged. Within a status, the largest change in cost
+    /// comes first.
     pub sites: Vec<SiteChange>,
-    /// What limits the comparison.
+    /// Limits of the comparison.
     pub warnings: Vec<Warning>,
 }
 
-/// One side.
+/// One side of the comparison.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaptureInfo {
-    /// Paths of its exports.
+    /// Paths of the exports.
     pub profiles: Vec<String>,
-    /// The command line that was profiled.
+    /// The profiled command line; null where not recorded.
     pub command: Option<String>,
-    /// Names of its GPUs.
+    /// Names of the GPUs.
     pub gpus: Vec<String>,
-    /// Processes that waited.
+    /// Number of processes that waited.
     pub ranks: usize,
-    /// Iterations of the loop, where one is known.
+    /// Iterations of the loop; null where no loop is known.
     pub iterations: Option<u64>,
 }
 
 /// The whole program on both sides.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunChange {
-    /// What the amounts refer to.
+    /// Base of the amounts: an iteration or the run.
     pub per: Per,
     /// The earlier run.
     pub before: WholeRun,
-    /// The later one.
+    /// The later run.
     pub after: WholeRun,
-    /// Below this, a difference of `span_ns` is jitter; `None` where that cannot be told.
+    /// Jitter of `span_ns`: smaller differences do not count. Null where unknown.
     pub span_noise_ns: Option<i64>,
-    /// Whether the span differs by more than jitter.
+    /// Whether `span_ns` differs by more than jitter.
     pub span_changed: bool,
 }
 
-/// Amounts per iteration (of the median one for the span, else means) or per run; waits and costs are means over ranks.
+/// Amounts per iteration or per run. Waits and costs are means over ranks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WholeRun {
-    /// How long it takes.
+    /// Median length of an iteration, or length of the run.
     pub span_ns: i64,
-    /// Share of the time in which GPUs work.
+    /// Percent of the time in which GPUs work; null where unknown.
     pub gpu_busy_percent: Option<f64>,
-    /// Waits.
+    /// Number of waits.
     pub waits: f64,
-    /// Those that can go.
+    /// Number of avoidable waits.
     pub false_waits: f64,
     /// Host time inside waits.
     pub blocked_ns: i64,
-    /// Idle time of GPUs after waits.
+    /// GPU idle time after waits.
     pub drain_ns: i64,
-    /// Simulated saving of fixing every false site, of the whole run.
+    /// Simulated saving of fixing every avoidable site, in the whole run; null where nothing was simulated.
     pub recoverable_ns: Option<i64>,
-    /// Length of the run that it is of: without the profiler where that is estimated, else as captured.
+    /// Length of the run that `recoverable_ns` is part of: without the profiler where estimated, else as
+    /// captured.
     pub run_ns: i64,
 }
 
-/// The avoidable waits of BEFORE that every iteration pays, by what became of them.
+/// Number of BEFORE's avoidable sites by outcome, without sites paid once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fates {
-    /// No longer there.
+    /// Sites that are gone.
     pub gone: usize,
-    /// No longer there, or fewer, and another wait has grown instead.
+    /// Sites that are gone or wait less often, while another wait has grown by most of what they blocked.
     pub moved: usize,
-    /// Fewer of them.
+    /// Sites that wait less often.
     pub fewer: usize,
-    /// As before.
+    /// Sites that wait as before.
     pub still: usize,
-    /// What was predicted for those that are gone or moved; `None` where none are, or nothing was.
+    /// Predicted saving of the gone and moved sites; null without such sites or without a prediction.
     pub prediction: Option<Prediction>,
 }
 
-/// What fixing sites was to save of an iteration, or of the run, and what came of it.
+/// Predicted and measured saving of fixing sites, per iteration or per run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Prediction {
-    /// The estimate without the profiler, for all fixed sites together; `None` where only a range is known.
+    /// Predicted saving of all fixed sites together, without the profiler; null where only a range is known.
     pub saved_ns: Option<i64>,
-    /// Lower end of its range.
+    /// Lower end of the predicted range.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end of the predicted range.
     pub high_ns: i64,
-    /// By how much shorter an iteration is without the profiler's estimated time, or else the captured run; `None` where times of
-    /// the two captures cannot be compared.
+    /// Reduction of an iteration without the profiler's estimated time, else of the captured span. Null where
+    /// times of the captures cannot be compared.
     pub measured_ns: Option<i64>,
-    /// Whether a capture has backtraces of every call: they slow the program too much to judge the prediction.
+    /// Whether a capture has backtraces of every call, which slow the program too much to judge the
+    /// prediction.
     pub slowed: bool,
-    /// Whether what was measured lies in the range; `None` where that cannot be told, as where it lies outside by less than jitter.
+    /// Whether `measured_ns` lies in the predicted range; null where unknown, or outside by less than jitter.
     pub held: Option<bool>,
 }
 
-/// What became of an avoidable wait.
+/// Outcome of an avoidable site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fate {
-    /// In a word.
+    /// The outcome as a word.
     pub became: Became,
-    /// The wait of AFTER that grew instead.
+    /// The wait of AFTER that grew instead; null where none did.
     pub moved_to: Option<MovedTo>,
 }
 
 words! {
-    /// What became of an avoidable wait, in a word.
+    /// Outcome of an avoidable site, as a word.
     Became {
         Gone = "gone": "It is gone.",
         Moved = "moved": "Another wait of its thread has grown by most of what it blocked.",
@@ -135,38 +138,38 @@ words! {
     }
 }
 
-/// The wait that took over.
+/// The wait of AFTER that took over a fixed site's time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MovedTo {
     /// Ids in the report of AFTER.
     pub ids: Vec<String>,
-    /// As in the report of AFTER.
+    /// Key in the report of AFTER.
     pub key: String,
-    /// The user's line, else the innermost.
+    /// The user's line, else the innermost; null where none is known.
     pub location: Option<Location>,
-    /// What it is called without a location.
+    /// Name to show without a location.
     pub name: String,
-    /// By how much longer it blocks.
+    /// Growth of the blocked time, per iteration or per run.
     pub grown_ns: i64,
 }
 
-/// Sites by what became of them.
+/// Number of sites by status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
-    /// Only AFTER has them.
+    /// Sites that only AFTER has.
     pub new: usize,
-    /// Only BEFORE has them.
+    /// Sites that only BEFORE has.
     pub gone: usize,
-    /// Both have them, with other waits, costs or verdict.
+    /// Sites of both sides with other waits, costs or verdict.
     pub changed: usize,
-    /// Both have them, at another place.
+    /// Sites of both sides at another place.
     pub moved: usize,
-    /// Both have them alike.
+    /// Sites alike on both sides.
     pub unchanged: usize,
 }
 
 words! {
-    /// What became of a site.
+    /// Status of a site in the comparison.
     Status {
         New = "new": "Only AFTER has it.",
         Gone = "gone": "Only BEFORE has it.",
@@ -177,7 +180,7 @@ words! {
 }
 
 words! {
-    /// In what a site differs.
+    /// Aspect in which a site differs.
     Aspect {
         Waits = "waits": "Number of waits.",
         Blocked = "blocked": "Host time inside the waits.",
@@ -189,79 +192,80 @@ words! {
 /// A site of one side or of both.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteChange {
-    /// What became of it.
+    /// Status of the site.
     pub status: Status,
-    /// By what the two sides were recognised as one.
+    /// Sign by which the two sides were matched; null where only one side has the site.
     pub matched: Option<MatchedBy>,
-    /// What the amounts refer to.
+    /// Base of the amounts: an iteration or the run.
     pub per: Per,
-    /// In what the sides differ by more than jitter.
+    /// Aspects that differ by more than jitter.
     pub changed: Vec<Aspect>,
-    /// As BEFORE has it.
+    /// The site in BEFORE; null where only AFTER has it.
     pub before: Option<SiteState>,
-    /// As AFTER has it.
+    /// The site in AFTER; null where only BEFORE has it.
     pub after: Option<SiteState>,
-    /// What a difference has to exceed.
+    /// Jitter of the costs.
     pub noise: Noise,
-    /// What became of it, where BEFORE has it as avoidable.
+    /// Outcome of the site, where BEFORE has it as avoidable; else null.
     pub fate: Option<Fate>,
 }
 
-/// Differences below these are jitter; `None` where that cannot be told (too few samples, captures that differ).
+/// Jitter: smaller differences do not count. Null for too few samples, or captures that cannot be compared.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Noise {
-    /// Of the blocked time.
+    /// Jitter of the blocked time.
     pub blocked_ns: Option<i64>,
-    /// Of the drain.
+    /// Jitter of the GPU idle time after waits.
     pub drain_ns: Option<i64>,
 }
 
-/// A site as one side has it.
+/// A site on one side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteState {
-    /// Ids in the report of that side; several where the comparison takes sites together.
+    /// Ids in this side's report; several where the comparison joins sites.
     pub ids: Vec<String>,
-    /// As in the report of that side.
+    /// Key in this side's report.
     pub key: String,
-    /// The user's line, else the innermost.
+    /// The user's line, else the innermost; null where none is known.
     pub location: Option<Location>,
-    /// The library's line that waits, where the user's line calls a library.
+    /// The waiting line of a library that the user's line calls; null where the user's line itself waits.
     pub library: Option<Location>,
-    /// The nearest caller of the user's, where another site of that side has the same location.
+    /// The nearest caller, where another site of this side has the same location; else null.
     pub caller: Option<Location>,
-    /// What it is called without a location: PyTorch method, NVTX range or API.
+    /// Name to show without a location: PyTorch method, NVTX range or API.
     pub name: String,
-    /// Text of the line.
+    /// Text of the user's line; null where the source was not at hand.
     pub source: Option<String>,
-    /// The call that blocks.
+    /// The CUDA call that blocks.
     pub api: String,
-    /// Whether it can go.
+    /// Whether the wait can go.
     pub class: Class,
-    /// Why it is of that class.
+    /// Reason for the class, as a word.
     pub kind: Kind,
-    /// Catalogue entry.
+    /// Id of the catalogue entry; null where none fits.
     #[schemars(with = "Option<String>")]
     pub pattern: Option<PatternId>,
-    /// Waits of an iteration or of the run.
+    /// Waits per iteration or per run.
     pub waits: f64,
-    /// Of a typical iteration: the median of those that wait, times their share; or of the run.
+    /// Blocked time of the run, or of a typical iteration: the median of iterations with waits, times their
+    /// share.
     pub blocked_ns: i64,
-    /// Idle time of GPUs after them, likewise.
+    /// GPU idle time after the waits, of the run or a typical iteration as `blocked_ns`.
     pub drain_ns: i64,
-    /// Simulated saving of the whole run.
+    /// Simulated saving of fixing the site alone, per iteration or per run; null where unknown.
     pub recoverable_ns: Option<i64>,
-    /// Title of the fix.
+    /// Title of the advice; null where there is none.
     pub fix: Option<String>,
 }
 
 /// A line of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Location {
-    /// As recorded.
+    /// Path of the file, as recorded.
     pub file: String,
     /// Function or method.
     pub function: String,
-    /// From 1; 0 where not known.
+    /// Line number, from 1; 0 where not known.
     pub line: u32,
 }
 
@@ -273,14 +277,14 @@ impl Location {
 }
 
 impl SiteChange {
-    /// The side that shows it: AFTER, as long as there is one.
+    /// The side to show: AFTER, else BEFORE.
     pub fn shown(&self) -> Option<&SiteState> {
         self.after.as_ref().or(self.before.as_ref())
     }
 }
 
 words! {
-    /// What both captures can tell of where their waits come from; the coarser of the two counts.
+    /// Granularity at which both captures place waits; the coarser of the two counts.
     Granularity {
         Line = "line": "Backtraces on both sides, or on neither.",
         Function = "function": "One side was sampled: lines are only probable, functions are not.",
@@ -289,7 +293,7 @@ words! {
 }
 
 words! {
-    /// By what a pair was recognised.
+    /// Sign by which a pair of sites was matched.
     MatchedBy {
         Text = "text": "File, function, call and the text of the line.",
         Line = "line": "File, function, call and line, moved with its neighbours if at all.",

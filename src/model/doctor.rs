@@ -4,41 +4,41 @@ use super::{Tool, Warning};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was found of each capture.
+/// Result of examining captures.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// What wrote it.
+    /// The program that wrote the result.
     pub tool: Tool,
-    /// One for each export, in the order in which they were given.
+    /// One entry for each export, in the order given.
     pub captures: Vec<Examined>,
 }
 
-/// What one capture has and lacks.
+/// Result of examining one capture.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Examined {
-    /// Its path, as it was typed.
+    /// Path of the capture, as typed.
     pub profile: String,
-    /// Whether it holds CUDA calls, and no damage.
+    /// Whether the capture holds CUDA calls and no damage.
     pub usable: bool,
-    /// What a capture should have.
+    /// Properties that a capture should have.
     pub checks: Vec<Check>,
-    /// What limits a report on it, most important first, with the command that mends it.
+    /// Limits of a report on the capture, most important first, with commands that mend them.
     pub warnings: Vec<Warning>,
-    /// What to do besides where it is captured again.
+    /// Further advice for capturing again; null where there is none.
     pub advice: Option<String>,
-    /// Why no report can be made of it.
+    /// Reason why no report can be made; null where one can.
     pub refused: Option<String>,
 }
 
-/// What a capture should have, and whether this one has it.
+/// A property that a capture should have.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
-    /// Whether the answer is what one wants of a capture.
+    /// Whether the capture has the property.
     pub good: bool,
-    /// What is looked for, in some words.
+    /// The property, in a few words.
     pub question: String,
-    /// What was found, with its number.
+    /// The finding, with its number.
     pub answer: String,
 }

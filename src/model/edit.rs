@@ -1,11 +1,11 @@
-//! Edits of the program's sources that remove waits, and why others are not proposed.
+//! Source edits that remove waits, and reasons for proposing none.
 
 use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What an edit does.
+    /// Effect of an edit.
     EditKind {
         Delete = "delete": "delete the synchronisation",
         NonBlocking = "non-blocking": "copy without blocking",
@@ -24,7 +24,7 @@ words! {
 }
 
 words! {
-    /// Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way.
+    /// Reason why a wait gets no edit, or an unsafe one.
     Refusal {
         // No edit at all.
         NoSource = "no-source": "its line is not at hand",
@@ -41,7 +41,7 @@ words! {
         Syntax = "syntax": "the file would not parse",
         Outside = "outside": "its file is below no --source-root, nor the checkout",
         Encoding = "encoding": "the file is not plain UTF-8",
-        // What is not proven.
+        // Not proven.
         Direction = "direction": "that its copies go to the GPU is not shown",
         Pageable = "pageable": "its source is pageable, and nothing in sight pins it: so large a copy waits in the call itself",
         Joined = "joined": "what `cat` and `stack` join is pageable again: let them write to a new pinned tensor (`out=torch.empty(…, pin_memory=True)`)",
@@ -59,7 +59,7 @@ words! {
         Numbers = "numbers": "that the values are floats of one size is not shown",
         Reads = "reads": "that each of the values is on the GPU is not shown",
         OnCpu = "on-cpu": "code on the CPU takes the value",
-        // What is safe only if it holds.
+        // Unsafe edits.
         Clock = "clock": "clocks of the file would measure something else",
         Destination = "destination": "the destination may be the CPU in another run",
         Float64 = "float64": "the file also runs on accelerators that may have no float64, in which it would add up",
@@ -67,39 +67,40 @@ words! {
     }
 }
 
-/// Text in place of a part of a file.
+/// Replacement of a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Replacement {
-    /// First byte that goes.
+    /// Offset of the first replaced byte.
     pub start: u32,
-    /// First byte that stays; `start` for an insertion.
+    /// Offset after the last replaced byte; equals `start` for an insertion.
     pub end: u32,
-    /// What comes instead.
+    /// The new text.
     pub text: String,
 }
 
 /// An edit of one file that removes a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Edit {
-    /// What it does.
+    /// Effect of the edit.
     pub kind: EditKind,
-    /// Whether it may change what the program computes or shows.
+    /// Whether the edit may change what the program computes or shows.
     pub safety: Safety,
-    /// What it may change; `None` where it is safe.
+    /// Reason why the edit is unsafe; null where it is safe.
     pub mind: Option<Refusal>,
-    /// Lines whose waits it takes together: it is made only where each has a site with this edit. Empty where it is about its own.
+    /// Lines whose waits the edit joins; absent for an edit of one line. The edit is made only if each line
+    /// has a site with this edit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<u32>,
-    /// Ascending, none overlapping another.
+    /// Replaced parts, ascending and disjoint.
     pub replacements: Vec<Replacement>,
-    /// The same as whole lines, for reviews: ascending, none beside another.
+    /// The edit as whole lines, for reviews: ascending, none adjacent to another.
     pub blocks: Vec<Block>,
 }
 
 impl Edit {
-    /// Whether two edits cannot both be made: they touch the same place, and differ there.
+    /// Whether two edits exclude each other: they touch one place, and differ there.
     pub fn collides(&self, other: &Self) -> bool {
-        // Lines of their own at one place, as the reads of two sums behind their loop, stand in any order.
+        // Whole lines inserted at one place, as reads of two sums after a loop, may come in any order.
         let line = |a: &Replacement| a.start == a.end && a.text.ends_with('\n');
         let beside = |a: &Replacement, b: &Replacement| a.start == b.start && line(a) && line(b);
         let touch = |a: &Replacement, b: &Replacement| {
@@ -109,38 +110,38 @@ impl Edit {
     }
 }
 
-/// Whole lines in place of others.
+/// Whole lines that replace others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// First line that goes, from 1.
+    /// First replaced line, from 1.
     pub first: u32,
-    /// Last line that goes.
+    /// Last replaced line.
     pub last: u32,
-    /// What comes instead, each line with its end; empty where they only go.
+    /// The new lines, each with its line end; empty for a deletion.
     pub text: String,
 }
 
-/// What can be done to the source of a site. The file is that of the site's user frame.
+/// Proposed change of a site's source, in the file of the site's user frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proposal {
     /// The expression that waits; empty where none was found.
     pub expression: String,
-    /// The edit, or why there is none.
+    /// The edit, or the reason for having none.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// An edit, or why there is none.
+/// An edit, or the reason for having none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// What to change.
+    /// The edit.
     Edit(Edit),
-    /// Why nothing is.
+    /// No edit, with the reason.
     Refused {
-        /// What the edit would do, where one was looked at.
+        /// Kind of the edit that was considered; null where none was.
         kind: Option<EditKind>,
-        /// What stands in the way.
+        /// Reason for having no edit.
         reason: Refusal,
     },
 }
@@ -156,7 +157,7 @@ impl Outcome {
         if let Self::Edit(edit) = self { Some(edit) } else { None }
     }
 
-    /// The kind of the edit, made or looked at.
+    /// The kind of the edit, made or considered.
     pub const fn kind(&self) -> Option<EditKind> {
         match self {
             Self::Edit(edit) => Some(edit.kind),

@@ -1,31 +1,32 @@
-//! Where a GPU's time goes.
+//! GPU time by kind of work.
 
 use crate::vocabulary::{Direction, HostMemory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// A stretch of GPU time in parts that do not overlap, in ns: a moment in which several kinds of work run counts for the first of
-/// them in this order. The parts add up to the stretch; `idle_blocked_ns` and `blocked_in` divide the last of them.
+/// GPU time in parts that do not overlap and that add up to the whole. A moment with several kinds of work
+/// counts for the first of them in this order. `idle_blocked_ns` and `blocked_in` divide `idle_otherwise_ns`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuTime {
-    /// Kernels, graph launches included, but for collectives.
+    /// Kernels and graph launches, without collectives.
     pub kernels_ns: i64,
-    /// NCCL's kernels.
+    /// NCCL kernels.
     pub collectives_ns: i64,
     /// Copies, by direction and host memory.
     pub copies: Vec<CopyTime>,
     /// Memsets.
     pub memsets_ns: i64,
-    /// Idle after the waits of this report.
+    /// Idle time after the waits of this report.
     pub idle_after_waits_ns: i64,
-    /// Idle for any other reason: the CPU had launched nothing.
+    /// Other idle time: the CPU had launched nothing.
     pub idle_otherwise_ns: i64,
-    /// Of `idle_otherwise_ns`, and so no part of its own: no thread could launch, since each was blocked outside CUDA, in locks,
-    /// files, sleeps or off its CPU. Null where the capture has neither operating-system calls nor events of the scheduler.
+    /// Part of `idle_otherwise_ns` in which no thread could launch: each was blocked outside CUDA, in locks,
+    /// files, sleeps or off its CPU. Null where the capture holds neither operating-system calls nor
+    /// scheduler events.
     #[serde(default)]
     pub idle_blocked_ns: Option<i64>,
-    /// `idle_blocked_ns` by what blocked the thread that went on first, most first.
+    /// `idle_blocked_ns` by the function that blocked the thread which continued first, the longest first.
     #[serde(default)]
     pub blocked_in: Vec<BlockedTime>,
 }
@@ -33,23 +34,24 @@ pub struct GpuTime {
 /// GPU idle time in which one function blocked the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedTime {
-    /// The function of the operating system's library; null where only the scheduler tells that the thread was off its CPU.
+    /// Function of the operating system's library; null where only scheduler events show the thread off its
+    /// CPU.
     pub call: Option<String>,
-    /// Where most of this time lies: the Python line ("train.py:12"), else the NVTX range ("range load"); null where neither is
-    /// known.
+    /// Place of most of this time: the Python line ("train.py:12"), else the NVTX range ("range load"); null
+    /// where neither is known.
     pub at: Option<String>,
-    /// In ns.
+    /// GPU idle time.
     pub ns: i64,
 }
 
 /// GPU time in copies of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyTime {
-    /// From where to where.
+    /// Direction of the copies.
     pub direction: Direction,
-    /// How the host side is allocated.
+    /// Kind of host memory.
     pub host_memory: HostMemory,
-    /// In ns.
+    /// GPU time of the copies.
     pub ns: i64,
 }
 
@@ -72,21 +74,23 @@ impl GpuTime {
         self.idle_after_waits_ns.saturating_add(self.idle_otherwise_ns)
     }
 
-    /// `idle_otherwise_ns` in two: while the CPU was blocked, and while it worked or did what the capture does not tell, in ns.
+    /// `idle_otherwise_ns` in two parts, in ns: while the CPU was blocked; while it worked, or did what the
+    /// capture does not show.
     pub fn idle_ns(&self) -> (i64, i64) {
         let blocked = self.idle_blocked_ns.unwrap_or_default();
         (blocked, self.idle_otherwise_ns.saturating_sub(blocked))
     }
 
-    /// The same for people: little is not worth a part of its own.
+    /// [`Self::idle_ns`] for people, in ns: a blocked part below a tenth of the whole counts as the other
+    /// part.
     pub fn idle_told_ns(&self) -> (i64, i64) {
         const TOLD: f64 = 0.1;
         let (blocked, busy) = self.idle_ns();
         if self.share(blocked) >= TOLD { (blocked, busy) } else { (0, self.idle_otherwise_ns) }
     }
 
-    /// The stretch without the profiler's part of its idle time, of each idle part in proportion; by a length as captured and without
-    /// the profiler, in ns.
+    /// Takes the profiler's share of the time off the idle parts, in proportion. `lengths`: as captured and
+    /// without the profiler, in ns.
     pub fn without_profiler(mut self, lengths: Option<(i64, i64)>) -> Self {
         let Some((captured, alone)) = lengths.filter(|(captured, alone)| alone < captured) else {
             return self;

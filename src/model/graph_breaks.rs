@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Causes besides waits that keep work from being captured as a CUDA graph. Each was tried on an H200 with CUDA 13 and PyTorch 2.11,
-    /// in all modes of a capture: only the relaxed one permits an allocation or a question about an event.
+    /// Cause, other than a wait, that keeps work from being captured as a CUDA graph. Tried on an H200 with
+    /// CUDA 13 and PyTorch 2.11 in all capture modes: only the relaxed mode permits allocations and event
+    /// queries.
     GraphBreak {
         Allocation = "allocation": "allocates GPU memory from the driver, which a capture forbids",
         PageableCopy = "pageable-copy": "copies from or to a pageable CPU tensor, which PyTorch refuses while it captures",
@@ -19,7 +20,7 @@ words! {
 }
 
 impl GraphBreak {
-    /// The advice.
+    /// Advice for the cause.
     pub const fn fix(self) -> &'static str {
         match self {
             Self::Allocation => {
@@ -34,16 +35,16 @@ impl GraphBreak {
     }
 }
 
-/// Calls of one line that keep a range from being captured as a CUDA graph, and are no waits.
+/// Calls of one line, other than waits, that keep a range from being captured as a CUDA graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Breaks {
     /// The cause.
     pub kind: GraphBreak,
-    /// Name of the function of CUDA.
+    /// Name of the CUDA function.
     pub api: String,
-    /// The number of calls.
+    /// Number of calls.
     pub calls: u64,
-    /// The user's line, where a backtrace tells.
+    /// The user's line; null without a backtrace.
     pub user_frame: Option<Frame>,
     /// The advice.
     pub fix: String,

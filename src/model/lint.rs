@@ -15,7 +15,7 @@ words! {
 }
 
 words! {
-    /// Frequency of a line, as far as its file tells; the hottest first.
+    /// Frequency of a line, as far as its file shows; the hottest first.
     #[derive(Default)]
     Heat {
         Loop = "loop": "A loop repeats it.",
@@ -31,17 +31,17 @@ words! {
 pub struct LintReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// The program that wrote it.
+    /// The program that wrote the result.
     pub tool: Tool,
     /// Files that were read.
     pub files: usize,
     /// Whether no finding fails the run.
     pub passed: bool,
-    /// Lines that wait, those that run most often first, then by path and line.
+    /// Lines that wait: the most frequent first, then by path and line.
     pub findings: Vec<LintFinding>,
-    /// Findings whose safe edit `--fix` has written; they are no longer in `findings`.
+    /// Findings whose safe edit `--fix` has written; `findings` no longer lists them.
     pub fixed: usize,
-    /// Facts that sources cannot tell, a sentence each.
+    /// Facts that sources do not show, one sentence each.
     pub unknown: Vec<String>,
     /// Files that were not read.
     pub warnings: Vec<Warning>,
@@ -53,7 +53,7 @@ impl LintReport {
         self.findings.iter().filter(|finding| finding.allowed.is_none())
     }
 
-    /// Number of those that are of a class.
+    /// Number of open findings of a class.
     pub fn count(&self, class: Class) -> u64 {
         self.open().filter(|finding| finding.class == class).count() as u64
     }
@@ -79,34 +79,34 @@ pub struct LintFinding {
     /// Confidence in the class, 0 to 1.
     #[serde(serialize_with = "finite")]
     pub confidence: f64,
-    /// Catalogue entry.
+    /// Id of the catalogue entry; null where none fits.
     #[schemars(with = "Option<String>")]
     pub pattern: Option<PatternId>,
     /// Text of the line.
     pub source: String,
     /// The expressions that wait.
     pub expression: String,
-    /// Reasons for the class, the one that decided first.
+    /// Reasons for the class, the deciding one first.
     pub evidence: Vec<Evidence>,
-    /// The advice; `None` where the catalogue has no entry.
+    /// The advice; null where the catalogue has no entry.
     pub fix: Option<LintFix>,
-    /// The safe edit that removes the wait, where there is one.
+    /// The safe edit that removes the wait; null where there is none.
     pub edit: Option<Edit>,
-    /// The reason of the comment that allows the line.
+    /// Reason of the comment that allows the line; null where none does.
     pub allowed: Option<String>,
 }
 
 /// Advice for a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LintFix {
-    /// A few words.
+    /// The advice in a few words.
     pub title: String,
-    /// Code as it often is.
+    /// Typical code with the wait.
     pub before: String,
-    /// The same without the wait.
+    /// The same code without the wait.
     pub after: String,
     /// Risks of the change; empty where there is none.
     pub caveat: String,
-    /// The line's own expression without the wait, where that is proven to be right.
+    /// The line's own expression without the wait; null where not proven right.
     pub here: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The result: one tree of plain structs, which every renderer prints and none computes.
 //!
-//! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands. The tree is at
-//! the ground: every room may name it, and it names none but [`crate::vocabulary`].
+//! All times are integer nanoseconds of the capture's clock. The JSON format is this tree. Every room may name
+//! the model; the model names only [`crate::vocabulary`] and [`crate::text`].
 
 mod awaited;
 pub mod check;
@@ -44,48 +44,48 @@ pub use site::{
 };
 pub use totals::{ByClass, CapturedRun, ClassTotals, Headline, IterationSaving, Totals, WithoutProfiler};
 pub use warning::{Code, Warning};
-// The types of the tree's fields, so that renderers need no other room.
+// Types of the tree's fields: renderers need no other room.
 pub use crate::vocabulary::{
     Attribution, BoundBy, Change, Class, Copy, Direction, DriverApi, Evidence, HostMemory, Kind, PatternId,
     Per, ProfileIx, Recorder, Strategy, ThreadRole,
 };
 
-/// The version of a report's layout: what is written, and what is read back.
+/// Version of a report's layout.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What one run of the tool found, over all exports given.
+/// Findings of one run of the program, over all exports given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// What wrote it.
+    /// The program that wrote the report.
     pub tool: Tool,
     /// The exports, in the order given.
     pub profiles: Vec<ProfileInfo>,
-    /// All sites together, listed or not.
+    /// Sums over all sites, listed or not.
     pub totals: Totals,
-    /// The loop of the program, where one is known.
+    /// The program's loop; null where none is known.
     pub iterations: Option<Iterations>,
-    /// Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest.
+    /// Sites, ranked as `--sort` says. `--top` may cut the list; `sites_omitted` counts the rest.
     pub sites: Vec<Site>,
-    /// Sites that save something only together.
+    /// Sets of sites that save more together than alone.
     #[serde(default)]
     pub together: Vec<Together>,
-    /// Sites that are not listed.
+    /// Number of sites that `--top` cut from `sites`.
     #[serde(default)]
     pub sites_omitted: usize,
-    /// Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there.
+    /// Waits that the filters left out of `sites` and `totals`.
     #[serde(default)]
     pub waits_filtered_out: u64,
     /// Causes besides waits that keep the range of `--graph-ready` from being captured as a CUDA graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graph_breaks: Vec<Breaks>,
-    /// The same over ranks, where the exports hold several; `sites` has each rank's own.
+    /// The report over ranks; absent for fewer than two. `sites` lists each rank's own sites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
-    /// What limits the report.
+    /// Limits of the report.
     pub warnings: Vec<Warning>,
-    /// The captures drawn, in the order of `profiles`; none unless asked for. No part of the contract.
+    /// Drawings of the captures, in the order of `profiles`; empty unless asked for. Not in the JSON.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,
 }
@@ -96,22 +96,24 @@ impl Report {
         self.sites.iter().find(|site| site.is_named(name))
     }
 
-    /// Where the time of its GPUs goes, less what the profiler takes, as its savings are: of the loop, else of the whole capture.
+    /// GPU time by kind of work, without the profiler's estimated time: of the loop, else of the whole
+    /// capture.
     pub fn gpu_time(&self) -> GpuTime {
         let known = &self.totals.gpu_time;
         if known.whole_ns() > 0 { known.clone() } else { self.gpu_time_of_run() }
     }
 
-    /// The same of the whole capture.
+    /// GPU time of the whole capture by kind of work; of a single export without the profiler's estimated
+    /// time.
     pub fn gpu_time_of_run(&self) -> GpuTime {
         let mut sum = GpuTime::default();
         self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
-        // Each of several exports has a profiler's time of its own.
+        // Several exports have no profiler's time in common.
         let [only] = &self.profiles[..] else { return sum };
         sum.without_profiler(self.totals.without_profiler.map(|run| (only.span_ns, run.run_ns)))
     }
 
-    /// The file that stands for what has none: the script that was profiled, else the capture.
+    /// File to name for findings without one: the profiled script, else the capture.
     pub fn program(&self) -> &str {
         let Some(profile) = self.profiles.first() else { return "capture" };
         let words = profile.command.iter().flat_map(|c| c.split_whitespace());
@@ -133,29 +135,29 @@ impl Report {
     }
 }
 
-/// Sites whose saving exists only jointly: fixing one of them moves its waiting into another.
+/// Sites that save more together than alone: where one is fixed, another takes over its wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Together {
-    /// Ids, in the order of the report.
+    /// Ids of the sites, in the order of the report.
     pub sites: Vec<String>,
-    /// Whether the figures are of an iteration; else of the run.
+    /// Whether the times are per iteration; else per run.
     pub per_iteration: bool,
-    /// What fixing all of them saves without the profiler, estimated.
+    /// Estimated saving of fixing all these sites, without the profiler.
     pub saved_ns: i64,
-    /// Lower end of its range.
+    /// Lower end of the range of `saved_ns`.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end of the range of `saved_ns`.
     pub high_ns: i64,
-    /// What each of `sites` saves alone.
+    /// Saving of fixing each of `sites` alone.
     pub alone_ns: Vec<i64>,
 }
 
-/// The tool itself.
+/// The program that wrote a result.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: Cow<'static, str>,
-    /// Its version.
+    /// Version of the program.
     pub version: Cow<'static, str>,
 }
 
@@ -168,114 +170,115 @@ impl Default for Tool {
 /// One export.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileInfo {
-    /// As it was given.
+    /// Path of the export, as given.
     pub path: String,
     /// The profiler that made the capture.
     #[serde(default)]
     pub recorder: Recorder,
-    /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
+    /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; null before 2022.
     pub export_version: Option<String>,
-    /// Schema version, e.g. "3.20.3".
+    /// Version of the export's own schema, e.g. "3.20.3".
     pub schema: Option<String>,
-    /// When the clock of the export's times stood at 0, in ns since 1970 (UTC): what puts captures of several machines on
-    /// one clock. `None` before 2022.
+    /// Time zero of the export's clock, in ns since 1970 (UTC), which relates captures of several machines;
+    /// null before 2022.
     #[serde(default)]
     pub started_utc_ns: Option<i64>,
-    /// The machine, where recorded.
+    /// Name of the machine; null where not recorded.
     #[serde(default)]
     pub host: Option<String>,
-    /// Iterations of its loop, without start-up; 0 where none is known.
+    /// Iterations of the loop, without start-up; 0 where no loop is known.
     #[serde(default)]
     pub iterations: u64,
-    /// Iterations before those, left out as start-up.
+    /// Leading iterations left out as start-up.
     #[serde(default)]
     pub start_up: u64,
-    /// Median length of one, in ns.
+    /// Median length of an iteration.
     #[serde(default)]
     pub iteration_ns: Option<i64>,
-    /// Rank that the environment of its program names, where that was recorded.
+    /// Rank that the program's environment names; null where not recorded.
     #[serde(default)]
     pub rank: Option<u32>,
-    /// Which ranks its processes are, where NCCL says so.
+    /// Ranks of the processes, where NCCL recorded them.
     #[serde(default)]
     pub members: Vec<Member>,
-    /// First call or op to last.
+    /// Time from the first CUDA call or GPU operation to the last.
     pub span_ns: i64,
-    /// GPUs that worked.
+    /// GPUs with operations in the capture.
     pub gpus: Vec<Gpu>,
     /// Processes that called CUDA.
     pub processes: Vec<Process>,
-    /// The command line that was profiled, as far as the export holds it.
+    /// The profiled command line, as far as the export holds it.
     pub command: Option<String>,
-    /// What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces of
-    /// calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
+    /// Recorded origin of waits, which also determines how much the profiler slowed the host: "python"
+    /// (backtraces with Python frames), "native" (without), "sampled" (Python samples), "none".
     pub backtraces: Backtraces,
-    /// Whether launches carry backtraces too, not waits alone: the captured host is several times slower then.
+    /// Whether launches carry backtraces too, which slows the captured host several times.
     #[serde(default)]
     pub slowed: bool,
-    /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
+    /// Host time of a kernel launch under this profiler, lower quartile; null for few launches.
     pub launch_ns: Option<i64>,
-    /// Host time that goes into memory and code, neither of which is a wait: a row each family of calls.
+    /// Host time of allocations and module loading, which are no waits: one row for each family of calls.
     #[serde(default)]
     pub host_calls: Vec<HostCalls>,
 }
 
-/// Calls of one family on the thread where they take longest: of several threads times may overlap.
+/// Calls of one family on the thread where they take longest. Times of several threads may overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCalls {
-    /// The sort of work that they do.
+    /// Kind of work of the calls.
     pub family: ApiFamily,
-    /// The function that takes most of the time.
+    /// Name of the function that takes most of the time.
     pub api: String,
-    /// The process that calls.
+    /// Id of the calling process.
     pub pid: u32,
-    /// The thread.
+    /// Id of the calling thread.
     pub tid: u32,
-    /// How many calls, without those inside another of them.
+    /// Number of calls, without nested ones.
     pub calls: u64,
-    /// Host time inside them, without waits.
+    /// Host time inside the calls, without waits.
     pub ns: i64,
-    /// The part of it at start-up: before the loop or in its first iterations; without a loop, before the process' first kernel.
+    /// Part of `ns` at start-up: before the loop or in its first iterations; without a loop, before the
+    /// process's first kernel.
     pub start_up_ns: i64,
-    /// The part of it in the process' first CUDA call, which creates the context too.
+    /// Part of `ns` in the process's first CUDA call, which also creates the context.
     pub first_call_ns: i64,
 }
 
-/// A process as a rank of NCCL's largest communicator in it.
+/// Rank of a process in its largest NCCL communicator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Member {
     /// Process id.
     pub pid: u32,
-    /// Hash of the communicator, in hexadecimal: all its ranks have the same.
+    /// Hash of the communicator in hexadecimal, the same on all its ranks.
     pub communicator: String,
-    /// How many ranks it has.
+    /// Number of ranks in the communicator.
     pub ranks: u32,
-    /// Which one the process is, from 0.
+    /// Rank of the process, from 0.
     pub rank: u32,
 }
 
 /// A GPU of an export.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
-    /// Number that the report's `device` columns use.
+    /// Number of the GPU, as `device` fields use it.
     pub id: u32,
-    /// Product name, where recorded.
+    /// Product name; null where not recorded.
     pub name: Option<String>,
-    /// First to last op of this device and the waits on it.
+    /// Time from the GPU's first operation to its last.
     pub span_ns: i64,
-    /// Union of all ops, graph launches included.
+    /// Time in which at least one operation ran, graph launches included.
     pub busy_ns: i64,
-    /// The rest of `span_ns`.
+    /// `span_ns` less `busy_ns`.
     pub idle_ns: i64,
-    /// The part of `idle_ns` that is drain: it follows a wait.
+    /// Part of `idle_ns` that follows a wait.
     pub drain_ns: i64,
-    /// The whole span in parts.
+    /// `span_ns` by kind of work.
     #[serde(default)]
     pub time: GpuTime,
 }
 
 impl Gpu {
-    /// Several as one, without a name.
+    /// Sum of several GPUs, without a name.
     pub fn together<'a>(gpus: impl Iterator<Item = &'a Self>) -> Self {
         gpus.fold(Self::default(), |sum, gpu| Self {
             span_ns: sum.span_ns.saturating_add(gpu.span_ns),
@@ -286,7 +289,7 @@ impl Gpu {
         })
     }
 
-    /// Its span as the sum of its parts.
+    /// Sum of busy and idle time.
     pub fn whole_ns(&self) -> i64 {
         self.busy_ns.saturating_add(self.idle_ns)
     }
@@ -297,58 +300,59 @@ impl Gpu {
 pub struct Process {
     /// Process id.
     pub pid: u32,
-    /// Name of the program, where recorded.
+    /// Name of the program; null where not recorded.
     pub name: Option<String>,
-    /// Index of its export in `profiles`.
+    /// Index in `profiles` of the process's export.
     #[serde(default)]
     #[schemars(with = "usize")]
     pub profile: ProfileIx,
 }
 
 impl Process {
-    /// What tells it from the other processes of a report: ranks of a program run side by side.
+    /// Identity of a process among all exports of a report.
     pub fn rank(&self) -> (ProfileIx, u32) {
         (self.profile, self.pid)
     }
 }
 
-/// Turns of the program's loop.
+/// Iterations of the program's loop.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
-    /// Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take longest, since the
-    /// others wait for it.
+    /// Index in `profiles` of the export with this loop. Of several exports, the one with the longest
+    /// iterations counts: the others wait for it.
     #[serde(default)]
     #[schemars(with = "usize")]
     pub profile: ProfileIx,
-    /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
+    /// Sign by which iterations were recognised, e.g. "NVTX ranges `iteration #`" or "repeating launches".
     pub source: String,
-    /// Where no ranges mark them: of the launches, copies and waits between first and last, the share that each has.
+    /// Share of the loop's launches, copies and waits that every iteration has, 0 to 1; null where NVTX
+    /// ranges mark the iterations.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// How many.
+    /// Number of iterations, without start-up.
     pub count: u64,
-    /// How many before the first of them are left out as start-up.
+    /// Leading iterations left out as start-up.
     #[serde(default)]
     pub start_up: u64,
-    /// Their median length.
+    /// Median length of an iteration.
     pub median_ns: i64,
-    /// Their mean length.
+    /// Mean length of an iteration.
     pub mean_ns: i64,
-    /// Mean time from the start of one to the start of the next, which savings of an average iteration are of. Above the
-    /// median where some are longer, as the first, or where something else comes between them.
+    /// Mean time from the start of one iteration to the start of the next; 0 for a single iteration. Longer
+    /// than the median where some iterations are longer or other work lies between them.
     #[serde(default)]
     pub start_to_start_ns: i64,
-    /// Lower quartile, median, upper quartile of their lengths.
+    /// Lower quartile, median and upper quartile of the iterations' lengths.
     pub quartiles_ns: [i64; 3],
-    /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.
+    /// Mean GPU busy time of an iteration, summed over the export's GPUs.
     pub gpu_busy_ns: i64,
-    /// Time of the GPUs from the start of the first iteration to the end of the last.
+    /// GPU time of the whole loop by kind of work, as captured.
     #[serde(default)]
     pub gpu_time: GpuTime,
-    /// Kernels of the stream that has most of them, of one: no iteration can be shorter, whatever is fixed.
+    /// Mean kernel time of an iteration on the busiest stream. No fix makes an iteration shorter.
     #[serde(default)]
     pub busiest_stream_ns: i64,
-    /// Waits inside iterations divided by iterations, of all processes that share the loop.
+    /// Waits inside iterations, divided by the iterations of all processes that share the loop.
     #[serde(serialize_with = "finite")]
     pub waits_per_iteration: f64,
 }
@@ -358,12 +362,12 @@ fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_f64(or_zero(*number))
 }
 
-/// The pattern of an id; `None` also for one that only another version of the program has, in a report that it wrote.
+/// The pattern of an id; `None` for an id that only another version of the program has.
 fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PatternId>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.and_then(|id| PatternId::parse(&id)))
 }
 
-/// A number, or 0 where it is none.
+/// The number, or 0 for NaN and infinity.
 pub(crate) fn or_zero(number: f64) -> f64 {
     if number.is_finite() { number } else { 0.0 }
 }

@@ -1,10 +1,10 @@
-//! The names that stand for a site: id, key, line.
+//! Names of a site: id, key, line.
 
 use super::{Frame, Site};
 use crate::text::ends_with_path;
 
 impl Site {
-    /// Whether a name stands for the site: its id ("S3"), its key, or its line ("train.py:30").
+    /// Whether a name is the site's id ("S3"), key, or line ("train.py:30").
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
         let is_line = |frame: &Frame| {

@@ -1,4 +1,4 @@
-//! What a native call chain names: the Python method of PyTorch, else the function that called CUDA.
+//! Names from a native call chain: the Python method of PyTorch, else the function that called CUDA.
 
 use crate::text;
 
@@ -22,7 +22,7 @@ pub fn binding(symbol: &str) -> Option<(Option<&'static str>, &str)> {
     (!name.is_empty()).then_some((class, name))
 }
 
-/// The Python method that a native chain names, where it names one; else its innermost function that is not CUDA's own.
+/// The Python method that a native chain names, else its innermost function that is not CUDA's own.
 pub(super) fn method(native: &[String]) -> Option<String> {
     let method = native.iter().find_map(|function| {
         let (class, name) = binding(function)?;
@@ -33,7 +33,7 @@ pub(super) fn method(native: &[String]) -> Option<String> {
     method.or_else(|| plain.map(|function| text::escape_terminal(function).into_owned()))
 }
 
-/// The innermost function of a native chain that called CUDA: what CUDA itself called (`sem_wait`) is not it.
+/// The innermost function that called CUDA, not one that CUDA called (`sem_wait`).
 pub fn own_function(native: &[String]) -> Option<&String> {
     const LIBRARIES: [&str; 8] =
         ["cuda", "cudnn", "cublas", "cufft", "curand", "cusolver", "cusparse", "__device_stub"];

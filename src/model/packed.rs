@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 pub struct Packed(Vec<u8>);
 
 impl Packed {
-    /// Characters that it takes.
+    /// Length as base64, in characters.
     pub fn len(&self) -> usize {
         self.0.len().div_ceil(3) * 4
     }
@@ -24,7 +24,8 @@ impl Packed {
         &self.0
     }
 
-    /// Seven bits a byte, low ones first, the top bit set on all but the last. Negative numbers are damage: 0.
+    /// Appends seven bits a byte, low ones first, the top bit set on all but the last. Negative numbers are
+    /// damage: 0.
     pub(crate) fn push(&mut self, number: i64) {
         let mut rest = number.max(0) as u64;
         while rest >= 0x80 {
@@ -34,7 +35,7 @@ impl Packed {
         self.0.push(rest as u8);
     }
 
-    /// Small numbers of either sign: 0, -1, 1, -2, … as 0, 1, 2, 3, …
+    /// Appends a number of either sign: 0, -1, 1, -2, … as 0, 1, 2, 3, …
     pub(crate) fn push_signed(&mut self, number: i64) {
         // Half the range is more than any capture lasts.
         let number = number.clamp(i64::MIN / 4, i64::MAX / 4);

@@ -1,4 +1,4 @@
-//! The edits of a report as files, and what becomes of each site.
+//! A report's edits as changed files, and the outcome of each site.
 
 use super::edit::{EditKind, Refusal};
 use std::path::PathBuf;
@@ -8,42 +8,42 @@ use std::path::PathBuf;
 pub struct Patch {
     /// Files to change, by path.
     pub files: Vec<PatchedFile>,
-    /// The avoidable sites that were asked for, in the report's order, with what becomes of each.
+    /// Outcome of each requested site that is not needed, in the report's order.
     pub sites: Vec<Answer>,
-    /// Ids of the avoidable sites of which no line of the user is known.
+    /// Ids of requested sites without a known line of the user.
     pub placeless: Vec<String>,
 }
 
 /// A file with all its edits made.
 #[derive(Debug)]
 pub struct PatchedFile {
-    /// On this machine.
+    /// Path on this machine.
     pub path: PathBuf,
-    /// As the capture names it.
+    /// Path in the capture.
     pub recorded: String,
-    /// As it is.
+    /// Text before the edits.
     pub before: String,
-    /// As it is to be.
+    /// Text after the edits.
     pub after: String,
-    /// How many edits were made; several sites may ask for one.
+    /// Number of edits; several sites may share one.
     pub edits: usize,
 }
 
-/// The answer to a site.
+/// Outcome of one site.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its id.
+    /// Id of the site.
     pub site: String,
-    /// Its file, as the capture names it, and line.
+    /// Path of the file in the capture.
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// The kind of the edit, where one was looked at.
+    /// Kind of the edit, made or considered; `None` where none was considered.
     pub kind: Option<EditKind>,
-    /// Why there is no edit, or what an unsafe one may change; `None`: a safe edit.
+    /// Reason for having no edit or an unsafe one; `None` for a safe edit.
     pub reason: Option<Refusal>,
-    /// Whether it is in the patch.
+    /// Whether the patch holds the edit.
     pub made: bool,
-    /// Whether there is an edit that was not wanted because it may change something.
+    /// Whether an edit was left out because it is unsafe.
     pub is_unsafe: bool,
 }

@@ -1,11 +1,11 @@
-//! What a report says over ranks: how each site's costs spread, who comes late to collectives, and why.
+//! Results over ranks: how each site's costs spread, which rank comes late to collectives, and why.
 
 use crate::vocabulary::{Class, Kind, Per, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// How the number of a rank is known.
+    /// Source of a rank's number.
     #[derive(Default)]
     NamedBy {
         Name = "name": "By the name of its export",
@@ -19,232 +19,234 @@ words! {
 /// The ranks of a program, over all exports given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
-    /// The span that amounts are of: one "iteration" of each rank on average if all have a loop, else its "run".
+    /// Base of amounts: an average "iteration" of each rank if all have a loop, else the "run".
     pub per: Per,
-    /// Ascending.
+    /// The ranks, ascending.
     pub list: Vec<Rank>,
-    /// Numbers between the first and the last that no export has.
+    /// Rank numbers between the first and the last that no export has.
     pub missing: Vec<u32>,
-    /// Those that block a rank longest first, what is paid once last.
+    /// Sites over ranks. Recurring sites come before sites paid once, then avoidable, undecided, needed, then
+    /// by saving.
     pub sites: Vec<RankSite>,
-    /// Sites that are not listed.
+    /// Number of sites that `--top` cut from `sites`.
     pub sites_omitted: usize,
-    /// How the clocks of the exports were put together; `None` where one export holds all.
+    /// Alignment of the exports' clocks; null where one export holds all ranks.
     pub clocks: Option<Clocks>,
-    /// Collectives that were found on all ranks of their group.
+    /// Number of collectives found on all ranks of their group.
     pub met: u64,
-    /// Collectives of one rank or more that were not found on the others.
+    /// Number of collectives not found on all ranks of their group.
     pub alone: u64,
-    /// Ranks that others waited for, what costs them most first.
+    /// Late ranks by collective, the costliest for other ranks first.
     pub late: Vec<Late>,
 }
 
-/// The advice for a wait that is for a rank which comes late to collectives.
+/// Advice for a wait for a rank that comes late to collectives.
 pub fn find_the_late(late: &str) -> String {
     format!("nothing to do here: find what makes {late} late")
 }
 
 impl Ranks {
-    /// How long an iteration takes, or without a loop the run, on the rank where that is longest.
+    /// Length of an iteration, or without a loop of the run, on the slowest rank.
     pub fn length_ns(&self) -> i64 {
         let iterations =
             self.list.iter().filter(|_| self.per == Per::Iteration).filter_map(|rank| rank.iteration_ns);
         iterations.max().or_else(|| self.list.iter().map(|rank| rank.span_ns).max()).unwrap_or(0)
     }
 
-    /// The rank that others wait for most, where it makes an iteration longer by a hundredth or more: the answer, before any
-    /// saving.
+    /// The rank that others wait for most, if its delay takes 1 % of [`Self::length_ns`] or more.
     pub fn latest(&self) -> Option<&Late> {
         self.late.first().filter(|late| late.delay_ns().0 >= self.length_ns() / 100)
     }
 }
 
-/// A process of a program that runs in many.
+/// One process of a program that runs in many.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// Its number; of all ranks each has its own.
+    /// Number of the rank, unique in the report.
     pub rank: u32,
-    /// How that is known.
+    /// Source of the number.
     pub named_by: NamedBy,
-    /// Path of its export, as it was given.
+    /// Path of the rank's export, as given.
     pub profile: String,
     /// Process id.
     pub pid: u32,
-    /// The machine, where recorded.
+    /// Name of the machine; null where not recorded.
     pub host: Option<String>,
-    /// Iterations of its loop, without start-up; 0 where none is known.
+    /// Iterations of the loop, without start-up; 0 where no loop is known.
     pub iterations: u64,
-    /// Iterations before those, left out as start-up.
+    /// Leading iterations left out as start-up.
     #[serde(default)]
     pub start_up: u64,
-    /// Median length of one, in ns.
+    /// Median length of an iteration.
     pub iteration_ns: Option<i64>,
-    /// First call or op of its export to last.
+    /// Time from the export's first CUDA call or GPU operation to the last.
     pub span_ns: i64,
-    /// Waits of all sites.
+    /// Number of waits.
     pub waits: u64,
-    /// Host time inside them.
+    /// Host time inside the waits.
     pub blocked_ns: i64,
-    /// GPU idle time after them.
+    /// GPU idle time after the waits.
     pub drain_ns: i64,
-    /// What was added to the times of its export to put them on the clock of the first rank; `None` where nothing tells.
+    /// Offset added to the export's times to put them on the first rank's clock; null where unknown.
     pub clock_ns: Option<i64>,
 }
 
-/// A site on all ranks. A rank without it counts with 0.
+/// A site over all ranks. A rank without the site counts as 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSite {
-    /// Id of the report's site that blocks longest of those that share the key; of a merged report a number of its own.
+    /// Id of the rank's site that blocks longest; a number of its own in a merged report.
     pub id: String,
-    /// What its sites are known by on every rank.
+    /// Key of the site, the same on every rank.
     pub key: String,
-    /// Verdict on the rank that it blocks longest.
+    /// Class on the rank that the site blocks longest.
     pub class: Class,
-    /// Why, there.
+    /// Reason for the class, as a word.
     pub kind: Kind,
-    /// How sure that is, there: 0 to 1.
+    /// Confidence in the class, 0 to 1.
     pub confidence: f64,
-    /// Whether ranks have other verdicts.
+    /// Whether other ranks have another class.
     pub disputed: bool,
     /// Line and function, or the best substitute.
     pub place: String,
     /// Runtime or driver name without its version suffix.
     pub api: String,
-    /// What to do.
+    /// Title of the advice; null where there is none.
     pub fix: Option<String>,
-    /// Whether it waits once per process on every rank that has it.
+    /// Whether every rank with the site pays it once per process.
     pub once: bool,
-    /// The span that its times are of: one iteration of each rank if it waits in iterations, else the run.
+    /// Base of the times: an iteration of each rank if the site waits in iterations, else the run.
     #[serde(default)]
     pub per: Per,
-    /// Whether some rank's saving is only known to be no more than that.
+    /// Whether some rank's saving is only an upper bound.
     #[serde(default)]
     pub saves_at_most: bool,
-    /// The rank that most of its waiting is for, which comes late to collectives: no change of this site saves that.
+    /// The late rank that most of this waiting is for, which no change of this site saves; null where there
+    /// is none.
     #[serde(default)]
     pub late_rank: Option<u32>,
-    /// Ranks that have it.
+    /// Number of ranks with the site.
     pub ranks: u64,
-    /// Waits of the run.
+    /// Waits per run.
     pub waits: Over,
-    /// Host time inside them.
+    /// Host time inside the waits.
     pub blocked_ns: Over,
-    /// Of a hundred single waits one blocks longer, on the rank where that is longest; in ns.
+    /// 99th percentile of the blocked time of single waits, on the rank where it is longest.
     pub blocked_p99_ns: i64,
-    /// GPU idle time after them.
+    /// GPU idle time after the waits.
     pub drain_ns: Over,
-    /// What fixing it saves; at most, where no more is known.
+    /// Saving of fixing the site; an upper bound where no more is known.
     pub saves_ns: Over,
-    /// Ranks on which it blocks far longer than on the others, the longest first.
+    /// Ranks that the site blocks far longer than the others, the longest first.
     pub odd: Vec<Odd>,
-    /// Blocked time on each rank, in the order of the list.
+    /// Blocked time on each rank, in the order of `list`.
     pub blocked_by_rank_ns: Vec<i64>,
 }
 
-/// How something spreads over ranks: values that occur, by nearest rank.
+/// Distribution of a value over ranks. Quantiles are values that occur, by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Over {
-    /// A tenth of the ranks have less.
+    /// 10th percentile.
     pub p10: i64,
-    /// The median: of two ranks the larger.
+    /// Median; of two ranks the larger.
     pub p50: i64,
-    /// A tenth have more.
+    /// 90th percentile.
     pub p90: i64,
-    /// The most.
+    /// Largest value.
     pub max: i64,
-    /// The first rank that has so much.
+    /// First rank with the largest value.
     pub max_rank: u32,
 }
 
-/// A rank that stands out.
+/// A rank that a site blocks far longer than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Odd {
-    /// Its number.
+    /// Number of the rank.
     pub rank: u32,
-    /// Blocked time.
+    /// Blocked time on the rank.
     pub blocked_ns: i64,
 }
 
-/// How the clocks of exports were put together.
+/// Alignment of the exports' clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clocks {
-    /// Exports whose clock was set by collectives, which end together.
+    /// Exports aligned by collectives, which end on all ranks at once.
     pub by_collectives: u64,
-    /// Exports of which only the start of the session is known, which is as good as the machines' clocks agree.
+    /// Exports aligned only by the start of their session, as exactly as the machines' clocks agree.
     pub by_start: u64,
-    /// Nine tenths of the collectives that set clocks end within so much of each other; of the worst export.
+    /// 90th percentile of the distance between ends of aligned collectives, on the worst export; null without
+    /// collectives.
     pub residual_ns: Option<i64>,
 }
 
-/// A rank that comes last to a kind of collective.
+/// A rank that comes late to a kind of collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Late {
-    /// The late one.
+    /// Number of the late rank.
     pub rank: u32,
-    /// Name of the kernel.
+    /// Name of the collective kernel.
     pub collective: String,
-    /// Hash of the communicator that it was called for, in hexadecimal; `None` where none is recorded.
+    /// Hash of the communicator in hexadecimal; null where not recorded.
     pub communicator: Option<String>,
-    /// How many ranks meet there: those that call it for that communicator, else all.
+    /// Number of ranks that meet: the communicator's members, else all.
     pub among: u64,
-    /// How often it came last, and later than clocks may be off.
+    /// Number of times the rank came last by more than the clocks' error.
     pub times: u64,
-    /// How often all of them met there.
+    /// Number of times all these ranks met.
     pub of: u64,
-    /// By how much, after the one before it: the median.
+    /// Median delay after the rank before.
     pub late_p50_ns: i64,
-    /// Most.
+    /// Longest delay.
     pub late_max_ns: i64,
-    /// All of it.
+    /// Sum of the delays.
     pub late_ns: i64,
-    /// Time that the kernels of all other ranks stood until it came: a sum over them.
+    /// Time that the other ranks' kernels waited for the late rank, summed over these ranks.
     pub cost_ns: i64,
-    /// The time by which that makes an iteration longer: `late_ns` of one, without start-up. `None` if not all ranks have a loop.
+    /// Mean delay per iteration, without start-up; null unless all ranks have a loop.
     #[serde(default)]
     pub per_iteration_ns: Option<i64>,
-    /// The part of it in the late rank's own waits.
+    /// Part of `per_iteration_ns` in the late rank's own waits.
     #[serde(default)]
     pub waiting_per_iteration_ns: Option<i64>,
-    /// What it did while the others stood, of `late_ns`.
+    /// `late_ns` by the late rank's activity.
     pub spent: Spent,
-    /// The wait that it came from; `None` where none ended within the time by which it was late.
+    /// The wait that most often made the rank late; null where none ended within a delay.
     pub wait: Option<LateWait>,
 }
 
 impl Late {
-    /// The time by which it makes an iteration longer, or without a loop the run, and the part of it in its own waits.
+    /// Delay per iteration, or without a loop per run, and its part in the rank's own waits.
     pub fn delay_ns(&self) -> (i64, i64) {
         self.per_iteration_ns
             .zip(self.waiting_per_iteration_ns)
             .unwrap_or((self.late_ns, self.spent.waiting_ns))
     }
 
-    /// Whether it was its GPU that came late for most of the delay, not its host.
+    /// Whether most of the delay is due to the rank's GPU, not its host.
     pub fn launched_in_time(&self) -> bool {
         self.spent.gpu_ns > self.late_ns / 2
     }
 }
 
-/// What a late rank did while the others stood.
+/// Delay of a late rank by its activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
-    /// Blocked in the last wait before it launched the collective.
+    /// Time blocked in the last wait before the collective's launch.
     pub waiting_ns: i64,
-    /// On the host, until the launch.
+    /// Other host time before the launch.
     pub host_ns: i64,
-    /// From the launch on: its GPU still had other work.
+    /// Time after the launch, while the GPU had other work.
     pub gpu_ns: i64,
 }
 
-/// The wait of a late rank that ended just before it launched its collective.
+/// A wait that ended just before a late rank launched its collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LateWait {
-    /// Key of its site.
+    /// Key of the wait's site.
     pub key: String,
-    /// Id of that site among the sites over ranks; `None` where it is not listed.
+    /// Id of the site over ranks; null where that site is not listed.
     pub id: Option<String>,
-    /// Where it is.
+    /// Place of the wait, else its key.
     pub place: String,
-    /// How often it was this one.
+    /// Number of delays with this wait.
     pub times: u64,
 }

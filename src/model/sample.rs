@@ -1,7 +1,6 @@
-//! One report for the tests of all renderers: every way to place a wait, every class, names that attack.
+//! A report for the tests of all renderers: every way to place a wait, every class, hostile names.
 //!
-//! `sample.json` has it as data: the report without its sites, a site with middling numbers, and in what each of seven
-//! ranked sites, of two ranks, differs from that.
+//! `sample.json` holds the report without sites, a base site, and how each of seven ranked sites differs from it.
 
 use super::*;
 use serde_json::Value;
@@ -10,14 +9,13 @@ fn data() -> Value {
     serde_json::from_str(include_str!("sample.json")).expect("JSON")
 }
 
-/// An object with other values for some keys.
 fn with(base: &Value, differs: &Value) -> Value {
     let mut all = base.clone();
     differs.as_object().into_iter().flatten().for_each(|(key, value)| all[key] = value.clone());
     all
 }
 
-/// What a renderer writes, whichever version it is of.
+/// Output of a renderer, with the program's version as `VERSION`.
 pub(crate) fn printed(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     render(&mut out).expect("a Vec takes everything");
@@ -37,7 +35,7 @@ pub(crate) fn sample() -> Report {
     };
     data["report"]["sites"] = data["sites"].as_array().into_iter().flatten().map(site).collect();
     let mut report: Report = serde_json::from_value(data["report"].take()).expect("a report");
-    // What JSON cannot say.
+    // JSON has no NaN.
     report.sites[6].confidence = f64::NAN;
     report
 }
@@ -62,7 +60,6 @@ pub(crate) fn single() -> Report {
     report
 }
 
-/// A capture without waits.
 pub(crate) fn empty() -> Report {
     let mut report = single();
     report.sites.clear();
@@ -71,7 +68,7 @@ pub(crate) fn empty() -> Report {
     report
 }
 
-/// What a replay measured, on a GPU whose name is hostile.
+/// A replay on a GPU whose name is hostile.
 pub fn replayed() -> Replayed {
     serde_json::from_value(data()["replayed"].take()).expect("a replay")
 }

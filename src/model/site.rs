@@ -1,4 +1,4 @@
-//! One site of a report: all waits of one place, their verdict, their costs and what to do.
+//! One site of a report: all waits of one place, with verdict, costs and advice.
 
 use super::edit::Proposal;
 use super::native::method;
@@ -14,196 +14,203 @@ use serde::{Deserialize, Serialize};
 /// All waits that share API, Python stack (or the best substitute) and process role.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Site {
-    /// What it is known by in this run; not of a report that was read back.
+    /// Identity within this run; meaningless in a report that was read back.
     #[serde(skip)]
     pub ix: SiteId,
-    /// Number by the first wait among all sites of the capture: "S1" waits first.
+    /// Id by the first wait among all sites of the capture: "S1" waits first.
     pub id: String,
-    /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and
-    /// a hash of the user's and the library's line and the pattern. Ranks of one program share it.
+    /// Stable key across runs, unique within a process: file, function, line, API, kind, and a hash of the
+    /// user's line, the library's line and the pattern. Ranks of one program share keys.
     pub key: String,
     /// Runtime or driver name without its version suffix.
     pub api: String,
-    /// The driver call behind it.
+    /// The driver call behind the wait.
     pub driver_api: DriverApi,
     /// Whether the wait can go.
     pub class: Class,
-    /// Why it is of that class.
+    /// Reason for the class, as a word.
     pub kind: Kind,
-    /// How sure the verdict is, 0 to 1.
+    /// Confidence in the class, 0 to 1.
     #[serde(serialize_with = "finite")]
     pub confidence: f64,
-    /// Catalogue entry.
+    /// Id of the catalogue entry; null where none fits.
     #[serde(default, deserialize_with = "known")]
     #[schemars(with = "Option<String>")]
     pub pattern: Option<PatternId>,
-    /// Reasons for the verdict, the one that decided first.
+    /// Reasons for the verdict, the deciding one first.
     pub evidence: Vec<Evidence>,
-    /// How the waits were put on their line.
+    /// Method that attributed the waits to their line.
     pub attribution: Attribution,
-    /// How far to trust the attribution, e.g. "31 of 40 samples agree"; empty where exact.
+    /// Reliability of the attribution, e.g. "31 of 40 samples agree"; empty where exact.
     #[serde(default)]
     pub attribution_note: String,
-    /// Innermost first.
+    /// Python frames, innermost first.
     pub frames: Vec<Frame>,
-    /// The innermost frame of the user.
+    /// Innermost frame of the user's code; null where none is known.
     pub user_frame: Option<Frame>,
-    /// The library's line that waits, where the user's line calls a library: that of the code that the catalogue knows,
-    /// else the innermost outside PyTorch and helpers, else the innermost. `None` where the user's line names it.
+    /// The waiting line of a library that the user's line calls: one that the catalogue knows, else the
+    /// innermost outside PyTorch and helpers, else the innermost. Null where the user's line names the
+    /// operation.
     #[serde(default)]
     pub library_frame: Option<Frame>,
-    /// The installed package of that line.
+    /// Installed package of `library_frame`.
     #[serde(default)]
     pub library: Option<String>,
-    /// The nearest caller that tells this site from another at the same user line; of several paths, the first one's.
+    /// Nearest caller that distinguishes this site from another at the same user line; with several paths,
+    /// that of the first.
     pub caller: Option<Frame>,
-    /// The ways to the user's line, those that block longest first; empty where there is but one, which `frames` has.
+    /// Call paths to the user's line, the longest blocking first; empty for a single path, which `frames`
+    /// holds.
     #[serde(default)]
     pub call_paths: Vec<CallPath>,
-    /// What a wait on autograd's thread belongs to. The user's line is then the one that called `backward()`.
+    /// Origin of a wait on autograd's thread, whose user line is the call of `backward()`; null for other
+    /// waits.
     #[serde(default)]
     pub backward: Option<Backward>,
-    /// C++ chain, innermost first, demangled; interpreter frames left out.
+    /// C++ call chain, demangled, innermost first, without interpreter frames.
     pub native: Vec<String>,
-    /// Enclosing NVTX ranges of an example, outermost first.
+    /// NVTX ranges around one of the waits, outermost first.
     pub nvtx: Vec<String>,
-    /// The tensor that an example copies or reads, where the capture says it.
+    /// Tensor that one of the waits copies or reads; null where not recorded.
     #[serde(default)]
     pub operand: Option<Operand>,
-    /// Text of the user line, where the source was at hand.
+    /// Text of the user's line; null where the source was not at hand.
     pub source: Option<String>,
-    /// That line and those around it.
+    /// The user's line with the lines around it; null where the source was not at hand.
     pub snippet: Option<Snippet>,
     /// The thread that waits.
     pub thread: Thread,
-    /// Its process.
+    /// Process of the thread.
     pub process: Process,
-    /// Device waited for, where one is known.
+    /// Number of the GPU waited for; null where unknown, or several.
     pub device: Option<u32>,
-    /// CUPTI stream id, where all waits share one.
+    /// CUPTI stream id, where all waits share one; else null.
     pub stream: Option<u32>,
-    /// The copy of each wait; its `bytes` are the smallest of them.
+    /// Copy that the waits complete, with the smallest size; null without copies.
     pub copy: Option<Copy>,
-    /// Largest copy in bytes, where they differ.
+    /// Size of the largest copy in bytes; null where all sizes are equal.
     pub copy_bytes_max: Option<u64>,
-    /// How many waits.
+    /// Number of waits.
     pub waits: u64,
-    /// Waits inside iterations divided by iterations.
+    /// Waits inside iterations, divided by iterations; null without a loop.
     pub per_iteration: Option<f64>,
-    /// Blocked time inside iterations divided by iterations.
+    /// Blocked time inside iterations, divided by iterations; null without a loop.
     pub blocked_per_iteration_ns: Option<i64>,
-    /// Drain of the waits inside iterations divided by iterations.
+    /// GPU idle time after waits inside iterations, divided by iterations; null without a loop.
     pub drain_per_iteration_ns: Option<i64>,
-    /// Where in an iteration it waits: from the iteration's start to the wait's, the median.
+    /// Median time from an iteration's start to the wait's; null without waits inside iterations.
     #[serde(default)]
     pub offset_ns: Option<i64>,
-    /// How waits and costs vary within the capture; `None` where no reader was to need it.
+    /// Variation of waits and costs within the capture; null where not asked for.
     pub spread: Option<Spread>,
     /// Host time inside the waits.
     pub blocked_ns: i64,
-    /// Of single waits, the median.
+    /// Median blocked time of a wait.
     pub blocked_p50_ns: i64,
-    /// Of single waits, the 99th percentile.
+    /// 99th percentile of the blocked time of a wait.
     pub blocked_p99_ns: i64,
-    /// The longest.
+    /// Longest blocked time of a wait.
     pub blocked_max_ns: i64,
-    /// `blocked_ns` in percent of the thread's span.
+    /// `blocked_ns` in percent of the span of the waiting threads.
     #[serde(serialize_with = "finite")]
     pub blocked_percent: f64,
-    /// Device-idle time between the end of the awaited work and the next op.
+    /// GPU idle time from the end of the awaited work to the next operation.
     pub drain_ns: i64,
-    /// Of single waits, the median.
+    /// Median GPU idle time after a wait.
     pub drain_p50_ns: i64,
-    /// The longest.
+    /// Longest GPU idle time after a wait.
     pub drain_max_ns: i64,
-    /// `drain_ns` in percent of the device's span (of all devices' where several).
+    /// `drain_ns` in percent of the span of the GPUs waited for, or of all GPUs where unknown.
     #[serde(serialize_with = "finite")]
     pub drain_percent: f64,
-    /// Waits that found nothing pending on the GPU.
+    /// Waits that found no pending work on the GPU.
     #[serde(default)]
     pub found_idle: u64,
-    /// Set where it waits only before the loop or in its first iterations. It is paid once.
+    /// Set where the site waits only before the loop or in its first iterations, a cost paid once.
     #[serde(default)]
     pub start_up: Option<StartUp>,
-    /// Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last: what is waited once in this capture, and no part of
-    /// what fixing all false sites saves. Without a loop, copies are a program's work: they are not once.
+    /// Whether the waits are paid once: outside the program's loop, in its first tenth only, or a single wait
+    /// of the allocator. Without a loop, before the first kernel or after the last, copies excepted. Totals
+    /// of savings leave these sites out.
     #[serde(default)]
     pub once: bool,
-    /// Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a longer run may come by again.
+    /// Whether all waits come after the loop, as those of a validation or a checkpoint. They are paid once in
+    /// this capture, but a longer run may repeat them.
     #[serde(default)]
     pub after_loop: bool,
-    /// Whether this wait would make a CUDA graph capture fail.
+    /// Whether the wait would make a CUDA graph capture fail.
     pub blocks_capture: bool,
-    /// What a fix saves.
+    /// Saving of a fix; null where no savings were computed.
     pub recoverable: Option<Recoverable>,
-    /// What fixing it saved in a replay on a GPU, where results of one were given.
+    /// Measured saving in a replay on a GPU; absent without replay results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The reason of the comment that allows its line to wait (`# sync-report: allow REASON`): it is no finding then.
+    /// Reason of the comment that allows the line to wait (`# sync-report: allow REASON`), so that the site
+    /// is no finding; absent without a comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<String>,
     /// Other lines of the repository with the same pattern; `None` unless one site is shown whole.
     #[serde(skip)]
     pub elsewhere: Option<Vec<String>>,
-    /// What to do.
+    /// Advice; null where there is none.
     pub fix: Option<Fix>,
-    /// What can be done to its source.
+    /// Proposed source edit, or the reason for having none; absent without a user frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
-    /// Blocked times in powers of two: (upper bound in ns, waits).
+    /// Blocked times in powers of two: (exclusive upper bound in ns, number of waits).
     pub histogram: Vec<(i64, u64)>,
-    /// What its waits waited for; `None` where no reader was to need it.
+    /// Work that the waits waited for; null where not asked for.
     #[serde(default)]
     pub awaited: Option<Awaited>,
-    /// Waits to look at in the nsys GUI: longest first, then the first of the capture.
+    /// Waits to look at in the nsys GUI: the longest first, then the capture's first.
     pub examples: Vec<Example>,
 }
 
 impl Site {
-    /// Its confidence as a number that every format can hold.
+    /// Confidence as a finite number.
     pub fn finite_confidence(&self) -> f64 {
         or_zero(self.confidence)
     }
 
-    /// Its saving, where more is known than what it is at most.
+    /// The simulated saving; `None` for an upper bound or a kept wait.
     pub fn promise(&self) -> Option<&Recoverable> {
         self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
     }
 
-    /// Whether its saving is known at most.
+    /// Whether the saving is only an upper bound.
     pub fn saves_at_most(&self) -> bool {
         self.saves_ns() > 0 && self.promise().is_none()
     }
 
-    /// Whether the wait stays: it is needed, and nobody asked what if not.
+    /// Whether the wait stays: it is needed, and no change of it is priced.
     pub fn is_kept(&self) -> bool {
         let kept = self.recoverable.as_ref().is_none_or(|saving| saving.change == Change::Keep);
         self.class == Class::True && kept
     }
 
-    /// What fixing it saves of the run and of an iteration, in ns; at most, where no more is known.
+    /// Saving of the run and of an iteration, in ns; an upper bound where no more is known.
     pub fn saves(&self) -> (i64, Option<i64>) {
         let most = |saving: &Recoverable| (saving.high_ns, saving.per_iteration_high_ns);
         let promised = self.promise().map(|saving| (saving.alone_ns, saving.per_iteration_ns));
         promised.or_else(|| self.recoverable.as_ref().map(most)).unwrap_or_default()
     }
 
-    /// What fixing it saves of the run, in ns; at most, where no more is known.
+    /// Saving of the run, in ns; an upper bound where no more is known.
     pub fn saves_ns(&self) -> i64 {
         self.saves().0
     }
 
-    /// The frame that stands for the site: the user's, or the innermost where all are of libraries.
+    /// The frame to show: the user's, or the innermost where all are of libraries.
     pub fn location(&self) -> Option<&Frame> {
         self.user_frame.as_ref().or(self.frames.first())
     }
 
-    /// The line whose operator a wait on autograd's thread undoes.
+    /// The forward line of a wait on autograd's thread.
     pub fn forward(&self) -> Option<&Frame> {
         self.backward.as_ref()?.forward.as_ref()
     }
 
-    /// The user's frames from that one outwards, of each way to it.
+    /// The user's frames outside [`Self::location`], nearest first, for each call path.
     pub fn paths(&self) -> Vec<Vec<&Frame>> {
         let at = self.location().and_then(|l| self.frames.iter().position(|f| f == l));
         let own = at.map_or(&[][..], |at| &self.frames[at + 1..]);
@@ -213,13 +220,13 @@ impl Site {
         }
     }
 
-    /// All frames that are known of it.
+    /// All known frames.
     pub fn all_frames(&self) -> impl Iterator<Item = &Frame> {
         let callers = self.call_paths.iter().flat_map(CallPath::frames);
         self.frames.iter().chain(&self.user_frame).chain(callers)
     }
 
-    /// Where it is, in few words: `train.py:18 step`, else the method, range or API.
+    /// Short place: `train.py:18 step`, else the method, range or API.
     pub fn place(&self) -> String {
         let framed = |frame: &Frame| {
             let line = if frame.line > 0 { format!(":{}", frame.line) } else { String::new() };
@@ -230,22 +237,22 @@ impl Site {
         name.map_or_else(|| self.api.clone(), |name| name + &mark)
     }
 
-    /// Whether something can be done about it: the verdict says so, or whoever asks for a change; not where it is to be left as
-    /// it is, because it happens once, or a library waits.
+    /// Whether a fix avoids the wait: by its verdict, or by a change that `--fix` requests. False where the
+    /// fix is to leave it.
     pub fn is_avoidable(&self) -> bool {
         let saving = self.recoverable.as_ref();
         let (asked, change) = saving.map_or((false, Change::Delete), |saving| (saving.chosen, saving.change));
         change.avoids(self.class, asked)
     }
 
-    /// Whether a review is to look at it: something can be done about it, or that is not decided, and no comment allows it.
+    /// Whether a review should show the site: avoidable or undecided, and not allowed by a comment.
     pub fn is_finding(&self) -> bool {
         let open = self.class == Class::Unknown || (self.class == Class::False && self.is_avoidable());
         open && self.allowed.is_none()
     }
 
-    /// What it is called where no Python frame is known: the method or function of its native chain, else its range, else
-    /// its API.
+    /// Name without a Python frame: the method or function of the native chain, else the NVTX range, else the
+    /// API.
     pub fn name(&self) -> String {
         self.unframed().unwrap_or_else(|| self.api.clone())
     }
@@ -254,88 +261,88 @@ impl Site {
         self.native_method().or_else(|| self.nvtx.last().cloned())
     }
 
-    /// The Python method that its native chain names, else its innermost function that is not CUDA's own.
+    /// The Python method that the native chain names, else its innermost function that is not CUDA's own.
     pub fn native_method(&self) -> Option<String> {
         method(&self.native)
     }
 }
 
-/// A way to the line of a site.
+/// A call path to a site's line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallPath {
-    /// The user's frames around the line's, nearest first.
+    /// The user's frames outside the site's line, nearest first.
     pub callers: Vec<Frame>,
     /// The library's frames between `library_frame` and `user_frame`, nearest to the wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub library: Vec<Frame>,
-    /// Waits that came by it.
+    /// Waits on this path.
     pub waits: u64,
-    /// Host time inside them.
+    /// Host time inside the waits.
     pub blocked_ns: i64,
-    /// Device-idle time after them.
+    /// GPU idle time after the waits.
     pub drain_ns: i64,
 }
 
 impl CallPath {
-    /// The frames that tell it from other ways, nearest to the wait first.
+    /// The frames that distinguish call paths, nearest to the wait first.
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.library.iter().chain(&self.callers)
     }
 }
 
-/// What a wait on autograd's thread belongs to.
+/// Origin of a wait on autograd's thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backward {
-    /// The node of the graph, e.g. "IndexBackward0".
+    /// Node of the autograd graph, e.g. "IndexBackward0"; null where unknown.
     pub node: Option<String>,
-    /// The line whose operator it undoes, where sequence numbers tell.
+    /// Forward line whose operator the node differentiates; null without sequence numbers.
     pub forward: Option<Frame>,
 }
 
-/// What is waited outside the program's loop, or before its first kernel or after its last.
+/// Waits paid once: outside the program's loop, or before the first kernel or after the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Once {
-    /// Sites that wait nowhere else.
+    /// Number of sites that wait only once.
     pub sites: u64,
-    /// Host time inside their waits, summed over threads.
+    /// Host time inside the waits, summed over threads.
     pub blocked_ns: i64,
-    /// Of them, those after the loop: [`Site::after_loop`].
+    /// Part of `sites` after the loop: [`Site::after_loop`].
     pub after_loop_sites: u64,
-    /// Host time inside the waits of those.
+    /// Part of `blocked_ns` after the loop.
     pub after_loop_blocked_ns: i64,
 }
 
 impl Once {
-    /// Sites that wait once per process, and host time inside their waits: what is not after the loop ([`Site::after_loop`]).
+    /// Sites and blocked time paid once per process: all but those after the loop ([`Site::after_loop`]).
     pub const fn of_process(self) -> (u64, i64) {
         let sites = self.sites.saturating_sub(self.after_loop_sites);
         (sites, self.blocked_ns.saturating_sub(self.after_loop_blocked_ns))
     }
 }
 
-/// Waits only at start-up.
+/// Waits that happen only at start-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartUp {
-    /// Iterations that hold some, 0 where all come before the loop.
+    /// Iterations with such waits; 0 where all come before the loop.
     pub with: usize,
-    /// Iterations of the capture.
+    /// Number of iterations in the capture.
     pub iterations: usize,
 }
 
-/// Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something else
-/// disturbed; what a difference between two captures has to exceed.
+/// Lower quartile, median and upper quartile of a site's samples, robust against few disturbed ones. A
+/// difference between captures has to exceed this spread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait".
+    /// Kind of sample: the sum over an "iteration" where the waits lie in iterations, else one "wait".
     pub per: Sample,
-    /// Iterations with a wait of this site, or its waits.
+    /// Number of samples: iterations with a wait of this site, or its waits.
     pub samples: u64,
     /// Waits of a sample.
     pub waits: [u64; 3],
     /// Blocked time of a sample.
     pub blocked_ns: [i64; 3],
-    /// Drain of a sample.
+    /// GPU idle time after the waits of a sample.
     pub drain_ns: [i64; 3],
 }
 
@@ -344,11 +351,11 @@ pub struct Spread {
 pub struct Frame {
     /// Function or method.
     pub function: String,
-    /// As recorded.
+    /// Path of the file, as recorded.
     pub file: String,
-    /// From 1; 0 where not known.
+    /// Line number, from 1; 0 where not known.
     pub line: u32,
-    /// Outside the standard library, PyTorch and installed packages.
+    /// Whether the code lies outside the standard library, PyTorch and installed packages.
     pub user: bool,
 }
 
@@ -357,7 +364,7 @@ pub struct Frame {
 pub struct Snippet {
     /// Number of the first line, from 1.
     pub first_line: u32,
-    /// Their text, without line ends.
+    /// Text of the lines, without line ends.
     pub lines: Vec<String>,
 }
 
@@ -366,120 +373,123 @@ pub struct Snippet {
 pub struct Thread {
     /// Thread id.
     pub tid: u32,
-    /// Its name, where recorded.
+    /// Name of the thread; null where not recorded.
     pub name: Option<String>,
-    /// What it is for.
+    /// Role of the thread.
     pub role: ThreadRole,
-    /// The process's first thread; where that made no call, the one with most calls.
+    /// Whether the thread is the process's first; if that one made no call, the one with most calls.
     pub main: bool,
-    /// Of how many threads the site's waits are.
+    /// Number of threads with waits of the site.
     pub count: usize,
 }
 
-/// What the whole run would save.
+/// Saving of fixing a site, in the whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Recoverable {
-    /// With only this site fixed. 0 where its waits are needed: those have a range, no promise.
+    /// Saving with only this site fixed; 0 where nothing was simulated.
     pub alone_ns: i64,
-    /// The share that is this site's with all false sites fixed.
+    /// The site's share of the saving with every avoidable site fixed.
     pub joint_ns: i64,
-    /// Lower end of the simulated range of `alone_ns`; 0 where nothing was simulated.
+    /// Lower end of the range of `alone_ns`; 0 where nothing was simulated.
     pub low_ns: i64,
-    /// Upper end. Where nothing was simulated: what the waits block, and what goes with their calls and copies.
+    /// Upper end of the range of `alone_ns`. Where nothing was simulated: the blocked time, and what goes
+    /// with the calls and copies.
     pub high_ns: i64,
-    /// `alone_ns` of one iteration, where iterations are known.
+    /// Saving per iteration with only this site fixed; null outside iterations or where nothing was
+    /// simulated.
     pub per_iteration_ns: Option<i64>,
-    /// `high_ns` by the iteration.
+    /// `high_ns` divided by iterations; null outside iterations.
     #[serde(default)]
     pub per_iteration_high_ns: Option<i64>,
     /// `alone_ns` in percent of the run without the profiler.
     #[serde(serialize_with = "finite")]
     pub percent: f64,
-    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay", "coalesce", "keep".
+    /// Change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu",
+    /// "delay", "coalesce", "keep".
     pub change: Change,
-    /// From a simulation; else `alone_ns` is 0 and `high_ns` an upper bound.
+    /// Whether the saving is simulated; else `alone_ns` is 0 and `high_ns` an upper bound.
     pub simulated: bool,
-    /// Only `--fix` makes it count as avoidable; its verdict does not.
+    /// Whether only `--fix` makes the site count as avoidable, not its verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
-    /// The site into whose waits most of the time moves.
+    /// Id of the site that takes over most of the waiting; null where none does.
     pub moves_to: Option<String>,
 }
 
-/// What a replay of one stretch of the capture saved.
+/// Saving measured in a replay of one stretch of the capture.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
-    /// Name of the GPU that it ran on.
+    /// Name of the replay's GPU.
     pub gpu: String,
-    /// The stretch with nothing fixed, in ns; `saving_ns` is of it.
+    /// Length of the stretch with nothing fixed: the base of `saving_ns`.
     pub stretch_ns: i64,
-    /// What the change saved of it: the median of the rounds.
+    /// Saving of the stretch, the median of the rounds.
     pub saving_ns: i64,
-    /// Lower end of its range.
+    /// Lower end of the range of `saving_ns`.
     pub saving_low_ns: i64,
-    /// Upper end.
+    /// Upper end of the range of `saving_ns`.
     pub saving_high_ns: i64,
     /// `saving_ns` in percent of `stretch_ns`.
     pub percent: f64,
-    /// What the simulation says of the same stretch.
+    /// Simulated saving of the stretch; null where not simulated.
     pub predicted_ns: Option<i64>,
 }
 
-/// What to do about a site.
+/// Advice for a site.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fix {
-    /// Place of the way among all, in the order in which to try them, from 1.
+    /// Place of the strategy in the order in which to try them, from 1.
     pub order: u8,
-    /// Which way it is.
+    /// Strategy of the fix.
     pub strategy: Strategy,
-    /// What to do, in few words.
+    /// The advice in a few words.
     pub title: String,
-    /// Whether the title says what stands against it.
+    /// Whether the title names the condition that stands against the advice.
     #[serde(skip)]
     pub hedged: bool,
-    /// Why it helps.
+    /// Why the CPU waits.
     pub why: String,
-    /// Code as it often is.
+    /// Typical code with the wait; may be empty.
     pub before: String,
-    /// The same without the wait.
+    /// The same code without the wait.
     pub after: String,
-    /// What to mind; empty where there is nothing.
+    /// Risks of the change; empty where there are none.
     pub caveat: String,
-    /// Other ways, one each, for where the first does not fit.
+    /// Other ways, for where the first does not fit.
     #[serde(default)]
     pub alternatives: Vec<String>,
-    /// The site's own expression and its rewriting without the wait, where the source was at hand.
+    /// The site's own expression rewritten without the wait; null where not proven right.
     pub here: Option<Rewrite>,
-    /// How to confirm that the wait is gone.
+    /// Commands that show whether the wait is gone; empty where the advice is to leave it.
     pub confirm: String,
 }
 
 /// An expression of the program and what to write instead.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Rewrite {
-    /// As it stands.
+    /// The expression as written.
     pub before: String,
-    /// Without the wait.
+    /// The expression without the wait.
     pub after: String,
 }
 
 /// One wait of a site.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Example {
-    /// On the export's clock, as the nsys GUI shows it.
+    /// Start on the export's clock, as the nsys GUI shows it.
     pub start_ns: i64,
-    /// Its end on the same clock.
+    /// End on the same clock.
     pub end_ns: i64,
-    /// Host time inside it.
+    /// Host time inside the wait.
     pub blocked_ns: i64,
-    /// Idle time of the GPU after it.
+    /// GPU idle time after the wait.
     pub drain_ns: i64,
-    /// Which of the awaited ops ended last, e.g. "ampere_sgemm_128x64_tn on stream 7".
+    /// The awaited operation that ended last, e.g. "ampere_sgemm_128x64_tn on stream 7"; null where unknown.
     pub awaited: Option<String>,
 }
 
 impl Example {
-    /// From its start to its end.
+    /// Time from start to end.
     pub fn length_ns(&self) -> i64 {
         self.end_ns.saturating_sub(self.start_ns)
     }

@@ -1,31 +1,31 @@
-//! A capture as a drawing: what a page needs to show it.
+//! A capture as a drawing for an HTML page.
 
 use crate::vocabulary::{Class, ProfileIx, SiteId, words};
 use serde::Serialize;
 
 pub use super::packed::Packed;
 
-/// What a drawing may hold, all captures of a report together.
+/// Limits of a drawing, over all captures of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawingLimit {
-    /// Calls and operations kept one by one. They take some 6 characters each.
+    /// Calls and operations kept one by one, some 6 characters each.
     pub spans: usize,
-    /// Waits kept one by one. They take some 15 characters each.
+    /// Waits kept one by one, some 15 characters each.
     pub waits: usize,
-    /// Slices of time over all lanes: a byte each at most.
+    /// Slices of time over all lanes, a byte each at most.
     pub bins: usize,
     /// Lanes drawn.
     pub lanes: usize,
-    /// Characters that spans and waits may take, however much each of them needs.
+    /// Characters for spans and waits together.
     pub characters: usize,
 }
 
-/// The page stays under 10 MB with all of it used: 7 of spans and waits, 1 of bins, the rest for sites and the program.
+/// The page stays under 10 MB: 7 of spans and waits, 1 of bins, the rest for sites and the program.
 pub const WHOLE: DrawingLimit =
     DrawingLimit { spans: 400_000, waits: 150_000, bins: 1 << 19, lanes: 96, characters: 7_000_000 };
 
 impl DrawingLimit {
-    /// The part of one capture of `captures`.
+    /// The share of one capture of `captures`.
     pub fn share(self, captures: usize) -> Self {
         let part = |all: usize| (all / captures.max(1)).max(4);
         Self {
@@ -43,9 +43,9 @@ impl DrawingLimit {
 pub struct Timeline {
     /// Index of the export in the report.
     pub profile: ProfileIx,
-    /// On the export's clock, as the nsys GUI shows it.
+    /// Start on the export's clock, as the nsys GUI shows it.
     pub start_ns: i64,
-    /// First call or operation to last.
+    /// Time from the first call or operation to the last.
     pub span_ns: i64,
     /// Names of kernels, copies and calls; spans refer to them by index.
     pub names: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Timeline {
     pub bins: usize,
     /// Streams, threads and idle times, in the order drawn.
     pub lanes: Vec<Lane>,
-    /// Streams and threads left out, those with fewest spans.
+    /// Number of streams and threads left out, those with fewest spans.
     pub lanes_left_out: usize,
     /// The sites that waits refer to.
     pub sites: Vec<SiteRef>,
@@ -61,31 +61,32 @@ pub struct Timeline {
     pub waits: Waits,
     /// The loop, where one is known.
     pub iterations: Option<Iterations>,
-    /// Where lanes hold every span.
+    /// Windows of time in which lanes hold every span.
     pub windows: Packed,
 }
 
 /// A stream, a thread, or the idle time of a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lane {
-    /// What it shows.
+    /// Kind of the lane.
     pub kind: LaneKind,
-    /// Lanes of one group stand together: a device, or a process.
+    /// Lanes of one group are drawn together: a device, or a process.
     pub group: String,
-    /// Its name.
+    /// Name of the lane.
     pub label: String,
-    /// Spans that are kept.
+    /// Number of spans kept.
     pub kept: usize,
-    /// Start after the start before, length, name: of each span that touches a window, in start order.
+    /// Each span that touches a window, in start order: start after the start before, length, name.
     pub spans: Packed,
     /// How busy each slice was, 0 to 255.
     pub busy: Packed,
-    /// For threads the time in waits, for idle lanes the drain; of false, true and unknown sites.
+    /// Time in waits (threads) or idle after waits (idle lanes) in each slice, as `busy`, by class: false,
+    /// true, unknown.
     pub by_class: [Packed; 3],
 }
 
 words! {
-    /// What a lane shows.
+    /// Kind of a lane.
     LaneKind {
         Stream = "stream": "GPU operations of one stream.",
         Thread = "thread": "CUDA calls of one thread, and its waits.",
@@ -96,28 +97,29 @@ words! {
 /// Waits in start order.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Waits {
-    /// Waits there are.
+    /// Number of all waits.
     pub total: usize,
-    /// Those that are kept one by one.
+    /// Number of waits kept one by one.
     pub kept: usize,
-    /// Start after the start before, length, from its start to that of the blocking call, blocked time of the copy call
-    /// before, site, lane + 1, drain, awaited stream's lane + 1, and, where there is one, the end of the awaited work after
-    /// the start (zigzag), the drain's lane + 1, how many more stretches of other streams it waited for, and of each the
-    /// lane + 1, its start after the wait's and its length.
+    /// Of each wait: start after the start before, length, start of the blocking call after the wait's,
+    /// blocked time of the copy call before, site, lane + 1, drain, lane + 1 of the awaited stream (0: no
+    /// more follows). Then the end of the awaited work after the wait's start (zigzag), lane + 1 of the
+    /// drain, number of stretches of other streams, and of each stretch: lane + 1, start after the wait's,
+    /// length.
     pub packed: Packed,
 }
 
 /// A site as far as the drawing needs it.
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteRef {
-    /// Which site of the report it is.
+    /// The site in the report.
     #[serde(skip)]
     pub ix: SiteId,
-    /// "S1", where the report has it.
+    /// Id such as "S1"; `None` where the report does not list the site.
     pub id: Option<String>,
-    /// Its class.
+    /// Class of the site.
     pub class: Class,
-    /// Its blocked time over the run.
+    /// Blocked time of the site over the run.
     pub series: Series,
 }
 
@@ -126,18 +128,18 @@ pub struct SiteRef {
 pub struct Iterations {
     /// Name of the ranges, `#` for the number.
     pub name: String,
-    /// How many.
+    /// Number of iterations.
     pub count: usize,
-    /// Start after the start before (the first after `start_ns`), length.
+    /// Of each: start after the start before (the first after `start_ns`), length.
     pub packed: Packed,
 }
 
 /// Blocked time of a site over the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Series {
-    /// Points are of this many iterations each (the last may be of fewer); 0: they are equal slices of the capture.
+    /// Iterations of each point (fewer in the last); 0: points are equal slices of the capture.
     pub iterations_each: usize,
-    /// Iterations there are.
+    /// Number of iterations.
     pub iterations: usize,
     /// Mean blocked time of an iteration, or blocked time within a slice, in ns.
     pub blocked_ns: Vec<i64>,

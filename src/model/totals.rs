@@ -1,4 +1,4 @@
-//! What all sites of a report come to, and what fixing them saves.
+//! Totals of a report's sites and of their savings.
 
 use super::gpu_time::GpuTime;
 use super::{Gpu, Once, ProfileInfo, Replayed};
@@ -6,100 +6,102 @@ use crate::vocabulary::BoundBy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All sites of the report together.
+/// Totals over all sites of the report.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Waits that passed the filters.
     pub waits: u64,
-    /// Sites that they form; one for those of several ranks that share a key.
+    /// Number of sites. Sites of several ranks that share a key count once.
     pub sites: u64,
     /// Host time inside waits, summed over threads: not a saving.
     pub blocked_ns: i64,
-    /// Summed over the GPUs of all exports.
+    /// GPU busy time, summed over the GPUs of all exports.
     pub gpu_busy_ns: i64,
-    /// Likewise.
+    /// GPU idle time, summed over the GPUs of all exports.
     pub gpu_idle_ns: i64,
-    /// Idle time of all devices that follows waits.
+    /// GPU idle time after waits, summed over GPUs.
     pub drain_ns: i64,
-    /// The same by class.
+    /// Totals of each class.
     pub by_class: ByClass,
-    /// Simulated saving of fixing every false site; `None` until simulated.
+    /// Simulated saving of fixing every repeating avoidable site, in the run. Of several exports, the largest
+    /// counts. Null where nothing was simulated.
     pub recoverable_false_joint_ns: Option<i64>,
-    /// Lower end of its range.
+    /// Lower end of the range of `recoverable_false_joint_ns`.
     pub recoverable_low_ns: Option<i64>,
-    /// Upper end.
+    /// Upper end of the range of `recoverable_false_joint_ns`.
     pub recoverable_high_ns: Option<i64>,
     /// `recoverable_false_joint_ns` in percent of the run without the profiler.
     pub recoverable_percent: Option<f64>,
-    /// What limits the run once all false sites are fixed: "host" or "gpu".
+    /// Bottleneck once every avoidable site is fixed: "host" or "gpu".
     pub bound_by: Option<BoundBy>,
-    /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
+    /// Relative error of simulating the capture unchanged: |simulated − recorded| / recorded span. Above 0.1,
+    /// savings are upper bounds only.
     pub simulation_error: Option<f64>,
-    /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
-    /// which event depends on which.
+    /// `simulation_error` with usual latencies in place of recorded ones between dependent events: a harder
+    /// test of the dependencies.
     pub usual_latency_error: Option<f64>,
-    /// Iterations that were simulated, evenly spread, for all that there are; `None` where each was.
+    /// Number of evenly spread iterations simulated in place of all; null where all were.
     #[serde(default)]
     pub sampled_iterations: Option<u64>,
-    /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
+    /// Scatter of the capture's iterations, which widens the ranges at both ends; null without iterations.
     pub range_scatter_ns: Option<i64>,
-    /// GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its recorded
-    /// length in every simulation.
+    /// Number of NCCL kernels, which wait for other processes. Simulations keep a kernel's recorded length
+    /// where the capture lacks those processes.
     pub collectives: u64,
-    /// The run without the profiler, estimated: what the savings here are of.
+    /// The run without the profiler, estimated: the base of the savings.
     pub without_profiler: Option<WithoutProfiler>,
     /// The captured run, which the profiler slows.
     #[serde(default)]
     pub captured: Option<CapturedRun>,
-    /// One iteration; `None` where no loop is known or nothing was simulated.
+    /// Saving per iteration; null where no loop is known or nothing was simulated.
     #[serde(default)]
     pub iteration: Option<IterationSaving>,
-    /// Rewriting the needed sites that have a form without the wait saves so much of the run, on top of `recoverable_false_joint_ns`.
+    /// Further saving of the run by rewriting needed sites that have a form without the wait.
     #[serde(default)]
     pub rewritable_ns: Option<i64>,
-    /// The undecided sites save so much of the run on top of both, if all are avoidable.
+    /// Further saving of the run if all undecided sites are avoidable, after all other fixes.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
-    /// Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an assignment through a
-    /// mask, a guard that looks every N steps.
+    /// Repeating needed sites with a form that does not wait, such as `torch.where` in place of an assignment
+    /// through a mask.
     #[serde(default)]
     pub rewritable_sites: u64,
-    /// Undecided sites of the repeating work whose line of Python was not at hand.
+    /// Repeating undecided sites whose Python line was not at hand.
     #[serde(default)]
     pub unread_sites: u64,
-    /// Sites about which something can be done; one for those of several ranks that share a key.
+    /// Avoidable sites whose fix is not to leave them. Sites of several ranks that share a key count once.
     #[serde(default)]
     pub avoidable_sites: u64,
-    /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`; counted as
-    /// `avoidable_sites`.
+    /// Sites that `recoverable_false_joint_ns` is of: avoidable, or with a change that `--fix` requests, and
+    /// not in `once`. Sites that share a key count once.
     #[serde(default)]
     pub repeating_false_sites: u64,
-    /// How many of them are not false: a change of theirs was asked for.
+    /// Part of `repeating_false_sites` that only `--fix` makes count as avoidable.
     #[serde(default)]
     pub chosen_sites: u64,
-    /// The export lacks what savings rest on: none is computed.
+    /// Whether savings were not computed, because the export lacks data for them.
     #[serde(default)]
     pub savings_unknown: bool,
-    /// Sites that wait once in this capture: context creation, loading, tear-down; and after the loop.
+    /// Waits paid once in this capture: context creation, loading, tear-down, work after the loop.
     #[serde(default)]
     pub once: Once,
-    /// Where GPU time goes, without the profiler: what the first lines of a report say. `iterations.gpu_time` and `gpus[].time` are as
-    /// captured.
+    /// GPU time by kind of work, without the profiler's estimated time. `iterations.gpu_time` and
+    /// `gpus[].time` are as captured.
     #[serde(default)]
     pub gpu_time: GpuTime,
-    /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
+    /// Measured saving of fixing every avoidable site in a replay on a GPU; absent without replay results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
 }
 
 impl Totals {
-    /// Adds the GPUs of all exports. Times of several lie side by side, and damaged ones may be enormous: so below.
+    /// Sets the GPU times of all exports. Sums saturate, as all sums here: damaged times may be enormous.
     pub fn add_gpus(&mut self, profiles: &[ProfileInfo]) {
         let all = Gpu::together(profiles.iter().flat_map(|profile| &profile.gpus));
         (self.gpu_busy_ns, self.gpu_idle_ns) = (all.busy_ns, all.idle_ns);
     }
 
-    /// What fixing all false sites saves of what matters most: an average iteration where a loop is known, else the run.
+    /// Saving of fixing every avoidable site: of an average iteration where a loop is known, else of the run.
     /// `None` where nothing was simulated.
     pub fn headline(&self) -> Option<Headline> {
         let WithoutProfiler { run_ns: length_ns, saved_ns, low_ns, high_ns } = self.without_profiler?;
@@ -130,7 +132,7 @@ impl Totals {
         Gpu { busy_ns, idle_ns, drain_ns, ..Gpu::default() }
     }
 
-    /// Adds so many waits.
+    /// Adds waits and their times.
     pub fn add_waits(&mut self, waits: u64, blocked_ns: i64, drain_ns: i64) {
         self.waits = self.waits.saturating_add(waits);
         self.blocked_ns = self.blocked_ns.saturating_add(blocked_ns);
@@ -138,71 +140,71 @@ impl Totals {
     }
 }
 
-/// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
+/// The estimated run without the profiler, and the saving of fixing every avoidable site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WithoutProfiler {
     /// Length of the run.
     pub run_ns: i64,
-    /// Saving of fixing every false site.
+    /// Saving of fixing every avoidable site.
     pub saved_ns: i64,
-    /// Lower end of its range.
+    /// Lower end of the range of `saved_ns`.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end of the range of `saved_ns`.
     pub high_ns: i64,
 }
 
-/// The captured run as simulated, and what fixing every false site saves of it.
+/// The captured run as simulated, and the saving of fixing every avoidable site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedRun {
     /// Length of the run.
     pub run_ns: i64,
-    /// Saving of fixing every false site.
+    /// Saving of fixing every avoidable site.
     pub saved_ns: i64,
 }
 
-/// One iteration, from start to start, and what fixing every false site saves of it.
+/// One iteration, from start to start, and the saving of fixing every avoidable site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IterationSaving {
-    /// Its length without the profiler, estimated.
+    /// Estimated length without the profiler.
     pub ns: i64,
-    /// Saved of that.
+    /// Part of `ns` saved.
     pub saved_ns: i64,
-    /// Lower end of the range of the saving.
+    /// Lower end of the range of `saved_ns`.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end of the range of `saved_ns`.
     pub high_ns: i64,
-    /// Saved on top of that by rewriting needed sites, as [`Totals::rewritable_ns`].
+    /// Further saving by rewriting needed sites, as [`Totals::rewritable_ns`].
     #[serde(default)]
     pub rewritable_ns: i64,
-    /// Saved on top of both by what is undecided, as [`Totals::undecided_ns`].
+    /// Further saving by undecided sites, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
-    /// Its length as captured.
+    /// Length as captured.
     pub captured_ns: i64,
-    /// Saved of that.
+    /// Part of `captured_ns` saved.
     pub captured_saved_ns: i64,
 }
 
-/// What fixing every false site saves of an iteration or of the run.
+/// Saving of fixing every avoidable site, of an iteration or of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headline {
-    /// Whether it is of an average iteration.
+    /// Whether times are of an average iteration, else of the run.
     pub of_iteration: bool,
-    /// How long that takes without the profiler, estimated.
+    /// Estimated length without the profiler.
     pub length_ns: i64,
-    /// Saved of that.
+    /// Part of `length_ns` saved.
     pub saved_ns: i64,
-    /// Lower end of its range.
+    /// Lower end of the range of `saved_ns`.
     pub low_ns: i64,
-    /// Upper end.
+    /// Upper end of the range of `saved_ns`.
     pub high_ns: i64,
-    /// Saved on top of that by rewriting needed sites, as [`Totals::rewritable_ns`].
+    /// Further saving by rewriting needed sites, as [`Totals::rewritable_ns`].
     pub rewritable_ns: i64,
-    /// Saved on top of both by what is undecided, as [`Totals::undecided_ns`].
+    /// Further saving by undecided sites, as [`Totals::undecided_ns`].
     pub undecided_ns: i64,
 }
 
 impl Headline {
-    /// All that its waits may cost, needed ones that cannot be rewritten apart, as a share of the length, 0 to 1.
+    /// All possible savings as a share of the length, 0 to 1; of needed waits, only rewritable ones count.
     pub fn share(&self) -> f64 {
         let all = self.saved_ns.saturating_add(self.rewritable_ns).saturating_add(self.undecided_ns);
         all as f64 / self.length_ns.max(1) as f64
@@ -212,27 +214,28 @@ impl Headline {
 /// Totals of each class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ByClass {
-    /// Waits that can go.
+    /// Avoidable waits.
     #[serde(rename = "false")]
     pub false_: ClassTotals,
-    /// Waits that are needed.
+    /// Needed waits.
     #[serde(rename = "true")]
     pub true_: ClassTotals,
-    /// Waits that the evidence leaves open.
+    /// Undecided waits.
     pub unknown: ClassTotals,
 }
 
 /// Totals of one class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClassTotals {
-    /// Waits.
+    /// Number of waits.
     pub waits: u64,
-    /// Sites.
+    /// Number of sites.
     pub sites: u64,
     /// Host time inside the waits.
     pub blocked_ns: i64,
-    /// Idle time of GPUs after them.
+    /// GPU idle time after the waits.
     pub drain_ns: i64,
-    /// Saving with all false sites fixed; `None` until simulated.
+    /// Simulated saving of fixing every avoidable site; null in other classes, with sites chosen by `--fix`,
+    /// or without a simulation.
     pub recoverable_ns: Option<i64>,
 }

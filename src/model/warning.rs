@@ -1,18 +1,18 @@
-//! What limits a report, and the words by which programs know it.
+//! Limits of a report, with stable codes.
 
 use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Something that limits what this report can say, with the command that mends it.
+/// A limit of the result, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Stable word of [`Code`]; text, because a report that was kept may be of another version of the program.
+    /// Stable code of the warning, a word of [`Code`] or of another version of the program.
     pub code: Cow<'static, str>,
-    /// What is missing, as a sentence.
+    /// The limit, as a sentence.
     pub message: String,
-    /// The exact command, or an empty string where nothing can be done.
+    /// Command or advice that mends the limit; empty where nothing does.
     pub fix: String,
 }
 
@@ -22,28 +22,27 @@ impl Warning {
         Self { code: Cow::Borrowed(code.as_str()), message: message.into(), fix: fix.into() }
     }
 
-    /// Whether it says that an export is damaged, or no rank of the others' run.
+    /// Whether the code says that an export is damaged, or no rank of the others' run.
     pub fn is_damage(&self) -> bool {
         self.known().is_some_and(Code::is_damage)
     }
 
-    /// Its code; `None` for one of another version of the program.
+    /// The code; `None` for a code of another version of the program.
     pub fn known(&self) -> Option<Code> {
         Code::parse(&self.code)
     }
 }
 
-/// Declares the codes: a word, what it means, and what to do about it.
+/// Declares the codes: word, meaning, advice.
 macro_rules! codes {
     ($($code:ident = $word:literal: $means:literal => $advice:expr,)+) => {
         words! {
-            /// Codes of warnings. A word stays what it means; what is no longer said is left out, never used for
-            /// something else.
+            /// Codes of warnings. A word keeps its meaning; a retired word is never used for another.
             Code { $($code = $word: $means,)+ }
         }
 
         impl Code {
-            /// What to do about it.
+            /// Advice for the code.
             pub const fn advice(self) -> &'static str {
                 match self { $(Self::$code => $advice,)+ }
             }
@@ -51,7 +50,7 @@ macro_rules! codes {
     };
 }
 
-// What several codes advise.
+// Advice of several codes.
 const COPY_AGAIN: &str =
     "Copy the export again, or make it anew from its .nsys-rep with the command of the warning.";
 const EXPORT_AGAIN: &str = "Export the .nsys-rep again, with all its tables.";
@@ -201,8 +200,8 @@ codes! {
 }
 
 impl Code {
-    /// Whether it says that an export is damaged, or that several are no ranks of one run: what could be read is reported,
-    /// but the program exits with 2.
+    /// Whether an export is damaged, or several are no ranks of one run. The readable part is reported, but
+    /// the program exits with 2.
     pub const fn is_damage(self) -> bool {
         matches!(
             self,
@@ -217,13 +216,13 @@ impl Code {
         )
     }
 
-    /// Whether it says why waits have no exact Python line.
+    /// Whether the code says why waits have no exact Python line.
     pub const fn is_of_lines(self) -> bool {
         use Code::*;
         matches!(self, SamplingOnly | PythonWithoutCudabacktrace | NoPythonBacktraces | PythonPayloadMissing)
     }
 
-    /// Whether it says only what fixes would save or what takes time beside waits, which no gate asks for.
+    /// Whether the code concerns only savings, or host time besides waits: no gate asks for these.
     pub const fn is_of_savings(self) -> bool {
         matches!(
             self,

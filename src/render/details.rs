@@ -62,7 +62,7 @@ pub(super) fn reasons(site: &Site, views: &Views) -> [Block; 2] {
 pub(super) fn about(report: &Report, site: &Site) -> [Block; 3] {
     [
         Block::section("cost", [Block::values(costs(report, site))]),
-        Block::section("what it waited for", [Block::values(awaited::labelled(site))]),
+        Block::section("what it waited for", [Block::Paragraph(awaited::paragraph(site).into())]),
         Block::section("context", [Block::values(context(report, site))]),
     ]
 }

@@ -1,4 +1,4 @@
-//! One report from analysed exports: collected, ranked, numbered, summed.
+//! Collects analysed exports into one report: sites ranked, numbered and summed.
 
 use super::results::Sites;
 use super::{edits, host_calls, notes, over_ranks, savings};
@@ -18,21 +18,19 @@ use polars::prelude::DataFrame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
-/// Collects exports into one report.
 pub struct Assembler<'a> {
     options: &'a Options,
     scenario: &'a ResolvedScenario,
     report: Report,
     known: Filterable,
     keys: savings::Keys,
-    /// Collectives of each export.
     collectives: Vec<DataFrame>,
     moves: FxHashMap<SiteId, SiteId>,
-    /// Sites that save only together, with what.
+    /// Sets that save only together. `finish` fills in their ids.
     together: Vec<(Vec<SiteId>, Together)>,
-    /// Exports that the report will have.
+    /// Exports given, readable or not.
     exports: usize,
-    /// Numbers that the sites of exports so far may have.
+    /// Site numbers taken by the exports so far.
     numbers: usize,
 }
 
@@ -43,12 +41,12 @@ impl<'a> Assembler<'a> {
         Self { options, scenario, report, known, keys, collectives, moves, together, exports, numbers: 0 }
     }
 
-    /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
+    /// Adds one export's sites, devices and warnings. Returns the waits behind the sums.
     pub fn add(&mut self, found: &Priced) -> anyhow::Result<WaitTable> {
         let number = ProfileIx::from(self.report.profiles.len());
         let waits = WaitTable::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
-        // Three that look through all calls and waits, side by side.
+        // Each of the three passes over all calls and waits.
         let (limits, (profile, listed)) =
             both(|| doctor::warnings(found), || both(|| sites.profile(), || sites.all()));
         let mut listed = savings::of_sites(found, listed);
@@ -56,7 +54,7 @@ impl<'a> Assembler<'a> {
             site.id = format!("S{}", self.numbers + found.number(site.ix.site) + 1);
         }
         self.numbers += found.highest_number();
-        // Of all sites: one that is not listed may need what the edit of another removes.
+        // Unlisted sites take part: they may need what another site's edit removes.
         edits::settle(&mut listed);
         let looped = sites.iterations();
         let busiest_ns = looped.as_ref().map_or(0, |looped| looped.busiest_stream_ns);
@@ -83,7 +81,6 @@ impl<'a> Assembler<'a> {
         if let Some(looped) = looped
             && self.report.iterations.as_ref().is_none_or(|known| length(known) < length(&looped))
         {
-            // The lengths are those of the same export.
             let lengths = savings::iteration(found, busiest_ns).map(|one| (one.captured_ns, one.ns));
             self.report.totals.gpu_time = looped.gpu_time.clone().without_profiler(lengths);
             self.report.iterations = Some(looped);
@@ -96,7 +93,7 @@ impl<'a> Assembler<'a> {
         Ok(waits)
     }
 
-    /// The capture drawn, in detail around the examples of the sites with most drain.
+    /// Draws the capture, in detail around the examples of the first-ranked sites.
     fn timeline(
         &self,
         found: &Priced,
@@ -113,12 +110,10 @@ impl<'a> Assembler<'a> {
         timeline::draw(found, &timeline::Drawn { profile, from, to, examples: &examples, budget })
     }
 
-    /// Leaves an export out that cannot be read, and says so.
     pub fn leave_out(&mut self, path: &Path, error: &anyhow::Error) {
         self.report.warnings.push(ranks::numbers::unread(path, error));
     }
 
-    /// Ranks, totals and cuts.
     pub fn finish(mut self) -> anyhow::Result<Report> {
         let mut sites = std::mem::take(&mut self.report.sites);
         sites.sort_by(|a, b| self.rank(a, b));
@@ -140,7 +135,7 @@ impl<'a> Assembler<'a> {
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
-        // Who asks for one process wants nothing over all.
+        // A filter by pid or time fits one capture.
         if processes > 1 && !self.options.filter.is_of_one_capture() {
             let (over, doubts) = ranks::over_ranks(&Tables::of(&self.report, &self.collectives)?)?;
             if let Some(over) = &over {
@@ -155,16 +150,15 @@ impl<'a> Assembler<'a> {
         Ok(self.report)
     }
 
-    /// Which of two sites comes first.
     fn rank(&self, a: &Site, b: &Site) -> std::cmp::Ordering {
-        // As the table shows it: of all iterations, where it is known of one.
+        // As in the table: one iteration's saving times the iterations.
         let turns = self.report.iterations.as_ref().map_or(1, |i| i.count.cast_signed());
         let saves = |s: &Site| match s.saves() {
             (_, Some(each)) => each.saturating_mul(turns),
             (whole, None) => whole,
         };
-        // Waits that every iteration pays come before those paid once, avoidable ones before needed ones, estimates before bounds.
-        // Where nothing is to be done about an avoidable one, it comes last of those.
+        // Waits of every iteration come before waits paid once, avoidable before needed, estimates before
+        // bounds. Avoidable sites with nothing to do come last.
         let idle = |s: &Site| s.class == Class::False && !s.is_avoidable();
         let kind = |s: &Site| (s.once, idle(s), s.class.place(), s.saves_at_most());
         let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
@@ -179,12 +173,12 @@ impl<'a> Assembler<'a> {
             // Sites without a line come last.
             Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
         };
-        // What is alike stays in order of export and first wait: names and lines of calls that begin at once may be mixed up.
+        // Ties keep the order of export and first wait: calls that begin at once may swap names and lines.
         first.then(b.drain_ns.cmp(&a.drain_ns)).then(b.blocked_ns.cmp(&a.blocked_ns))
     }
 }
 
-/// Sets by the ids of their sites, in the order of the report; without those of which a filter left a site out.
+/// Sets with ids, largest saving first. Sets with a filtered-out site are dropped.
 fn named(sets: Vec<(Vec<SiteId>, Together)>, sites: &[Site]) -> Vec<Together> {
     let places: FxHashMap<SiteId, usize> = sites.iter().enumerate().map(|(at, site)| (site.ix, at)).collect();
     let named = |(members, set): (Vec<SiteId>, Together)| {
@@ -201,7 +195,7 @@ fn named(sets: Vec<(Vec<SiteId>, Together)>, sites: &[Site]) -> Vec<Together> {
     all.into_iter().map(|(_, set)| set).collect()
 }
 
-/// Gives sites that share the user's line with others, or that have several paths, the nearest caller that tells.
+/// Names the nearest caller that tells sites of one line, or paths of one site, apart.
 ///
 /// Linear in the frames: a recursive program has thousands of stacks on one line.
 fn name_callers(sites: &mut [Site]) {

@@ -1,4 +1,4 @@
-//! What the waits of a site waited for, added up: streams, ops, collectives and who came late to them.
+//! The work that a site's waits waited for, summed: streams, ops, collectives and late ranks.
 
 use crate::analysis::Priced;
 use crate::model::{
@@ -18,25 +18,23 @@ use crate::waits::held::Held;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Streams, ops and ranks that are listed.
+/// Most streams, ops or ranks listed.
 const LISTED: usize = 8;
 
-/// Looks at what sites waited for.
 pub struct Look<'a> {
     found: &'a Priced,
     held: Held<'a>,
-    /// Index of the export in the report.
     number: ProfileIx,
 }
 
-/// An op without the place in time: stream, kind, name of the kernel.
+/// An op without its time: stream, kind, kernel name.
 type Name = (StreamIx, u8, Option<u32>);
 
 fn add(sum: &mut i64, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
 
-/// Those that took longest, as many as are listed, and how many more there are.
+/// The longest, at most [`LISTED`], and the number left out.
 fn longest<K: Copy + Ord, T>(all: impl IntoIterator<Item = (K, T)>, ns: fn(&T) -> i64) -> (Vec<(K, T)>, u64) {
     let mut all: Vec<(K, T)> = all.into_iter().collect();
     all.sort_by_key(|(key, one)| (std::cmp::Reverse(ns(one)), *key));
@@ -55,7 +53,7 @@ impl<'a> Look<'a> {
         site.bundle.waits.iter().map(move |&w| &waits[w])
     }
 
-    /// All of it. A search a wait and stream, and a step for each op that ran while the site's waits blocked.
+    /// Cost: a search per wait and stream, and a step per op that ran while the waits blocked.
     pub fn whole(&self, site: &'a Site, collectives: Option<BehindCollectives>) -> Awaited {
         let (streams, streams_left_out) = self.streams(site);
         let (operations, operations_left_out, idle_ns) = self.operations(site);
@@ -104,10 +102,10 @@ impl<'a> Look<'a> {
         self.found.devices.list[self.found.devices.of_stream[stream]].id
     }
 
-    /// What ran, how many more kinds of ops there are, and the time in which nothing of it ran.
+    /// Listed ops, the number left out, and the blocked time in which none ran, in ns.
     fn operations(&self, site: &'a Site) -> (Vec<AwaitedOperation>, u64, i64) {
         let ops = &self.found.profile.ops;
-        // An example of each, how many, and their time.
+        // An example, the count and the time of each.
         let mut all: FxHashMap<Name, (OpId, u64, i64)> = FxHashMap::default();
         let mut idle = 0;
         for wait in self.waits(site) {
@@ -164,7 +162,7 @@ impl<'a> Look<'a> {
         (idle.0 > 0).then(|| IdleGpu { waits: idle.0, gpus: ids(idle.1), busy: ids(idle.2) })
     }
 
-    /// Time behind collectives; `None` where there was none.
+    /// `None` if no wait was behind a collective.
     pub fn behind(&self, site: &'a Site) -> Option<BehindCollectives> {
         let (found, mut sum) = (self.found, Behind::default());
         for wait in self.waits(site) {
@@ -188,22 +186,21 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A process of an export.
 pub fn process(found: &Priced, number: ProfileIx, pid: GlobalPid) -> Process {
     let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
     Process { pid: pid.pid(), name, profile: number }
 }
 
-/// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.
+/// Name of the latest rank, if late ranks explain half of the blocked time or more.
 pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
     behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(LateRank::name)
 }
 
-/// One export cannot tell more: the end of a sentence of [`said`], until the other ranks are known.
+/// End of a sentence of [`said`] until the other ranks are known: one export cannot tell more.
 pub const UNTOLD: &str =
     "the capture does not tell whether another rank came late: none is known to have taken part";
 
-/// What is said of a site of whose time a tenth and more passed behind collectives.
+/// `None` if less than a tenth of the blocked time passed behind collectives.
 pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
     let [passed, all, late] = [behind.blocked_ns, blocked, behind.late_ns].map(text::duration);
     let rest = match behind.late.first() {

@@ -1,4 +1,4 @@
-//! Edits of sites, and how they are held against each other.
+//! Edits of sites, and the conflicts between them.
 
 use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal};
 use crate::model::{Frame, Site};
@@ -7,7 +7,7 @@ use crate::verdict::source::Reading;
 use crate::vocabulary::{Class, Kind, Strategy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
+/// The edit of a site's source, or the reason for none; `None` without a line of the user.
 pub fn proposal(site: &FoundSite) -> Option<Proposal> {
     let reading = site.reading.as_ref();
     let outcome = match (site.verdict.class, reading) {
@@ -26,13 +26,14 @@ pub fn proposal(site: &FoundSite) -> Option<Proposal> {
     Some(Proposal { expression, outcome })
 }
 
-/// Before the advice to do without a call whose line has waits that the program may need.
+/// Prefix of advice to drop a call whose line has waits that the program may need.
 const UNLESS_NEEDED: &str = "only if the line's other waits may go too: ";
 
-/// Takes back edits that other sites stand against, and says of advice to delete a line's call what stands against that.
+/// Takes back edits that conflict with other sites, and hedges advice to remove a call from such a line.
 ///
-/// Definition: an edit stays if no site of its line waits for what it removes and is not avoidable; if each line that it takes
-/// together has a site with the same edit; and if it touches no other edit of a site before it.
+/// An edit stays on three conditions: no needed or undecided site of its line waits for what the edit
+/// removes; each line that the edit joins has a site with the same edit; the edit touches no edit kept before
+/// it.
 /// Cost: sites × sites of a file.
 pub fn settle(sites: &mut [Site]) {
     let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
@@ -82,8 +83,8 @@ fn edit(site: &Site) -> Option<&Edit> {
     site.proposal.as_ref()?.outcome.edit()
 }
 
-/// Whether another site of the line waits for what the edit would no longer wait for: it is not avoidable, and of the same
-/// expression or of none that is known.
+/// Whether a needed or undecided site of the line waits for what the edit removes: the same expression,
+/// or an unknown one. A deletion always removes it.
 fn disputed(all: &[&Site], site: &Site, edit: &Edit) -> bool {
     let expression = |site: &Site| site.proposal.as_ref().map_or(String::new(), |p| p.expression.clone());
     let own = expression(site);
@@ -96,7 +97,7 @@ fn disputed(all: &[&Site], site: &Site, edit: &Edit) -> bool {
     all.iter().filter(needed).any(waits_for_it)
 }
 
-/// Whether each line that the edit takes together has an avoidable site with the same edit.
+/// Whether each line that the edit joins has a site with the same edit.
 fn is_whole(all: &[&Site], same: &Edit) -> bool {
     let lines =
         all.iter().filter(|site| edit(site) == Some(same)).filter_map(|site| site.user_frame.as_ref());

@@ -11,8 +11,8 @@ use crate::waits::device::{Device, DeviceIx};
 use typed_index_collections::TiVec;
 
 impl Sites<'_> {
-    /// Time of the GPUs that work in the loop. A loop that runs ahead of its GPU has its work later: the window begins where
-    /// work from before the loop ends, and ends where its own does.
+    /// Time of the GPUs that work in the loop. The host may run ahead: the window then begins where work
+    /// issued before the loop ends, and ends with the loop's own work.
     ///
     /// ```text
     ///  host   [load][0][1][2][3]·············[synchronize]
@@ -20,7 +20,7 @@ impl Sites<'_> {
     ///  window                [------------------------------]
     /// ```
     ///
-    /// Beside it the kernels of the stream that has most of them, in ns: the loop cannot be shorter.
+    /// Also returns the most kernel time of one stream, in ns: the loop cannot be shorter.
     pub(super) fn gpu_time_of_loop(&self, found: &Iterations) -> (GpuTime, i64) {
         let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
             return Default::default();
@@ -36,8 +36,8 @@ impl Sites<'_> {
         (sum, busiest)
     }
 
-    /// Moves windows to the work that is issued in them, and gives the most that kernels of one stream take in the windows as they
-    /// were. Costs a pass over the ops.
+    /// Moves windows to the work issued in them. Returns the most kernel time of one stream in the windows
+    /// given. Cost: a pass over the ops.
     fn follow_work(&self, windows: &mut TiVec<DeviceIx, (i64, i64)>) -> i64 {
         let Read { profile, devices, .. } = &***self.found;
         let (ops, issued_in) = (&profile.ops, windows.clone());
@@ -67,7 +67,6 @@ impl Sites<'_> {
         kernels.into_iter().max().unwrap_or_default()
     }
 
-    /// Time of each GPU within its window.
     pub(super) fn gpu_time(&self, windows: &TiVec<DeviceIx, (i64, i64)>) -> TiVec<DeviceIx, GpuTime> {
         let Judged { waits, drains, .. } = &**self.found;
         let Read { profile, devices, collectives, blocked, .. } = &***self.found;

@@ -1,4 +1,4 @@
-//! Host time that goes into memory and code, and what to do where that is much of the run.
+//! Host time that allocates memory or loads code, with advice where it is much of the run.
 
 use super::notes::WORTH_SAYING;
 use crate::analysis::{Priced, Read};
@@ -9,7 +9,7 @@ use crate::profile::strings::base_name;
 use crate::text;
 use crate::vocabulary::ApiFamily;
 
-/// Each family that takes any within `span`.
+/// Families with any time within `span`.
 pub fn all(found: &Priced, span: (i64, i64)) -> Vec<HostCalls> {
     let Read { profile, devices, iterations, .. } = &***found;
     let waits = &found.waits;
@@ -28,7 +28,6 @@ pub fn all(found: &Priced, span: (i64, i64)) -> Vec<HostCalls> {
     families.into_iter().map(row).collect()
 }
 
-/// A warning for each that takes a tenth of the run or more.
 pub fn warnings(profile: &ProfileInfo) -> Vec<Warning> {
     let much = |calls: &&HostCalls| calls.ns as f64 >= WORTH_SAYING * profile.span_ns.max(1) as f64;
     profile.host_calls.iter().filter(much).map(|calls| warning(calls, profile.span_ns)).collect()

@@ -26,23 +26,23 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
-/// Reads and analyses all exports into one report. One of several that cannot be read or holds no CUDA calls is left out, with a
-/// warning.
+/// Reads and analyses all exports into one report. An export that is unreadable or has no CUDA calls is left
+/// out with a warning.
 ///
 /// # Errors
-/// [`InputError`] of the first export where none can be read; other errors are defects.
+/// [`InputError`] of the first export if none can be read; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     run_keeping(paths, options, |_, _| ())
 }
 
-/// [`run`], with the analysed exports themselves. They all stay in memory.
+/// [`run`], with the analysed exports, which all stay in memory.
 pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Priced>)> {
     let mut all = Vec::new();
     let report = run_keeping(paths, options, |found, _| all.push(found))?;
     Ok((report, all))
 }
 
-/// [`run`] of the whole and of the waits inside each of some NVTX ranges, these without prices. Exports are read once.
+/// [`run`], and a report without prices of the waits inside each NVTX range. Exports are read once.
 pub fn run_parts(
     paths: &[PathBuf],
     options: &Options,
@@ -60,11 +60,11 @@ pub fn run_parts(
     Ok((whole, reports))
 }
 
-/// [`run`]; each export and its waits go to `keep` when the report has what it needs of them, for formats that show
+/// [`run`]; `keep` gets each export and its waits after the report is done with them, for formats that show
 /// single waits.
 ///
-/// Which sites `--fix` and `--assume-fixed` name is known once all are judged: then the exports wait in memory for other prices, and
-/// none is read twice.
+/// The sites that `--fix` and `--assume-fixed` name are known only after judging. Until then exports wait in
+/// memory for other prices: none is read twice.
 pub fn run_keeping(
     paths: &[PathBuf],
     options: &Options,
@@ -77,7 +77,7 @@ pub fn run_keeping(
     }
     let mut exports = Vec::new();
     let plain = Options { top: 0, ..options.clone() };
-    // As the report numbers its exports, of which what cannot be read is none.
+    // Numbered as in the report, which leaves out unreadable exports.
     let number = |found, program, _| exports.push((ProfileIx::from(exports.len()), found, program));
     let ranked = as_advised(paths, &[plain], true, &mut left_out, number)?.remove(0);
     let scenario = scenario::resolve(&ranked, &options.scenario)?;
@@ -98,11 +98,11 @@ pub fn run_keeping(
     assembler.finish()
 }
 
-/// Reads all exports, prices them as advised and hands each on; a report of each part, the first of which is the whole and the
-/// only one with prices. `again`: their programs are handed on too, for other prices. `left_out` gets those that cannot be read, which the reports say.
+/// Reads all exports and prices them as advised. Returns a report of each part; only the first, the whole,
+/// has prices. `again`: `keep` gets the programs, for other prices. `left_out` gets the unreadable exports.
 ///
 /// # Errors
-/// The first where none of them can be read, and what is no fault of an export.
+/// The first export's if none can be read, and any that is no [`InputError`].
 fn as_advised(
     paths: &[PathBuf],
     parts: &[Options],
@@ -146,7 +146,7 @@ fn as_advised(
     assemblers.into_iter().map(Assembler::finish).collect()
 }
 
-/// How many of so many exports are read at once, and what each reading may take of the threads.
+/// The number of exports read at once, and the options with each one's share of threads.
 fn share(options: &Options, exports: usize) -> (usize, Options) {
     let workers = options.threads.clamp(1, exports.max(1));
     (workers, Options { threads: (options.threads / workers).max(1), ..options.clone() })

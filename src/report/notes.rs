@@ -1,4 +1,4 @@
-//! What limits the prices of an export, and what its program does too early, as warnings.
+//! Limits of an export's prices, as warnings.
 
 use crate::analysis::Priced;
 use crate::cost::prices::TOLERANCE;
@@ -7,16 +7,16 @@ use crate::profile::recapture;
 use crate::text;
 use crate::vocabulary::{Change, Class};
 
-/// Share of the span from which time is worth a word that is no wait: the profiler's own, memory allocated, code loaded.
+/// Share of the span from which time outside waits is worth a warning: profiler, allocation, code loading.
 pub(super) const WORTH_SAYING: f64 = 0.1;
 
-/// Share of a span from which an estimate of it says "most".
+/// Share of a span from which an estimate reads "most of".
 const MOST: f64 = 0.9;
 
-/// Of a kernel in a sentence.
+/// A kernel's, in a sentence.
 const LONGEST_NAME: usize = 60;
 
-/// Fewer calls are no program.
+/// Fewer raise no warning.
 const MANY_CALLS: usize = 50;
 
 pub fn warnings(found: &Priced) -> Vec<Warning> {
@@ -47,19 +47,18 @@ fn reproduction(found: &Priced) -> Option<Warning> {
     Some(note(Code::SimulationOff, message))
 }
 
-/// How much of the capture is the profiler's own time, where that is much.
 fn profiler(found: &Priced) -> Option<Warning> {
     let prices = &found.prices;
     let (whole, alone, each) = match found.iterations.as_ref().zip(prices.iteration) {
         Some((recorded, alone)) => (recorded.start_to_start_ns(), alone.length, "each iteration of "),
-        // As simulated with the profiler: what the first lines say, too.
+        // Simulated with the profiler, as in the report's first lines.
         None => (prices.captured.length, prices.run.length, "the run of "),
     };
     let part = whole - alone;
     if found.profile.calls.len() < MANY_CALLS || (part as f64) < WORTH_SAYING * whole.max(1) as f64 {
         return None;
     }
-    // An estimate of nearly everything, or more, is no figure.
+    // An estimate of nearly all time, or of more, is no figure.
     let most = part as f64 > MOST * whole as f64;
     let share = if most { "most of".to_owned() } else { format!("about {} of", text::duration(part)) };
     let of = text::duration(whole);
@@ -77,7 +76,6 @@ fn profiler(found: &Priced) -> Option<Warning> {
     Some(Warning::new(Code::ProfilerOverhead, message, command))
 }
 
-/// Whether the length that was given for an iteration could not be used.
 fn step_time(found: &Priced) -> Option<Warning> {
     (found.prices.step_known == Some(false)).then(|| {
         let why = match &found.iterations {

@@ -1,4 +1,4 @@
-//! Sites of one rank, with the words that need all ranks.
+//! Words about sites of one rank that need all ranks.
 
 use super::awaited::UNTOLD;
 use super::results::advice_on;
@@ -6,7 +6,7 @@ use crate::model::Report;
 use crate::model::ranks::{Rank, Ranks};
 use rustc_hash::FxHashMap;
 
-/// Says for whom sites wait at collectives.
+/// Names the late rank that a site waits for.
 pub fn tell(report: &mut Report, ranks: &Ranks) {
     let behind: FxHashMap<&str, u32> =
         ranks.sites.iter().filter_map(|over| Some((&*over.key, over.late_rank?))).collect();

@@ -5,8 +5,9 @@
 //!  worker 1   [export 1 ===]          [export 3 ====]                     waits: 2 and 3 together would exceed the budget
 //!  caller                   [0][1]              [2] [3]                   an export's memory is free once it was taken
 //! ```
-//! An export takes a share of the budget from when its reading begins until the caller is done with it. One that is larger
-//! than all of it is read alone. Exports are begun in order, so the one that the caller waits for is always under way.
+//! An export holds a share of the budget from the start of its reading until the caller is done with it. An
+//! export larger than the budget is read alone. Exports begin in order: the one the caller waits for is under
+//! way.
 
 use crate::profile::parallel::start;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,16 +15,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Result;
 
-/// Memory that an export takes however small it is, in bytes: tables of names, catalogue entries, caches of SQLite.
+/// Least memory of an export, in bytes: tables of names, catalogue entries, SQLite's caches.
 const LEAST: u64 = 24 << 20;
 
-/// What reading needs of memory, per byte of an SQLite file: 690 MB of one of 4.3 GB, and small ones relatively more.
+/// Memory per byte of an SQLite file: 690 MB for 4.3 GB; small files need relatively more.
 const PER_BYTE: f64 = 0.5;
 
-/// The same of a folder of parquet files, which are compressed.
+/// The same for parquet files, which are compressed.
 const PER_PACKED_BYTE: f64 = 4.0;
 
-/// What reading an export takes of memory, in bytes: an estimate from its size.
+/// Memory to read an export, in bytes, estimated from its size.
 pub fn estimate(path: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len()) as f64;
     let bytes = if path.is_dir() {
@@ -35,19 +36,17 @@ pub fn estimate(path: &Path) -> u64 {
     LEAST + bytes as u64
 }
 
-/// What workers and the caller share.
 struct State<T> {
-    /// The next export to begin.
     next: usize,
-    /// Estimates of those begun and not done with.
+    /// Bytes of exports begun and not done with.
     taken: u64,
-    /// Also of one whose reading panicked: the caller would wait for it for ever.
+    /// A panic is a result too: the caller would wait for ever.
     done: Vec<Option<Result<T>>>,
-    /// The caller has given up.
+    /// The caller has ended.
     stopped: bool,
 }
 
-/// Lets workers end when the caller does, however that is: they may be waiting for memory that it holds.
+/// Ends the workers with the caller, even on a panic: they may wait for memory that the caller holds.
 struct Ended<'a, T>(&'a Mutex<State<T>>, &'a Condvar);
 
 impl<T> Drop for Ended<'_, T> {
@@ -57,7 +56,7 @@ impl<T> Drop for Ended<'_, T> {
     }
 }
 
-/// Runs `read` on each export, by so many workers and in so much memory, and hands the results to `take` in their order.
+/// Runs `read` on each export and hands the results to `take` in order. `memory` is in bytes.
 ///
 /// # Errors
 /// The first of `take`; exports not begun yet are left.
@@ -148,7 +147,6 @@ mod tests {
         assert!(most.load(Ordering::SeqCst) <= 2, "two fit");
     }
 
-    /// A defect is told, not waited for.
     #[test]
     #[should_panic(expected = "a defect")]
     fn a_panic_ends_it() {

@@ -1,4 +1,4 @@
-//! Result structs of one export's sites: what every renderer prints.
+//! Result structs of one export's sites, as every renderer prints them.
 
 use super::awaited::{self, Look};
 use super::{edits, host_calls, launches};
@@ -30,7 +30,6 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
 
-/// Waits listed as examples of a site.
 const EXAMPLES: usize = 4;
 
 fn sum(times: impl Iterator<Item = i64>) -> i64 {
@@ -41,9 +40,9 @@ fn sum(times: impl Iterator<Item = i64>) -> i64 {
 struct Spans {
     /// First call to last.
     thread: TiVec<ThreadIx, i64>,
-    /// First op to last, and the busy part of it.
+    /// First op to last, and the busy part.
     device: TiVec<DeviceIx, (i64, i64)>,
-    /// When that is.
+    /// Bounds of `device`.
     windows: TiVec<DeviceIx, (i64, i64)>,
 }
 
@@ -69,7 +68,7 @@ impl Spans {
         sum(threads.iter().map(|&t| self.thread[t]))
     }
 
-    /// Of all where those that a site waits for are not known.
+    /// All devices if the site's are not known.
     fn of_devices(&self, devices: &[DeviceIx]) -> i64 {
         match devices {
             [] => sum(self.device.iter().map(|length| length.0)),
@@ -78,14 +77,13 @@ impl Spans {
     }
 }
 
-/// Turns one export's sites into result structs.
 pub struct Sites<'a> {
     pub(super) found: &'a Priced,
     options: &'a Options,
     number: ProfileIx,
     spans: Spans,
     waits: &'a WaitTable,
-    /// `None` where nothing is said of what was awaited.
+    /// `None` if awaited work is not reported.
     look: Option<Look<'a>>,
 }
 
@@ -96,7 +94,7 @@ impl<'a> Sites<'a> {
         Self { found, options, number, spans: Spans::new(found, options), waits, look }
     }
 
-    /// All of them, in the export's order.
+    /// In the export's order.
     pub fn all(&self) -> Vec<Site> {
         let spread = !self.options.without_spread;
         let site = |ix: SiteIx| self.site(ix, &self.waits.of_site(&self.found.sites[ix], spread));
@@ -109,7 +107,7 @@ impl<'a> Sites<'a> {
         let (b, v, sums) = (&site.bundle, &site.verdict, &waits.sums);
         let frame = |f: &PyFrame| self.options.rules.frame(f);
         let copy = b.copy.filter(|_| sums.copies > 0);
-        // What the waits inside iterations come to, per iteration.
+        // Sums over waits inside iterations, per iteration.
         let iterations = found.loop_of(site).map(|i| i.spans.len() as f64);
         let each = |inside: i64| iterations.map(|count| inside as f64 / count);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
@@ -183,7 +181,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// The ways to the site's line, as far as they differ in frames of the user or the library; none where there is but one.
+    /// Paths to the site's line that differ in user or library frames; empty if there is only one.
     fn call_paths(&self, site: &FoundSite, sums: &[PathSums]) -> Vec<CallPath> {
         let frame = |f: &PyFrame| self.options.rules.frame(f);
         let mut paths: IndexMap<[Vec<Frame>; 2], PathSums> = IndexMap::new();
@@ -211,26 +209,25 @@ impl<'a> Sites<'a> {
         (node.is_some() || forward.is_some()).then_some(backward)
     }
 
-    /// The advice for the site's pattern, with the site's own expression.
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
         let Advice { entry, strategy, title, by_entry, outside, maintainers } = advice;
-        // What is left as it is is not looked for again.
+        // A wait that stays needs no confirmation.
         let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
             return Some(Fix { confirm, ..fix_from_outside(frame, &advice) });
         }
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
-        // What is not proven to be right, or to help, is no rewritten line.
+        // Only a proven edit is shown as a rewritten line.
         let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
         // An installed library's line is not the user's to rewrite.
         let proven = proven.filter(|_| maintainers.is_none());
         let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
-        // What tests gradients is switched off where it was switched on.
+        // A check of gradients is switched off where it was switched on.
         let forward = operator && strategy != Strategy::Leave && site.verdict.kind != Kind::ErrorCheck;
-        // The catalogue's code, and its other ways, are ways to the catalogue's own end.
+        // The catalogue's code and alternatives serve the catalogue's own strategy.
         let alternatives = if by_entry { entry.fix.alternatives } else { &[] };
         let library = site.library_frame().map_or("the library", |frame| package(&frame.file));
         let for_maintainers = maintainers.map(|title| format!("for the maintainers of {library}: {title}"));
@@ -251,7 +248,7 @@ impl<'a> Sites<'a> {
         })
     }
 
-    /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
+    /// Ways to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
     fn confirm(&self, site: &FoundSite) -> String {
         let command = recapture::capture_again(&self.found.profile.target);
         let python = site.bundle.attribution != Attribution::None
@@ -274,7 +271,7 @@ impl<'a> Sites<'a> {
         Thread { tid: first.tid(), name, role, main, count: threads.len() }
     }
 
-    /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
+    /// Iterations with a wait, if all waits come before the loop or in its first iterations (X12).
     fn start_up(&self, site: &FoundSite, sums: &Sums) -> Option<StartUp> {
         let iterations = self.found.loop_of(site)?;
         let last = self.found.waits[*site.bundle.waits.last()?].start;
@@ -285,7 +282,7 @@ impl<'a> Sites<'a> {
     pub fn iterations(&self) -> Option<Iterations> {
         let found = self.found.iterations.as_ref()?;
         let count = found.spans.len();
-        // Of each device, the iterations in which it did anything: there may be as many of the one as of the other.
+        // Only iterations in which a device worked: there may be many of both.
         let busy = sum(self.found.devices.list.iter().flat_map(|device| {
             let (from, to) = device.timeline.span().unwrap_or_default();
             let first = found.spans.partition_point(|s| s.1 <= from);
@@ -393,7 +390,7 @@ impl<'a> Sites<'a> {
         members.map(member).collect()
     }
 
-    /// By what is there, not by the flags: old exports do not tell those.
+    /// From the data, not from the flags, which old exports lack.
     fn backtraces(&self) -> Backtraces {
         let (profile, context) = (&self.found.profile, &self.found.context);
         let twins = !profile.calls.twins.is_empty();
@@ -406,8 +403,8 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Of a wait that is mostly for a rank that comes late, what to do is about that one; what can be avoided all the same
-/// keeps its advice, and minds that.
+/// Advice for a wait mostly for a late rank is about that rank. An avoidable wait keeps its own advice, with
+/// a caveat.
 pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
     let Some(late) = late else { return fix };
     let why = format!("Most of this wait is for {late}, which comes late to a collective");
@@ -426,7 +423,7 @@ pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) ->
     })
 }
 
-/// A fix of which only the way is known.
+/// A fix with only its strategy.
 fn by(strategy: Strategy) -> Fix {
     Fix { order: strategy as u8 + 1, strategy, ..Fix::default() }
 }
@@ -440,12 +437,11 @@ fn said_of_start_up(at: &StartUp) -> Evidence {
     Evidence::new(RuleId::X12, format!("only at start-up: {text}"))
 }
 
-/// The package of a file, in a word.
 fn package(file: &str) -> &str {
     text::package(file).unwrap_or("the library")
 }
 
-/// What can be done about a wait in code that is not the user's, and that the catalogue does not know: nothing at its line.
+/// Advice for a wait in library code that the catalogue does not know: nothing can be done at its line.
 fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
     let Advice { entry, strategy, title, .. } = advice;
     let package = package(&frame.file);
@@ -462,9 +458,9 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
     }
 }
 
-/// The fix's title with the site's own expression rewritten, where that is short enough for a column.
+/// The fix's title with the site's own rewritten expression, if short enough for a column.
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
-    /// Longer expressions are read in the details.
+    /// Longer expressions are in the details.
     const LONGEST: usize = 56;
     let short = |after: &&str| after.chars().count() <= LONGEST && !after.contains('\n');
     let own = here.map(|here| here.after.as_str()).filter(short);

@@ -12,7 +12,6 @@ use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::{Class, ProfileIx, SiteId};
 use rustc_hash::FxHashSet;
 
-/// Gives each site its price.
 pub fn of_sites(found: &Priced, sites: Vec<Site>) -> Vec<Site> {
     if found.prices.is_empty() {
         return sites;
@@ -38,14 +37,14 @@ pub fn of_sites(found: &Priced, sites: Vec<Site>) -> Vec<Site> {
     sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites)).map(priced).collect()
 }
 
-/// Keys of the sites that figures of the whole are of, also of those that are not listed: several ranks share one.
+/// Keys of the sites in the totals, listed or not: several ranks share one.
 #[derive(Default)]
 pub struct Keys {
     repeating: FxHashSet<String>,
     chosen: FxHashSet<String>,
     once: FxHashSet<String>,
     after_loop: FxHashSet<String>,
-    /// The most that an export saves, with what is undecided or may be rewritten.
+    /// Largest saving of an export, with undecided and rewritable waits.
     most: Option<i64>,
 }
 
@@ -64,8 +63,8 @@ impl Keys {
     }
 }
 
-/// Adds what fixing all false sites of an export saves, of which `sites` are all; `keys` has those of the exports before. Ranks run
-/// side by side: the slowest to gain counts, not a sum.
+/// Adds the saving of an export with all its avoidable sites fixed; `keys` holds the exports before. Ranks
+/// run side by side: the largest saving counts, not the sum.
 ///
 /// `busiest_ns` is [`crate::model::Iterations::busiest_stream_ns`] of the export.
 pub fn of_run(found: &Priced, sites: &[Site], busiest_ns: i64, keys: &mut Keys, report: &mut Report) {
@@ -116,20 +115,20 @@ pub fn of_run(found: &Priced, sites: &[Site], busiest_ns: i64, keys: &mut Keys, 
     }
 }
 
-/// Whether something of what is saved is saved in the loop; true where nothing is.
+/// Whether a counted site waits in the loop; true if no site counts.
 fn looped(found: &Priced) -> bool {
     let counted = || found.sites.iter().zip(&found.prices.sites).filter(|(_, price)| price.counted);
     counted().next().is_none() || counted().any(|(site, _)| in_loop(found, site))
 }
 
-/// An iteration of an export; `None` without a loop, or where it was not priced.
+/// `None` without a loop, without prices, or if nothing is saved in the loop.
 pub fn iteration(found: &Priced, busiest_ns: i64) -> Option<IterationSaving> {
     let prices = Some(&found.prices).filter(|prices| prices.usable() && looped(found))?;
     let (alone, captured) = prices.iteration.zip(prices.captured_iteration)?;
-    // A host that runs ahead of its GPU starts iterations faster than they are done.
+    // A host ahead of its GPU starts iterations faster than the GPU ends them.
     let captured_ns = found.iterations.as_ref()?.start_to_start_ns().max(alone.length);
-    // Kernels of one stream run one after the other: what they take cannot be saved. Where the profiler takes more than a tenth, the
-    // length itself is too unsure to hold a range against.
+    // Kernels of one stream run one after the other: their time cannot be saved. If the profiler takes more
+    // than a tenth, the length is too unsure to limit the range.
     let sure = captured_ns.saturating_sub(alone.length) <= alone.length / 10;
     let most = alone.length.saturating_sub(busiest_ns).max(alone.saved);
     Some(IterationSaving {
@@ -144,22 +143,22 @@ pub fn iteration(found: &Priced, busiest_ns: i64) -> Option<IterationSaving> {
     })
 }
 
-/// Whether a site waits between the start of the loop's first iteration and that of the last, whose mean is what an
-/// iteration takes: also between two iterations and in another process, but not in the last one, other than for
-/// [`Priced::waits_in_loop`]. Other loops may lie outside.
+/// Whether a site waits between the starts of the loop's first and last iteration, whose mean distance is an
+/// iteration's length. Waits between iterations and of other processes count. Waits in the last iteration do
+/// not, unlike in [`Priced::waits_in_loop`]. Other loops may lie outside.
 fn in_loop(found: &Priced, site: &FoundSite) -> bool {
     let spans = found.iterations.as_ref().map_or(&[][..], |i| &i.spans);
     let Some((first, last)) = spans.first().zip(spans.last()) else { return false };
     site.bundle.waits.iter().any(|&w| (first.0..last.0).contains(&found.waits[w].start))
 }
 
-/// Where most of the waiting of an export's sites moves to, by site.
+/// Pairs of a site and the site to which most of its waiting moves.
 pub fn moves(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (SiteId, SiteId)> {
     let ix = move |site| SiteId { profile, site };
     found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
-/// Sites that save only together, with what. Ids come later.
+/// Sets that save only together. Ids come later.
 pub fn together(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
     let per_iteration = found.prices.iteration.is_some();
     found.prices.together.iter().map(move |set| {
@@ -170,7 +169,7 @@ pub fn together(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (Vec
     })
 }
 
-/// Takes the sites that are assumed fixed out of the report, and says so. The others keep their ids.
+/// Takes sites assumed fixed out of the report, with a warning. The others keep their ids.
 pub fn leave_out_assumed(report: &mut Report, scenario: &ResolvedScenario) {
     let (gone, left): (Vec<Site>, Vec<Site>) =
         std::mem::take(&mut report.sites).into_iter().partition(|s| scenario.assumed.contains(&s.ix));

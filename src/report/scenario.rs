@@ -1,4 +1,4 @@
-//! Which sites `--assume-fixed` and `--fix` name.
+//! Sites that `--assume-fixed` and `--fix` name.
 
 use crate::analysis::pricing::{ResolvedScenario, Scenario};
 use crate::error::InputError;
@@ -6,17 +6,16 @@ use crate::model::Report;
 use crate::text;
 use crate::vocabulary::SiteId;
 
-/// The sites of that name: several where ranks share the key, or sites the line.
+/// Several sites where ranks share the key, or sites share the line.
 pub fn named(report: &Report, name: &str) -> impl Iterator<Item = SiteId> {
     report.sites.iter().filter(move |site| site.is_named(name)).map(|site| site.ix)
 }
 
-/// Says that a site is not there, and which are.
 pub fn no_site(report: &Report, name: &str) -> InputError {
     InputError::NoSite { site: name.to_owned(), sites: listed(report) }
 }
 
-/// The sites of a report, as far as a line holds them: `S1 (avoidable), S2 (needed)`.
+/// The first sites in one line: `S1 (avoidable), S2 (needed)`.
 pub fn listed(report: &Report) -> String {
     const MOST: usize = 12;
     let mut sites: Vec<_> = report.sites.iter().collect();
@@ -27,7 +26,7 @@ pub fn listed(report: &Report) -> String {
 /// Finds the sites that a scenario names.
 ///
 /// # Errors
-/// [`InputError::NoSite`] for a site that is not there.
+/// [`InputError::NoSite`] for an unknown site.
 pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
     let find = |name: &str| -> Result<Vec<SiteId>, InputError> {
         let found: Vec<_> = named(report, name).collect();

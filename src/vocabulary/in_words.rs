@@ -1,12 +1,11 @@
-//! Verdicts in the words that people read. JSON and options keep those of [`words`](super), which are a contract.
+//! Verdicts in the words that people read. JSON and options keep the words of [`words`](super), a contract.
 
 use super::{Class, Kind};
 
 impl Class {
-    /// The classes in the order of a report: what can go, what may, what stays.
+    /// In the order of a report.
     pub const LISTED: [Self; 3] = [Self::False, Self::Unknown, Self::True];
 
-    /// The word that people read.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::False => "avoidable",
@@ -15,7 +14,7 @@ impl Class {
         }
     }
 
-    /// The place among [`Class::LISTED`].
+    /// Place in [`Class::LISTED`].
     pub const fn place(self) -> u8 {
         match self {
             Self::False => 0,
@@ -26,7 +25,6 @@ impl Class {
 }
 
 impl Kind {
-    /// The words that people read.
     pub fn in_words(self) -> String {
         match self {
             Self::Upload => "H2D copy".to_owned(),

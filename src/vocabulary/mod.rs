@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word: the value's own name, or the one given.
-/// What a value means may follow its word, for `--help` too.
+/// A value's meaning may follow its word, for `--help` too.
 macro_rules! words {
     (@word $variant:ident) => { stringify!($variant) };
     (@word $variant:ident $word:literal) => { $word };
@@ -38,12 +38,12 @@ macro_rules! words {
                 match self { $($name::$variant => $crate::vocabulary::words!(@word $variant $($word)?)),+ }
             }
 
-            /// What `--help` says of it; empty where the word says all.
+            /// Text for `--help`; empty where the word says all.
             pub const fn help(self) -> &'static str {
                 match self { $($name::$variant => concat!($($help)?)),+ }
             }
 
-            /// The value of that word.
+            /// The value of a word.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == word)
             }
@@ -58,7 +58,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// Makes a method for each text of a row, which says it in place of what the row started from.
+/// Makes a method for each text of a row, which replaces the row's initial text.
 macro_rules! texts {
     ($row:ident: $($name:ident($text:ty) => $($field:ident).+;)+) => {
         impl $row {$(
@@ -81,7 +81,7 @@ words! {
 }
 
 words! {
-    /// Why a wait is of its class.
+    /// Reason for a wait's class.
     Kind {
         // false
         Explicit = "explicit": "A `synchronize()` that nothing explains.",
@@ -120,10 +120,10 @@ impl Kind {
 }
 
 words! {
-    /// What amounts are of: each iteration, or the whole run.
+    /// Base of amounts: an iteration or the whole run.
     #[derive(Default)]
     Per {
-        /// Each turn of the program's loop, on average.
+        /// An average iteration of the program's loop.
         #[default]
         Iteration = "iteration",
         Run = "run": "The whole capture.",
@@ -131,7 +131,7 @@ words! {
 }
 
 words! {
-    /// What is measured of waits.
+    /// Measure of waits.
     Measure {
         Waits = "waits": "Number of waits.",
         FalseWaits = "false-waits": "Number of waits of class false.",
@@ -152,7 +152,7 @@ words! {
 }
 
 words! {
-    /// What kind of host memory a copy reads or writes.
+    /// Kind of host memory that a copy reads or writes.
     HostMemory {
         Pageable = "pageable": "Ordinary memory: the driver stages the copy, and the call blocks.",
         Pinned = "pinned": "Page-locked: the GPU copies by itself.",
@@ -162,14 +162,14 @@ words! {
 }
 
 words! {
-    /// How a wait was put on its line, best first.
+    /// Method that attributed a wait to its line, best first.
     Attribution {
         PythonBacktrace = "python-backtrace": "The Python frames recorded at this very call.",
         PythonFound = "python-found": "The Python function recorded at this very call, and the one line of it that waits in this way, by its source.",
         PythonFunction = "python-function": "The Python function recorded at this very call, without its line.",
         PythonSample = "python-sample": "Periodic Python samples inside or next to the wait.",
-        /// The line that called `backward()`, for waits on autograd's thread: the last stack recorded before of the thread
-        /// that was in there meanwhile.
+        /// The line that called `backward()`, for waits on autograd's thread: from the last stack recorded
+        /// before on the thread inside that call.
         Backward = "backward",
         Native = "native": "The C++ call chain: names the PyTorch method, not the line.",
         Nvtx = "nvtx": "Enclosing NVTX ranges.",
@@ -178,12 +178,12 @@ words! {
 }
 
 impl Attribution {
-    /// Whether the line is that of the call, not one nearby or of a function around it.
+    /// Whether the line is the call's own, not one nearby or of a function around the call.
     pub const fn is_of_line(self) -> bool {
         matches!(self, Self::PythonBacktrace | Self::PythonFound)
     }
 
-    /// The sign of a place that is not from the Python frames of the call itself.
+    /// Mark of a place that is not from the Python frames of the call itself.
     pub const fn mark(self) -> Option<&'static str> {
         match self {
             Self::PythonBacktrace | Self::None => None,
@@ -208,12 +208,12 @@ words! {
 }
 
 words! {
-    /// What the thread that waited is for.
+    /// Role of the thread that waited.
     ThreadRole {
         Python = "python": "A thread that runs the user's Python.",
         /// PyTorch's autograd engine (`pt_autograd_N`): backward code, without Python frames of its own.
         Autograd = "autograd",
-        /// A thread of a library (NCCL watchdog, pin-memory, data loader): not the main program waiting.
+        /// A thread of a library (NCCL watchdog, pin-memory, data loader), not the main program.
         Library = "library",
         Unknown = "unknown": "No name or frames tell.",
     }
@@ -235,7 +235,7 @@ words! {
 }
 
 words! {
-    /// The work of an API call that takes host time without any wait.
+    /// Work of an API call that takes host time without waiting.
     ApiFamily {
         HostAllocation = "host-allocation": "Allocates or registers pinned memory of the host.",
         DeviceAllocation = "device-allocation": "Allocates memory of a device.",
@@ -249,7 +249,7 @@ words! {
     /// ```text
     ///                     [copy call][wait-------------]
     ///  Delete             [copy call]                       the synchronisation is gone
-    ///  GpuWait            [copy call]                       likewise, but what this thread launches next waits on the GPU
+    ///  GpuWait            [copy call]                       likewise, but this thread's next launches wait on the GPU
     ///  Narrow             [copy call][wait---]              only for the one copy or stream that the code needs
     ///  NonBlocking        [floor]                           the copy is only enqueued; the host goes on, later ops wait
     ///  Pinned             [floor]                           likewise, and the copy runs at the speed of pinned memory
@@ -268,7 +268,7 @@ words! {
         NonBlocking = "non-blocking": "The copy is only enqueued.",
         Pinned = "pinned": "The copy is only enqueued, from pinned memory.",
         Drop = "drop": "Copy and wait are gone.",
-        /// What is read or uploaded is on the GPU and stays there: one more op in the place of the copy, and no wait.
+        /// The value stays on the GPU: one more op in place of the copy, and no wait.
         OnGpu = "on-gpu",
         Delay = "delay": "One wait at the end of the iteration.",
         Coalesce = "coalesce": "Waits in a row become one.",
@@ -276,13 +276,13 @@ words! {
 }
 
 impl Change {
-    /// Whether a change counts as avoiding waits: by their verdict, or since whoever asks for it says that it can be made; not
-    /// what is to be left as it is.
+    /// Whether a change avoids waits, by their verdict or because `--fix` asks for it. Keeping a wait never
+    /// does.
     pub fn avoids(self, class: Class, asked: bool) -> bool {
         (class == Class::False || asked) && self != Self::Keep
     }
 
-    /// Whether later ops of the thread stay behind what was awaited, on whichever stream: they use its result.
+    /// Whether later ops of the thread, on any stream, stay behind the awaited work: they use its result.
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::GpuWait | Self::NonBlocking | Self::Pinned)
     }
@@ -300,7 +300,8 @@ words! {
         Coalesce = "join several waits into one": "One copy for values that are read one by one.",
         Offload = "move the work elsewhere": "Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.",
         ExcludeFromCapture = "keep it out of the measured region": "It belongs to set-up or measuring: leave it outside the captured region.",
-        /// Nothing to do: harmless, or once at start-up. In a report of another version, also a way that this one does not know.
+        /// Nothing to do: harmless, or once at start-up. Also read for a strategy that only another version
+        /// knows.
         #[default]
         #[serde(other)]
         Leave = "leave it",
@@ -308,7 +309,7 @@ words! {
 }
 
 words! {
-    /// What limits a run.
+    /// Bottleneck of a run.
     BoundBy {
         Host = "host": "The GPU runs dry: calls and Python take longer.",
         Gpu = "gpu": "The host is ahead of the GPU.",
@@ -316,7 +317,7 @@ words! {
 }
 
 words! {
-    /// What a capture recorded of where waits come from, and so how much it slowed the host.
+    /// Recorded origin of waits, which also determines how much the profiler slowed the host.
     Backtraces {
         Python = "python": "Backtraces of calls, with Python frames.",
         Native = "native": "Backtraces of calls without.",
@@ -326,17 +327,17 @@ words! {
 }
 
 words! {
-    /// What a sample of a site's costs is.
+    /// Kind of sample of a site's costs.
     #[derive(Default)]
     Sample {
-        /// What its waits in one iteration add up to.
+        /// Sum over the site's waits in one iteration.
         #[default]
         Iteration = "iteration",
         Wait = "wait": "One wait.",
     }
 }
 
-/// Makes indices of columns and lists. They have 32 bits, also in an `Option`.
+/// Makes indices of columns and lists, of 32 bits also in an `Option`.
 macro_rules! index {
     ($($(#[$meta:meta])* $name:ident)+) => {$(
         $(#[$meta])*
@@ -357,7 +358,6 @@ macro_rules! index {
             }
         }
 
-        /// The first.
         impl Default for $name {
             fn default() -> Self {
                 0.into()
@@ -386,32 +386,30 @@ macro_rules! index {
 pub(crate) use index;
 
 index! {
-    /// An export of a report: its place in [`crate::model::Report::profiles`], of which what cannot be read is none.
+    /// An export of a report: its place in [`crate::model::Report::profiles`], without unreadable exports.
     #[derive(Serialize, Deserialize)]
     #[serde(from = "usize", into = "usize")]
     ProfileIx
 
-    /// A site of one export: its place in the analysis of it.
+    /// A site of one export: its place in the analysis.
     SiteIx
 }
 
-/// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
+/// Identity of a site within one run of the tool. Across runs, sites are identified by key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
-    /// The export.
     pub profile: ProfileIx,
-    /// Which of that export's.
     pub site: SiteIx,
 }
 
 /// The copy that a wait completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Copy {
-    /// From where to where.
+    /// Direction of the copy.
     pub direction: Direction,
     /// Size in bytes.
     pub bytes: u64,
-    /// How the host side of it is allocated.
+    /// Kind of host memory.
     pub host_memory: HostMemory,
 }
 
@@ -419,7 +417,7 @@ pub struct Copy {
 pub const NUMBER_BYTES: u64 = 16;
 
 impl Copy {
-    /// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before
+    /// Largest copy from pageable memory, in bytes, that the driver takes over at once. Larger ones wait for queued work
     /// (CUDA driver API, "API synchronization behavior").
     pub const TAKEN_OVER: u64 = 64 << 10;
 
@@ -428,7 +426,6 @@ impl Copy {
         self.host_memory == HostMemory::Pageable && self.bytes <= Self::TAKEN_OVER
     }
 
-    /// Whether it may bring one number to the host.
     pub fn reads_number(self) -> bool {
         self.direction == Direction::DeviceToHost && self.bytes <= NUMBER_BYTES
     }
@@ -439,7 +436,7 @@ impl Copy {
 pub struct Evidence {
     /// The rule that gives the reason.
     pub rule: RuleId,
-    /// Which case of its rule it is, as `explain RULE` lists them; absent from remarks.
+    /// Case of the rule, as `explain RULE` lists it; absent from remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
     /// The reason as a sentence, with the site's own numbers.
@@ -447,46 +444,42 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// A reason of that rule.
     pub fn new(rule: RuleId, text: impl Into<String>) -> Self {
         Self { rule, case: None, text: text.into() }
     }
 }
 
-/// Class, kind and how sure.
+/// Class, kind and confidence of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Whether the CPU needed the GPU's result.
     pub class: Class,
-    /// Why it is of that class.
     pub kind: Kind,
-    /// How sure it is, 0 to 1: the share of right verdicts of the deciding rule's case on labelled programs, shrunk towards that of
-    /// the rule and of the class where they are few. 0.5 where the class is open.
+    /// 0 to 1: the share of right verdicts of the deciding rule's case on labelled programs, shrunk towards
+    /// the rule's and the class's share where cases are few. 0.5 for an undecided class.
     pub confidence: f64,
-    /// The catalogue's entry.
     pub pattern: Option<PatternId>,
-    /// Reasons, the deciding one first.
+    /// The deciding one first.
     pub evidence: Vec<Evidence>,
-    /// Of an upload: how the host makes it right before. The evidence says so too.
+    /// Of an upload; the evidence says so too.
     #[serde(skip)]
     pub made: Option<Made>,
 }
 
-/// How the host makes a tensor right before it is uploaded.
+/// How the host makes a tensor right before uploading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// It fills or joins fresh memory.
+    /// Fills or joins fresh memory.
     Filled,
-    /// It draws random numbers.
+    /// Draws random numbers.
     Drawn,
-    /// It converts a list, element by element.
+    /// Converts a list, element by element.
     Listed,
-    /// It does not: the loop gives it.
+    /// Not at all: the loop gives it.
     Elsewhere,
 }
 
 impl Verdict {
-    /// Says how the host makes what is uploaded, if it does.
+    /// Sets `made` and adds its evidence.
     pub fn makes(&mut self, made: Option<(Made, String)>) {
         let Some((made, text)) = made else { return };
         self.made = Some(made);

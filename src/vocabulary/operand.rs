@@ -1,4 +1,4 @@
-//! The tensor that an operator is given, from the text of the operator's range.
+//! The tensor given to an operator, from the text of the operator's range.
 //!
 //! ```text
 //!  aten::copy_, sizes = [[256, 512], [256, 512], []], types = ["float", "float", "Scalar"], values = ["", "", "False"]
@@ -14,7 +14,7 @@ use std::fmt::{self, Display, Formatter};
 const MOST_DIMENSIONS: usize = 64;
 const LARGEST: u64 = 1 << 40;
 
-/// C++ types by the names that `torch.dtype` has for them.
+/// C++ types and their `torch.dtype` names.
 const TYPES: [(&str, &str); 12] = [
     ("float", "float32"),
     ("double", "float64"),
@@ -33,16 +33,16 @@ const TYPES: [(&str, &str); 12] = [
 /// The tensor that is copied or read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operand {
-    /// Its `torch.dtype`, without "torch.".
+    /// `torch.dtype` of the tensor, without "torch."; null where unknown.
     pub dtype: Option<String>,
-    /// Its sizes; none for a single number.
+    /// Sizes of the tensor; empty for a single number.
     pub sizes: Vec<u64>,
-    /// The flag that a copy was called with.
+    /// `non_blocking` of the copy; null where unknown.
     pub non_blocking: Option<bool>,
 }
 
 impl Operand {
-    /// Reads the text of a range; `None` where it says no sizes.
+    /// `None` for a text without sizes.
     pub fn read(text: &str) -> Option<Self> {
         let operator = text.strip_prefix("aten::")?.split(", ").next()?;
         let texts = |label| after::<Vec<String>>(text, label).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Display for Operand {
     }
 }
 
-/// The sizes of an operator's tensors: one list a tensor, empty for a number and for what is no tensor.
+/// One list of sizes for each tensor of an operator; empty for a number or another argument.
 pub fn sizes(text: &str) -> Vec<Vec<u64>> {
     let Some((_, list)) = text.split_once("sizes = [") else { return Vec::new() };
     let mut sizes = Vec::new();

@@ -3,8 +3,8 @@
 use super::words;
 
 words! {
-    /// Which pattern that waits, or looks as if it did: `A01`..`H14` of PyTorch, `K01`.. of programs without it, `L01`.. of
-    /// places in libraries, `N01`.. look-alikes that do not wait. The catalogue has an entry for each, or the build fails.
+    /// A pattern that waits, or looks so: `A01`..`H14` of PyTorch, `K01`.. of programs without PyTorch, `L01`.. of places
+    /// in libraries, `N01`.. look-alikes that do not wait. The build fails for a pattern without a catalogue entry.
     #[allow(missing_docs)]
     PatternId {
         A01, A02, A03, A04, A05, A06, A07, A08, A09, A10, A11, A12, A13, A14, A15, A16, A17, A18, A19, A20, A21, A22,
@@ -31,8 +31,8 @@ words! {
 }
 
 impl PatternId {
-    /// The letter that it shares with its like: `A` a number is read, `B` a size, `C` an upload, `D` tensors are read, `F` an
-    /// explicit synchronisation, `L` a place in a library.
+    /// Letter of the group: `A` reads a number, `B` a size, `D` tensors; `C` uploads; `F` is an explicit synchronisation;
+    /// `L` is a place in a library.
     pub const fn letter(self) -> char {
         self.as_str().as_bytes()[0] as char
     }

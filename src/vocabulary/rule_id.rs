@@ -3,7 +3,7 @@
 use super::words;
 
 words! {
-    /// Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks.
+    /// A rule of evidence: `R` reads the trace, `S` the Python source, `X` only leans. Words are remarks.
     #[derive(Default)]
     RuleId {
         R01: "the copy goes to the GPU",
@@ -73,7 +73,6 @@ words! {
 }
 
 impl RuleId {
-    /// What it goes by, as a short clause.
     pub const fn title(self) -> &'static str {
         self.help()
     }

@@ -32,8 +32,18 @@ use sync_report::verdict::source::{Recorded, SourceRoot};
 use sync_report::vocabulary::{Change, Class};
 use typed::{class, format, parse_fix, parse_root, parse_size, top_help, word};
 
-const EXIT_CODES: &str = "A capture first: sync-report-capture -o profile python train.py. Also: completions SHELL, man [COMMAND], schema [NAME]. Exit codes: 0 done; 1 `check` or `lint` failed; 2 wrong usage, \
-bad input, part of it damaged, or no usable GPU; 130 Ctrl-C during a measurement.";
+macro_rules! exit_codes {
+    () => {
+        "A capture first: sync-report-capture -o profile python train.py. Also: completions SHELL, man [COMMAND], schema [NAME]. \
+         Exit codes: 0 done; 1 `check` or `lint` failed; 2 wrong usage, bad input, part of it damaged, or no usable GPU; 130 Ctrl-C \
+         during a measurement."
+    };
+}
+const RARE: &str = concat!(
+    "Rare options (docs/options.md): --process, --device, --user-path, --library-path, --recorded-sources, --replay-results, --threads, ",
+    "--memory, --progress.\n\n",
+    exit_codes!()
+);
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
 ///
@@ -41,7 +51,7 @@ bad input, part of it damaged, or no usable GPU; 130 Ctrl-C during a measurement
 /// wrote, NAME_pqtdir) and traces of torch.profiler (.json, .json.gz). A report (.nsys-rep) is exported first, when nsys is
 /// installed. The input is never changed.
 #[derive(Parser)]
-#[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = exit_codes!(), after_long_help = RARE, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
 pub struct Cli {
     #[command(subcommand)]
@@ -145,7 +155,7 @@ pub struct SavingArgs {
     #[arg(long, hide = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub constants: Option<PathBuf>,
     /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
-    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, hide = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay_results: Option<PathBuf>,
 }
 
@@ -176,13 +186,13 @@ pub struct SelectArgs {
     #[arg(long, hide_short_help = true, value_name = "RANGE")]
     pub iteration_marker: Option<String>,
     /// Only waits of this process
-    #[arg(long, hide_short_help = true, value_name = "PID")]
+    #[arg(long, hide = true, value_name = "PID")]
     pub process: Option<u32>,
     /// Only waits of this thread: its id, a part of its name, or `main`
     #[arg(long, hide_short_help = true, value_name = "TID|NAME")]
     pub thread: Option<String>,
     /// Only waits for this GPU
-    #[arg(long, hide_short_help = true, value_name = "GPU")]
+    #[arg(long, hide = true, value_name = "GPU")]
     pub device: Option<u32>,
     /// Only waits that begin at this time of the capture or later: seconds, or with a unit (1.5, 1500ms, 20us)
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
@@ -200,10 +210,10 @@ pub struct CodeArgs {
     #[command(flatten)]
     pub sources: SourceArgs,
     /// Code under this path is yours, wherever it is installed; may be given more than once
-    #[arg(long, hide_short_help = true, value_name = "PREFIX")]
+    #[arg(long, hide = true, value_name = "PREFIX")]
     pub user_path: Vec<String>,
     /// Code under this path is a library; may be given more than once
-    #[arg(long, hide_short_help = true, value_name = "PREFIX")]
+    #[arg(long, hide = true, value_name = "PREFIX")]
     pub library_path: Vec<String>,
 }
 
@@ -222,7 +232,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub source_root: Vec<SourceRoot>,
     /// Read sources where the profile says that they are, too: it may name any file of this machine
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide = true)]
     pub recorded_sources: bool,
     /// Read no sources
     #[arg(long, hide_short_help = true, conflicts_with_all = ["source_root", "recorded_sources"])]
@@ -259,11 +269,11 @@ pub struct SharedArgs {
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub width: Option<u16>,
     /// Threads that read; the result is the same with any number
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
     /// Memory in which several exports are read side by side, as far as their sizes tell: 2GiB, 512MiB. By default half of what
     /// the machine has free
-    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, hide = true, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// What reads large tables; the result is the same with either
     #[arg(long, hide = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
@@ -272,14 +282,7 @@ pub struct SharedArgs {
     #[arg(short, long)]
     pub quiet: bool,
     /// How to show how far the run is
-    #[arg(
-        long,
-        hide_short_help = true,
-        value_name = "HOW",
-        value_enum,
-        default_value_t,
-        conflicts_with = "quiet"
-    )]
+    #[arg(long, hide = true, value_name = "HOW", value_enum, default_value_t, conflicts_with = "quiet")]
     pub progress: Shown,
 }
 

@@ -1,8 +1,8 @@
-//! What goes with a read that nobody asks for any more, besides the read.
+//! Launches and host work that go with a read that is dropped, or with an upload.
 //!
-//! `x[mask]` and `nonzero()` count first, read the count to make room, then select and index. Where the shape is kept,
-//! `torch.where(mask, a, b)`, one launch does it. A check of values compares, and reads whether all hold: switched off, it
-//! compares nothing either.
+//! `x[mask]` and `nonzero()` count first, read the count to make room, then select and index. Where the shape
+//! is kept, one launch does it: `torch.where(mask, a, b)`. A check of values compares, and reads whether all
+//! hold: switched off, it does neither.
 //!
 //! ```text
 //!  x[mask]  ···gap···[count][count][copy][sync]··[init][select][indices]···gap···[index]      0.2 ms of launches
@@ -11,16 +11,16 @@
 //!  checked  ···gap···[compare]··[all]··[copy][sync]···[use]                                   as validate_args=True
 //!  not      ···gap·································[use]
 //! ```
-//! The gap before the first of them is Python's, of what comes before too, and stays; the one before the index goes: both
-//! lie inside one operator. Costs a look at some eight calls for each wait.
+//! The gap before the first of them stays: it is also Python's. The gap before the index goes: both lie
+//! inside one operator. Cost: a look at some eight calls a wait.
 //!
-//! An upload of what the host makes right before, where the advice is to make it on the GPU, or once:
+//! An upload that the host makes right before it, where the advice is to make it on the GPU, or once:
 //!
 //! ```text
 //!  host   [launch]··torch.cat, torch.randn, a list~~~[copy====][sync]      ~ : goes as well, so many ns a byte at most
 //! ```
 //!
-//! One that is pinned in its own line is copied by the CPU once more:
+//! An upload that is pinned in its own line is copied by the CPU once more:
 //!
 //! ```text
 //!  host   [launch]··[copy, staged=========][sync]···
@@ -36,20 +36,17 @@ use crate::vocabulary::{Change, Direction, HostMemory, Made, SiteIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// What a kernel is to a read before or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It counts what a mask selects.
+    /// Counts what a mask selects.
     Count,
-    /// It selects.
     Select,
-    /// It takes what was selected.
+    /// Takes what was selected.
     Index,
-    /// It compares values, or joins what comparisons gave.
+    /// Compares values, or joins results of comparisons.
     Test,
 }
 
-/// Parts of names of PyTorch's kernels, by what each kernel is.
 const PARTS: [(&str, Part); 4] = [
     (COUNTING, Part::Count),
     (SELECTING, Part::Select),
@@ -60,22 +57,21 @@ const PARTS: [(&str, Part); 4] = [
         Part::Test,
     ),
 ];
-/// Calls looked at on either side: two launches count and three select, getters and allocations between them.
+/// Calls looked at on either side: two launches count and three select, with getters and allocations between.
 const NEAR: usize = 8;
-/// Host time for each byte of fresh memory that a thread faults in and fills: 32 MiB joined take 5.7 ms on the host of an H100, zeros
-/// 3.8; the two halves of simclr's batch, 54 MiB, some 10 on that of an H200.
+/// Host time per byte of fresh memory that a thread faults in and fills: 5.7 ms to join 32 MiB on the host of
+/// an H100, 3.8 for zeros; about 10 for the two halves of simclr's batch (54 MiB) on that of an H200.
 const FRESH_NS: f64 = 0.17;
-/// And where random numbers are drawn: 4 MiB of `torch.randn` take 7.0 ms there, 256 KiB 0.46.
+/// The same with random numbers: 4 MiB of `torch.randn` take 7.0 ms there, 256 KiB 0.46.
 const DRAWN_NS: f64 = 1.7;
-/// And where a Python list is made a tensor: 160 ns an element, of 8 bytes where it is an index (64 to 32,768 elements, of 4
-/// bytes as well, which then count half).
+/// The same for a Python list made a tensor: 160 ns an element of 8 bytes (64 to 32,768 elements). Elements
+/// of 4 bytes take as long, but count half.
 const LISTED_NS: f64 = 20.0;
 /// `pin_memory()` of a large tensor: 0.15 ms for 4 MiB there, 1.2 for 32 MiB, on 16 cores; 43 µs for 256 KiB, which two share.
 const PIN_NS: i64 = 25_000;
-/// And for each byte.
 const PIN_BYTE_NS: f64 = 0.036;
 
-/// Host time for each byte that the host makes so, where a fix spares it.
+/// Host time per byte that is made this way; `None` if a fix spares none.
 pub fn making(made: Made) -> Option<f64> {
     match made {
         Made::Filled => Some(FRESH_NS),
@@ -85,7 +81,6 @@ pub fn making(made: Made) -> Option<f64> {
     }
 }
 
-/// The kernels of `PARTS` by the id of their name.
 pub fn kernels(names: &[(u32, Arc<str>)]) -> FxHashMap<u32, Part> {
     let part = |name: &str| PARTS.iter().find(|(parts, _)| has_part(name, parts)).map(|(_, part)| *part);
     names.iter().filter_map(|(id, name)| Some((*id, part(name)?))).collect()
@@ -100,7 +95,7 @@ fn part_of(profile: &Profile, kernels: &FxHashMap<u32, Part>, op: OpId) -> Optio
 }
 
 impl Program {
-    /// Marks what goes with the waits of some sites if they are dropped: calls of the waits, with their copies' calls.
+    /// Marks what goes with dropped waits of some sites, given as calls of waits with their copies' calls.
     pub fn mark_beside(
         &mut self,
         profile: &Profile,
@@ -117,7 +112,7 @@ impl Program {
                 let at = self.step_of(c)?;
                 let mut ops = self.issue.ops_of(at);
                 let op = ops.next().filter(|_| ops.next().is_none())?;
-                // What another read has taken along ends the run.
+                // A launch that goes with another read ends the run.
                 let is_free = !taken.contains(&at) && self.steps.get(at).is_none_or(|s| s.site.is_none());
                 Some(((at, c, op), is_free.then(|| part_of(profile, kernels, op)).flatten()))
             };
@@ -141,15 +136,15 @@ impl Program {
         }
     }
 
-    /// Marks how long the host makes what some calls upload, by calls of waits with their copies' calls: `rate` ns for each byte,
-    /// no more than lies before the call.
+    /// Marks the host time that makes the uploads of some waits (their calls, with their copies' calls):
+    /// `rate` ns per byte, at most the time before the call.
     pub fn mark_made(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)], rate: f64) {
         self.mark_uploads(profile, waits, |before, bytes, _| {
             ((bytes as f64 * rate) as i64).min(before).max(0)
         });
     }
 
-    /// Marks how much longer the host works where each of these uploads is pinned first: as a loss, no more than the call takes.
+    /// Marks the host time for pinning these uploads first, as a loss: at most what the staging took.
     pub fn mark_pinned(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)]) {
         let usual = self.learned.async_copy;
         self.mark_uploads(profile, waits, |_, bytes, call| {
@@ -158,7 +153,7 @@ impl Program {
         });
     }
 
-    /// Marks what `of` says of the host time before a call, the bytes that it uploads from pageable memory, and the call.
+    /// Marks pageable uploads. `of` gets the host time before the call, the bytes and the call.
     fn mark_uploads(
         &mut self,
         profile: &Profile,
@@ -179,7 +174,7 @@ impl Program {
         }
     }
 
-    /// What a fix spares of that, or adds: then it is below 0.
+    /// Host time that a fix spares; below 0 if it adds some.
     pub(in crate::cost) fn unmade(&self, at: StepIx, fix: Change) -> i64 {
         let made = self.made.get(&at).copied().unwrap_or(0);
         match fix {
@@ -190,12 +185,10 @@ impl Program {
     }
 }
 
-/// A step of one op, its call and the op.
 type Launch = (StepIx, CallId, OpId);
 /// Launches and their parts, from the read outwards.
 type Launches<'a> = &'a [(Launch, Option<Part>)];
 
-/// What of the launches before and after a read goes with it.
 fn beside(before: Launches, after: Launches) -> Vec<(Launch, Role)> {
     let run = |launches: Launches, part: Part| -> Vec<Launch> {
         launches.iter().take_while(|(_, own)| *own == Some(part)).map(|(at, _)| *at).collect()

@@ -1,5 +1,5 @@
-//! From a capture to a program: which of launch, stream and other streams each op waited for, what each call cost the
-//! host by itself, what each wait covers.
+//! From a capture to a program: what each op waited for (launch, stream, other streams), what each call cost
+//! the host, what each wait covers.
 
 use super::follow::{self, Ends, HandOver};
 use super::issue::{Entry, Issue};
@@ -24,13 +24,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
-/// A launch longer than its usual length by this factor, and by this time, was held up.
+/// A launch was held up if it took longer than both this many times its usual length and `HELD_UP_NS`.
 const HELD_UP: i64 = 20;
 const HELD_UP_NS: i64 = 50_000;
-/// Ops of one stream in flight from which a launch that was held up counts as held up by the full queue.
+/// Ops of one stream in flight from which the full queue is what held a launch up.
 const FULL_QUEUE: u32 = 256;
 
-/// A capture of which it is not known yet what is to be simulated.
+/// A capture before it is known what is simulated.
 pub struct Draft {
     issue: Issue,
     learned: Learned,
@@ -50,7 +50,6 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Of a capture; `waits`: all of them.
     pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
         let origin = profile.bounds().map_or(0, |(origin, _)| origin);
         // The simulation ends with the last wait and operation: unloading and exit handlers come after it.
@@ -94,7 +93,7 @@ impl Draft {
         self.late.sort_unstable_by_key(|late| late.rank);
     }
 
-    /// The program: what is simulated of a loop, and all that lies outside it.
+    /// The program: the simulated part of a loop, and all that lies outside it.
     pub fn place(
         self,
         profile: &Profile,
@@ -108,7 +107,7 @@ impl Draft {
         let (part, barriers) = legacy::parts(profile);
         let (calls, steps) = (&profile.calls, &self.issue.steps);
         let laps = repeats.and_then(|repeats| repeats.laps(calls, steps));
-        // When ranks join a collective is asked of all that there are.
+        // Collectives need all of their ranks' starts: nothing is left out.
         let sampled = repeats.zip(laps).filter(|_| self.late.is_empty());
         let sample = sampled.map(|(repeats, laps)| repeats.sample(calls, steps, laps)).unwrap_or_default();
         let kept: Vec<_> = sample.stretches(steps.len()).into_iter().map(|(steps, _)| steps).collect();
@@ -136,7 +135,7 @@ impl Draft {
         let spans = repeats.map_or(&[][..], |repeats| &repeats.iterations.spans);
         builder.place_steps(&kept, waits, spans, &mut program);
         for late in &self.late {
-            // When the last ranks joined is asked at the end of a pass.
+            // The end of a pass asks when the last ranks joined.
             let stream = profile.ops.stream(self.issue.order.op(late.last));
             program.looks_back(stream, Rank::from(profile.ops.len()), late.last);
         }
@@ -146,13 +145,12 @@ impl Draft {
     }
 }
 
-/// Whether all times together stay far from overflowing; only those of damaged captures do not.
+/// Whether the sum of all times stays far from overflow: false only for damaged captures.
 fn holds(profile: &Profile, span: i64) -> bool {
     let (calls, ops) = (profile.calls.times.total_at_most(), profile.ops.times.total_at_most());
     span.saturating_add(calls).saturating_add(ops) < i64::MAX / 64
 }
 
-/// Places steps and ops.
 struct Builder<'a> {
     profile: &'a Profile,
     devices: &'a Devices,
@@ -177,15 +175,15 @@ impl Builder<'_> {
         samples
     }
 
-    /// Whether an op that started this long after its launch waited for another stream: its latency says nothing.
+    /// Whether an op that started late waited for another stream: its latency says nothing.
     fn held_by_another(&self, rank: Rank, latency: i64) -> bool {
         latency > UNEXPLAINED_NS
             && (self.draft.follows.contains_key(&rank)
                 || self.draft.ends.followed(self.profile, &self.draft.issue, rank).is_some())
     }
 
-    /// How many ops a stream's queue takes: as many as were in flight when launches were held up, and no fewer than were
-    /// when another launch returned at once.
+    /// How many ops a stream's queue takes: the median in flight at launches that were held up, and no fewer
+    /// than were in flight when another launch returned at once.
     ///
     /// ```text
     ///  host      [l0][l1] … [l1023][l1024, held up========]··[l1025=====]
@@ -263,8 +261,8 @@ impl Builder<'_> {
         op.after_followed = (ops.start(order.op(rank)) - ops.end(order.op(followed))).min(UNEXPLAINED_NS);
     }
 
-    /// When an op may start: of launch and stream the later one counts as the cause and keeps its recorded distance,
-    /// the other gets the learned one. True if neither explains the start.
+    /// Of launch and stream, the later one counts as the cause of the op's start and keeps its recorded
+    /// distance; the other gets the learned one. True if neither explains the start.
     fn op(&self, op: OpId, call: Option<CallId>, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let (start, kind) = (ops.start(op), kind_index(ops.kind(op)));
@@ -293,7 +291,7 @@ impl Builder<'_> {
         }
         let latency = start - from;
         let queued = distance.is_some_and(|d| start - d >= from + usual);
-        // What comes before a staged copy is the host's own copying.
+        // Time before a staged copy is the host's own copying.
         let late = !staged && latency.min(distance.unwrap_or(i64::MAX)) > usual.max(0) + UNEXPLAINED_NS;
         (out.after_call, out.after_previous) = match distance {
             _ if late => (usual.min(latency), learned.after_previous[kind].min(distance.unwrap_or(0))),
@@ -304,13 +302,13 @@ impl Builder<'_> {
         (out, late)
     }
 
-    /// How long a copy call takes before its op starts on an idle stream.
+    /// Time in a copy call before its op starts on an idle stream.
     fn staging(&self, call: CallId, learned: &Learned) -> i64 {
         learned.async_copy.min(self.profile.calls.length(call))
     }
 
-    /// Whether the host was still in the copy call while the copy ran: a blocking copy, or one staged piece by piece. An
-    /// asynchronous copy of pinned memory is only enqueued: that it was done before its call returned is chance.
+    /// Whether the host stayed in the copy call while the copy ran: a blocking copy, or one staged piece by
+    /// piece. An asynchronous pinned copy is only enqueued: it ends before its call returns only by chance.
     fn stays_in_call(&self, op: OpId, call: CallId) -> bool {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let end = calls.end(call);
@@ -326,7 +324,7 @@ impl Builder<'_> {
 
     fn place_steps(&self, kept: &[Range<usize>], waits: &Waits, spans: &[(i64, i64)], program: &mut Program) {
         let calls = &self.profile.calls;
-        // When the last call of each thread ended, and how many iterations had when it began.
+        // By thread: end of its last call, and iterations that had ended when the call began.
         let (mut ended, mut passed) = (program.by_thread(self.draft.origin), program.by_thread(0));
         let mut until = Until::new(program);
         let (mut waits, mut handed) = (waits.iter().peekable(), self.draft.handed.iter().peekable());
@@ -369,7 +367,6 @@ impl Builder<'_> {
         }
     }
 
-    /// What the host does in a call, and how long without the GPU.
     fn fill(&self, step: &mut Step, call: CallId, wait: Option<&Wait>, until: &Until, program: &mut Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
         let own = (step.ops == 1).then(|| self.draft.issue.order.op(step.first_op));
@@ -424,7 +421,6 @@ impl Builder<'_> {
         }
     }
 
-    /// What a synchronisation waits for, in the simulation's terms.
     fn target(&self, wait: &Wait, awaited: Option<OpId>, until: &Until, program: &Program) -> StepKind {
         let ops = &self.profile.ops;
         let group = match (awaited, wait.covers) {
@@ -450,7 +446,6 @@ impl Builder<'_> {
     }
 }
 
-/// When the ops issued so far ended, as recorded: by stream, and by process and device.
 struct Until {
     stream: TiVec<StreamIx, i64>,
     group: TiVec<GroupIx, i64>,

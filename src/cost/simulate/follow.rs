@@ -1,23 +1,24 @@
-//! What followed what across streams and threads.
+//! Dependencies across streams and threads.
 //!
-//! **Streams.** `cudaStreamWaitEvent` is recorded with its event; where the event's record is in the export too, the
-//! next op on the waiting stream follows the last one before the record. Most captures hold no event records. There,
-//! an op that starts late, and right at the end of an op of another stream of its process, follows that one:
+//! **Streams.** `cudaStreamWaitEvent` is recorded with its event. If the export also holds the event's
+//! record, the next op on the waiting stream follows the last one before the record. Most captures hold no
+//! event records. There, an op that starts late, right at the end of an op of another stream of its process,
+//! follows that op:
 //!
 //! ```text
 //!  stream 7    [backward----]                    launched long ago, its own stream idle, and yet it starts here:
 //!  stream 20                 ·[all-reduce]       it follows the backward op (an event, or the GPU was full)
 //! ```
 //!
-//! **Threads.** PyTorch's autograd thread runs while the main thread stands in `backward()`:
+//! **Threads.** PyTorch's autograd thread runs while the main thread is in `backward()`:
 //!
 //! ```text
 //!  main      [launch]···[launch]························[launch]       no call while the other runs
 //!  autograd                   ··[launch]·[launch]·[wait]··
 //!                             ^ follows main's last launch  ^ main goes on after autograd's last call
 //! ```
-//! Threads whose calls overlap in time run side by side and hand nothing over; but one that comes now and then, after long
-//! pauses, serves a busier one: it follows that one, which does not wait for it (callbacks, a logger).
+//! Threads whose calls overlap run side by side and hand nothing over. A thread that comes after long pauses
+//! serves a busier one (callbacks, a logger): it follows the busier one, which does not wait.
 
 use super::issue::Issue;
 use super::step::{Rank, StepIx, UNEXPLAINED_NS};
@@ -32,16 +33,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
 
-/// Ops looked at before giving up.
 const LOOK_BACK: usize = 32;
-/// Switches between two threads of which one overlaps: more, and they run side by side.
+/// Threads run side by side if more than one of so many switches overlaps.
 const SIDE_BY_SIDE: u32 = 20;
-/// Calls of its process in a pause, from which a thread is taken to serve those that made them.
+/// Calls of its process in a pause, after which a thread is taken to serve a busier one.
 const PAUSE: usize = 20;
-/// Calls of a burst, on average, from which a thread without a telling name is one that work is handed to.
+/// Calls of an average burst from which a thread without a telling name is handed work.
 const BURST: u32 = 2;
 
-/// Ends of all ops in order, where there is more than one stream.
+/// Ends of all ops; empty with a single stream.
 pub struct Ends {
     /// (end, rank), ascending.
     ends: Vec<(i64, Rank)>,
@@ -71,20 +71,20 @@ impl Ends {
     }
 }
 
-/// Of ops with their ends, ascending: those that ended right before a time, the last first.
+/// Ops that ended right before `start`, the last first; `ends` is ascending.
 fn right_before<T: Copy>(ends: &[(i64, T)], start: i64) -> impl Iterator<Item = T> {
     let until = ends.partition_point(|e| e.0 <= start);
     let near = ends[..until].iter().rev().take(LOOK_BACK);
     near.take_while(move |e| start - e.0 <= FOLLOWS_NS).map(|e| e.1)
 }
 
-/// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
+/// Ops that follow another by a recorded event, with that op.
 pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<Rank, Rank> {
     let ranks = recorded_ops(profile, devices).map(|(op, f)| (issue.order.rank(op), issue.order.rank(f)));
     ranks.filter(|(op, followed)| followed < op).collect()
 }
 
-/// As [`recorded`]: op, the op it follows, in the order of the waits.
+/// As [`recorded`], in the order of the waits.
 fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (OpId, OpId)> + 'a {
     stream_waits(profile, devices).filter_map(|wait| {
         let next = devices.issued_before(profile, wait.stream, wait.start);
@@ -95,19 +95,15 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
 /// `cudaStreamWaitEvent` with an event whose record is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamWait {
-    /// Of the call, in ns.
     pub start: i64,
-    /// Of the call, in ns.
     pub end: i64,
-    /// The stream that waits.
     pub stream: StreamIx,
     /// The stream that the event is recorded on.
     pub from: StreamIx,
-    /// The op after which it is recorded.
+    /// Last op before the record; `None` if there is none.
     pub after: Option<OpId>,
 }
 
-/// Waits of streams for each other, as recorded.
 pub fn stream_waits<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = StreamWait> + 'a {
     let find = |pid, &EventRow { device, context, stream, .. }: &EventRow| {
         profile.ops.streams.binary_search(&StreamKey { pid, device, context, stream }).ok()
@@ -120,8 +116,8 @@ pub fn stream_waits<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iter
     })
 }
 
-/// Among some ops, in the order of their issue: which follow one of another stream, by a recorded event, else because
-/// they start late and right at its end.
+/// Those ops of `list` (in order of issue) that follow one of another stream, with that one: by a recorded
+/// event, else because they start late and right at its end.
 pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<OpId, OpId> {
     let ops = &profile.ops;
     let stream = |op: OpId| ops.stream(op);
@@ -146,19 +142,15 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
     edges
 }
 
-/// A burst that another thread handed over.
 pub struct HandOver {
-    /// The first step of it.
     pub step: StepIx,
-    /// That thread.
     pub from: ThreadIx,
-    /// Host time since the last call of that thread.
+    /// Host time since the last call of `from`.
     pub gap: i64,
 }
 
-/// Finds, for the first step of each burst of a thread, the thread that handed over to it; `beside`: those that run side by side.
-///
-/// A few steps of a search tree for each burst.
+/// Finds the thread that handed over to each burst of a thread; `beside`: threads that run side by side.
+/// Costs a few steps of a search tree a burst.
 pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs) -> Vec<HandOver> {
     let (calls, mut found) = (&profile.calls, Vec::new());
     let mut places: FxHashMap<GlobalPid, usize> = FxHashMap::default();
@@ -170,12 +162,11 @@ pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs) -> Vec<HandOv
     if places.len() == calls.threads.len() {
         return found;
     }
-    // Calls of each process, and how many there were at each thread's last.
+    // Calls of each process, and their number at each thread's last call.
     let mut made: Vec<usize> = vec![0; places.len()];
     let mut seen: TiVec<ThreadIx, usize> = calls.threads.iter().map(|_| 0).collect();
-    // When its last call ended.
     let mut last: TiVec<ThreadIx, Option<i64>> = calls.threads.iter().map(|_| None).collect();
-    // Of each process: the thread that called last, and by the end of their last call all others that did.
+    // By process: the thread that called last, and all others by the end of their last call.
     let mut current: Vec<Option<ThreadIx>> = vec![None; places.len()];
     let mut ended: Vec<BTreeSet<(i64, ThreadIx)>> = vec![BTreeSet::new(); places.len()];
     for (step, entry) in issue.entries().enumerate() {
@@ -207,11 +198,11 @@ fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {
     (a.min(b), a.max(b))
 }
 
-/// Pairs of threads, the smaller first.
+/// The smaller thread first.
 pub type Pairs = FxHashSet<(ThreadIx, ThreadIx)>;
 
-/// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own, unless it only comes
-/// when the other is done, as the thread on which a profiler synchronises when it stops.
+/// Threads that run side by side: their calls overlap, or one never has a burst of its own. Exempt is a
+/// thread that only comes when the other is done, as a profiler's that synchronises when it stops.
 pub fn side_by_side(profile: &Profile, issue: &Issue) -> Pairs {
     let calls = &profile.calls;
     let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();

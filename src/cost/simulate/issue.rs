@@ -1,4 +1,4 @@
-//! In which order calls issued which ops.
+//! The order in which calls issued ops.
 
 use super::step::{Rank, StepIx};
 use crate::profile::Profile;
@@ -6,17 +6,16 @@ use crate::profile::coded::Codes;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use typed_index_collections::TiVec;
 
-/// So many steps share a number of ops before them.
+/// Steps that share one count of the ops before them.
 const MARKED: usize = 64;
 
-/// Calls in recorded order and the ops that each issued.
 #[derive(Default)]
 pub struct Issue {
     /// Outermost calls and ops without a call, by start.
     pub steps: Steps,
-    /// How many ops each issued: those that follow the ones of the step before.
+    /// Ops that each step issued; they follow those of the step before.
     counts: Codes<StepIx>,
-    /// How many came before every [`MARKED`]th step.
+    /// Ops before every [`MARKED`]th step.
     marks: Vec<u32>,
     pub order: Order,
 }
@@ -25,7 +24,6 @@ pub struct Issue {
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub call: Option<CallId>,
-    /// How many ops it issued.
     pub ops: u32,
 }
 
@@ -40,7 +38,7 @@ impl Issue {
         let (calls, ops) = (&profile.calls, &profile.ops);
         let nested = Nested::new(profile);
         let call_of = |op: OpId| profile.issuer(op).map(|call| nested.outermost(call));
-        // Ops of each call; then, once a call has its step, the rank of the next of them.
+        // First the number of ops of each call, then the rank of the next of them.
         let mut count: TiVec<CallId, u32> = TiVec::from(vec![0; calls.len()]);
         ops.ids().filter_map(call_of).for_each(|call| count[call] += 1);
         let orphans = orphans(profile, call_of);
@@ -83,33 +81,30 @@ impl Issue {
         Self { steps, counts, marks, order: Order::new(rank) }
     }
 
-    /// The first op that was issued by a step, or by one after it; `step`: no more than there are.
+    /// The first op issued by `step` or a later one; `step` may be the number of steps.
     pub fn first_op(&self, step: usize) -> Rank {
         let marked = step / MARKED;
         let between = (marked * MARKED..step).map(|step| self.counts.get(StepIx::from(step)));
         Rank::from((self.marks.get(marked).copied().unwrap_or(0) + between.sum::<u32>()) as usize)
     }
 
-    /// The ops of a step.
     pub fn ops_of(&self, step: StepIx) -> impl Iterator<Item = OpId> {
         let first = self.first_op(step.index());
         (0..self.counts.get(step) as usize).map(move |op| self.order.op(first + op))
     }
 
-    /// All steps, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
         let calls = self.steps.calls().zip(0..);
         calls.map(|(call, step)| Entry { call, ops: self.counts.get(StepIx::from(step)) })
     }
 
-    /// All ops in the order of their issue, each with the call that issued it.
     pub fn ops(&self) -> impl Iterator<Item = (Rank, OpId, Option<CallId>)> {
         let calls = self.entries().flat_map(|entry| std::iter::repeat_n(entry.call, entry.ops as usize));
         calls.zip(0..).map(|(call, rank)| (Rank::from(rank), self.order.op(Rank::from(rank)), call))
     }
 }
 
-/// Which calls have a step of their own, and which: in a bit each.
+/// Calls with a step of their own, in a bit each.
 ///
 /// ```text
 ///  calls     [launch 0][launch 1 [nested 2]][wait 3]         bits 1101, and of the op without a launch the call after it
@@ -117,18 +112,15 @@ impl Issue {
 /// ```
 #[derive(Default)]
 pub struct Steps {
-    /// Of 64 calls each: a bit of those with a step, and how many calls before them have one.
+    /// For each 64 calls: a bit for each with a step, and how many with a step come before.
     words: Vec<(u64, u32)>,
-    /// How many calls there are.
     calls: usize,
-    /// How many of them have a step.
     own: u32,
     /// The call that follows each step without a call.
     ops: Vec<CallId>,
 }
 
 impl Steps {
-    /// The next call has a step.
     fn push_call(&mut self) {
         self.push_nested();
         if let Some(word) = self.words.last_mut() {
@@ -137,7 +129,6 @@ impl Steps {
         }
     }
 
-    /// The next call has none.
     fn push_nested(&mut self) {
         if self.calls.is_multiple_of(64) {
             self.words.push((0, self.own));
@@ -150,12 +141,10 @@ impl Steps {
         self.ops.push(CallId::from(self.calls));
     }
 
-    /// How many steps there are.
     pub fn len(&self) -> usize {
         self.own as usize + self.ops.len()
     }
 
-    /// The step of a call.
     pub fn of(&self, call: CallId) -> Option<StepIx> {
         let (at, bit) = (call.index() / 64, call.index() % 64);
         let &(word, before) = self.words.get(at)?;
@@ -164,7 +153,7 @@ impl Steps {
         (word >> bit & 1 == 1).then(|| StepIx::from((before + earlier) as usize + ops))
     }
 
-    /// The call of each step.
+    /// The call of each step; `None` for an op without a call.
     pub fn calls(&self) -> impl Iterator<Item = Option<CallId>> {
         let (mut next, mut ops) = (0, self.ops.iter().peekable());
         std::iter::from_fn(move || {
@@ -182,7 +171,7 @@ impl Steps {
     }
 }
 
-/// The op of each rank, and the other way round; nothing is kept where ops are issued in the order of their starts.
+/// Empty where ops are issued in the order of their starts.
 #[derive(Default)]
 pub struct Order {
     op: TiVec<Rank, OpId>,
@@ -199,21 +188,19 @@ impl Order {
         Self { op, rank }
     }
 
-    /// The op of a rank.
     #[inline]
     pub fn op(&self, rank: Rank) -> OpId {
         self.op.get(rank).copied().unwrap_or_else(|| OpId::from(rank.index()))
     }
 
-    /// The rank of an op.
     #[inline]
     pub fn rank(&self, op: OpId) -> Rank {
         self.rank.get(op).copied().unwrap_or_else(|| Rank::from(op.index()))
     }
 }
 
-/// Ops whose launch is not recorded, by when they were issued at the latest: they ran before later ops of their stream,
-/// so they were issued before those.
+/// Ops without a recorded launch, each with the latest time of its issue: they ran, and so were issued,
+/// before later ops of their stream.
 ///
 /// ```text
 ///  capture      |  [launch b]                    a was launched before the capture began
@@ -237,7 +224,7 @@ fn orphans(profile: &Profile, call_of: impl Fn(OpId) -> Option<CallId>) -> Vec<(
     found
 }
 
-/// Calls inside another, which most are not, each with the outermost around it.
+/// Nested calls, each with the outermost call around it.
 struct Nested(Vec<(CallId, CallId)>);
 
 impl Nested {
@@ -254,7 +241,6 @@ impl Nested {
         Self(calls.ids().filter_map(around).collect())
     }
 
-    /// The outermost call around a call, itself for most.
     fn outermost(&self, call: CallId) -> CallId {
         let at = self.0.binary_search_by_key(&call, |nested| nested.0);
         at.map_or(call, |at| self.0[at].1)

@@ -1,4 +1,4 @@
-//! What the capture itself tells about latencies: medians and fast quantiles of what was seen undisturbed.
+//! Latencies that the capture shows: medians and fast quantiles of undisturbed samples.
 //!
 //! ```text
 //!  host    [launch]                                  after call: op start − launch end, where the stream was idle
@@ -17,32 +17,32 @@ use typed_index_collections::{TiSlice, TiVec};
 
 /// Values looked at per quantity: a quantile of more is no better.
 const SAMPLES: usize = 20_000;
-/// Fewer are no basis.
+/// Fewest values of a quantile.
 const FEWEST: usize = 3;
-/// A latency longer than this was caused by something else.
+/// A longer latency has another cause.
 const LONGEST_LATENCY_NS: i64 = 1_000_000;
 /// Smallest copy whose speed is that of the bus.
 const BULK_BYTES: u64 = 1 << 20;
 
-/// A launch under the profiler on the H200 host where [`crate::cost::overhead`]'s figures are from.
+/// A launch under the profiler on the H200 host of [`crate::cost::overhead`]'s figures.
 const USUAL_LAUNCH_NS: f64 = 4_200.0;
 
-/// What is taken where the capture does not show it; `sync-report bench` measures it on the GPU at hand.
+/// Values where the capture shows none; `sync-report bench` measures them on the GPU at hand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumed {
     /// From the end of a launch call to the start of its kernel on an idle GPU, in ns.
     pub after_call: i64,
     /// Between two ops of a stream, in ns.
     pub after_previous: i64,
-    /// From the end of the work to the return of a wait: of streams, events, contexts, in ns.
+    /// From the end of the work to a wait's return: streams, events, contexts, in ns.
     pub back: [i64; 3],
-    /// A wait that finds nothing to wait for: of streams, events, contexts, in ns.
+    /// A wait that finds nothing to wait for: streams, events, contexts, in ns.
     pub floor: [i64; 3],
     /// An asynchronous copy call, in ns.
     pub async_copy: i64,
-    /// What a copy takes besides its bytes, in ns.
+    /// A copy's time besides its bytes, in ns.
     pub copy_overhead: i64,
-    /// Bytes a ns to and from pinned memory; by the GPU's generation where it was not measured.
+    /// Bytes per ns to and from pinned memory; `None`: by the GPU's generation.
     pub pinned: Option<[f64; 2]>,
     /// Launches that a stream takes before the next one blocks.
     pub depth: u32,
@@ -63,28 +63,25 @@ impl Default for Assumed {
     }
 }
 
-/// Speed of copies from or to pinned memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bandwidth {
     pub bytes_per_ns: f64,
-    /// Seen in this capture, or measured; else assumed for the GPU's bus.
+    /// Seen in this capture, or measured; else assumed for the GPU.
     pub learned: bool,
 }
 
-/// Latencies and floors of one capture, in ns.
+/// In ns.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
     /// By [`kind_index`].
     pub after_call: [i64; 4],
     pub after_previous: [i64; 4],
-    /// From the awaited end to the return.
     back: FxHashMap<Blocking, i64>,
-    /// A call that found nothing.
     floor: FxHashMap<Blocking, i64>,
-    /// The usual length of a call that does not wait.
+    /// Median length of the calls of each name.
     pub usual: TiVec<NameIx, i64>,
     pub async_copy: i64,
-    /// How long launches take, beside the host that the known figures are from.
+    /// Length of launches relative to the host of the known figures.
     pub pace: f64,
     pub pinned_upload: Bandwidth,
     pub pinned_read: Bandwidth,
@@ -92,7 +89,6 @@ pub struct Learned {
     assumed: Assumed,
 }
 
-/// Which latency an op of this kind has.
 pub fn kind_index(kind: OpKind) -> usize {
     match kind {
         OpKind::Kernel => 0,
@@ -102,7 +98,7 @@ pub fn kind_index(kind: OpKind) -> usize {
     }
 }
 
-/// The value below which `share` of the samples lie, between two the lower one; `None` of few.
+/// The value below which `share` of the samples lie, the lower of two; `None` of few.
 pub fn quantile(values: &mut [i64], share: f64) -> Option<i64> {
     if values.len() < FEWEST {
         return None;
@@ -111,7 +107,6 @@ pub fn quantile(values: &mut [i64], share: f64) -> Option<i64> {
     Some(*values.select_nth_unstable(at).1)
 }
 
-/// Latencies of ops, sampled by the model as it places them.
 #[derive(Default)]
 pub struct OpSamples {
     after_call: [Vec<i64>; 4],
@@ -119,7 +114,7 @@ pub struct OpSamples {
 }
 
 impl OpSamples {
-    /// An op whose launch ended at `call` and whose predecessor on the stream at `previous`.
+    /// The launch ended at `call`, the predecessor on the stream at `previous`.
     pub fn see(&mut self, kind: OpKind, start: i64, call: i64, previous: Option<i64>) {
         let k = kind_index(kind);
         let short = |t: i64| t.abs() <= LONGEST_LATENCY_NS;
@@ -174,14 +169,12 @@ impl Learned {
         self.floor.get(&blocking).copied().unwrap_or(self.assumed.floor[place(blocking)])
     }
 
-    /// How long a copy would run from or to pinned memory.
     pub fn pinned(&self, bytes: u64, direction: Direction) -> i64 {
         let speed = if direction == Direction::DeviceToHost { self.pinned_read } else { self.pinned_upload };
         self.assumed.copy_overhead.saturating_add((bytes as f64 / speed.bytes_per_ns) as i64)
     }
 }
 
-/// Where [`Assumed`] has the figure of a kind of wait.
 fn place(blocking: Blocking) -> usize {
     match blocking {
         Blocking::Event => 1,
@@ -190,7 +183,6 @@ fn place(blocking: Blocking) -> usize {
     }
 }
 
-/// Median length of the calls of each name, from evenly spaced samples.
 fn usual_lengths(profile: &Profile) -> TiVec<NameIx, i64> {
     let calls = &profile.calls;
     let mut lengths: TiVec<NameIx, Vec<i64>> = calls.names.iter().map(|_| Vec::new()).collect();
@@ -236,11 +228,11 @@ fn pace(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> f64 {
     usual_launch(profile, usual).map_or(1.0, beside)
 }
 
-/// What a copy call that does not wait takes at least and at most.
+/// Bounds of a copy call that does not wait.
 const LEAST_COPY_NS: i64 = 500;
 const MOST_COPY_NS: i64 = 20_000;
 
-/// What enqueueing a copy costs the host: the fast quarter of copies from or to pinned memory, else the usual launch.
+/// Host time to enqueue a copy: the fast quarter of pinned copies, else the usual launch.
 fn async_copy(profile: &Profile, usual: &TiSlice<NameIx, i64>, assumed: i64) -> i64 {
     let (ops, calls) = (&profile.ops, &profile.calls);
     let mut lengths: Vec<i64> = Vec::new();
@@ -257,7 +249,6 @@ fn async_copy(profile: &Profile, usual: &TiSlice<NameIx, i64>, assumed: i64) -> 
         .clamp(LEAST_COPY_NS, MOST_COPY_NS)
 }
 
-/// Median speed of the capture's large copies between pinned memory and the GPU.
 fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
     let ops = &profile.ops;
     let mut picoseconds: Vec<i64> = ops
@@ -274,9 +265,9 @@ fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
     quantile(&mut picoseconds, 0.5).map(|ps| 1e6 / ps.max(1) as f64)
 }
 
-/// Pinned copies in bytes per ns where the capture has none: over PCIe x16 85 % of what the generation signals (15.75,
-/// 31.5, 63 GB/s), as NVIDIA's bandwidthTest shows and an H200 does (54.8 GB/s); the generation by compute capability.
-/// Grace reaches the GPU over NVLink-C2C. Of several GPUs the slowest counts.
+/// Bytes per ns of pinned copies where the capture has none: over PCIe x16 85 % of the generation's rate
+/// (15.75, 31.5, 63 GB/s), as in NVIDIA's bandwidthTest and on an H200 (54.8 GB/s). Compute capability gives
+/// the generation. Grace uses NVLink-C2C. The slowest of several GPUs counts.
 fn by_generation(profile: &Profile) -> f64 {
     const GRACE: [&str; 3] = ["GH200", "GB200", "GB300"];
     let target = &profile.target;

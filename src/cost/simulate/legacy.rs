@@ -1,15 +1,15 @@
 //! The legacy default stream.
 //!
-//! Its work waits for all that was issued before to the *blocking* streams of its context (those created without
-//! `cudaStreamNonBlocking`), and their later work waits for it:
+//! Its work waits for all that was issued before to the *blocking* streams of its context (those created
+//! without `cudaStreamNonBlocking`), and their later work waits for it:
 //!
 //! ```text
 //!  blocking 13  [a-------]               [c--]       c was launched long ago, and waits for b
 //!  default   7             [b-----------]            b waits for a
 //!  free     20       [d--------------------]         neither
 //! ```
-//! Which stream is what, nsys tells (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free ones. Where an
-//! export does not tell, timing does, as between any streams ([`super::follow`]). One comparison an op.
+//! nsys tells the kind of a stream (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free. Where an
+//! export does not tell, timing does, as between any streams ([`super::follow`]). Cost: one comparison an op.
 
 use super::step::{ContextIx, Op, Part};
 use crate::profile::Profile;
@@ -21,10 +21,10 @@ use crate::waits::held::FOLLOWS_NS;
 use rustc_hash::FxHashMap;
 use typed_index_collections::{TiSlice, TiVec};
 
-/// An op that ran before what it should have waited for: the rule did not hold for it.
+/// An op that ran before the work it should have waited for: the rule did not hold.
 pub const UNBOUND: i32 = i32::MIN;
 
-/// When the work of a context's default stream and of its blocking streams ends.
+/// Last ends of work on a context's default stream and on its blocking streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Barrier {
     default: i64,
@@ -34,7 +34,7 @@ pub struct Barrier {
 impl Barrier {
     pub const START: Self = Self { default: i64::MIN / 2, blocking: i64::MIN / 2 };
 
-    /// End of what an op has to wait for.
+    /// End of the work that an op waits for.
     fn awaited(self, part: Part) -> i64 {
         match part {
             Part::Default(_) => self.blocking,
@@ -53,7 +53,6 @@ pub fn earliest(barriers: &TiSlice<ContextIx, Barrier>, part: Part, after: i32) 
     }
 }
 
-/// Notes an op's end.
 pub fn note(barriers: &mut TiSlice<ContextIx, Barrier>, part: Part, end: i64) {
     let last = match part {
         Part::Free => return,
@@ -63,7 +62,7 @@ pub fn note(barriers: &mut TiSlice<ContextIx, Barrier>, part: Part, end: i64) {
     *last = (*last).max(end);
 }
 
-/// The part of each stream, and the number of contexts that have both sides: alone, neither waits for anything.
+/// The part of each stream, and the number of contexts with both sides: a single side waits for nothing.
 pub fn parts(profile: &Profile) -> (TiVec<StreamIx, Part>, usize) {
     let ordering = |s: &StreamKey| {
         profile.target.ordering.get(&(s.pid.pid(), s.context.number(), s.stream.number())).copied()
@@ -91,7 +90,7 @@ pub fn parts(profile: &Profile) -> (TiVec<StreamIx, Part>, usize) {
     (parts.collect(), contexts.len())
 }
 
-/// Sets how long after its barrier an op may start: the recorded distance where nothing else explains its start
+/// Sets how long after its barrier an op may start: the recorded distance if nothing else explains its start
 /// (`late`), else the usual one. Returns whether the barrier explains it.
 pub fn bind(
     op: &mut Op,

@@ -1,11 +1,11 @@
-//! Steps and ops as they are kept: most are like most others, and take a quarter of the room of one in full.
+//! Storage of steps and ops: most are like most others, and take a quarter of a full one's room.
 //!
 //! ```text
 //!  rows    [launch][launch][wait][launch][copy] …      16 bytes each
 //!                             └──────┐       │
 //!  whole                           [wait]  [copy]      what a row cannot say: times of seconds, waits, other streams
 //! ```
-//! A simulated run goes over all of them: what it reads per step and op is what it costs.
+//! A simulated run goes over all of them: its cost is what it reads per step and op.
 
 use super::legacy;
 use super::step::{HostThread, Op, Rank, Step, StepKind};
@@ -19,22 +19,19 @@ index! {
     WholeIx
 }
 
-/// A value in short, or where it stands in full.
+/// A value in short, or a reference to the full one.
 pub trait Row: Copy {
-    /// The value.
     type Whole: Copy + PartialEq;
 
-    /// In short, whether or not that says all.
+    /// In short, even where that does not say all.
     fn of(value: &Self::Whole) -> Self;
-    /// What it says, if it is no [`Self::at`].
+    /// The value, if the row is no [`Self::at`].
     fn value(self) -> Self::Whole;
-    /// Of a value that stands in full there.
     fn at(whole: WholeIx) -> Self;
-    /// Where the value stands in full.
     fn whole(self) -> Option<WholeIx>;
 }
 
-/// A column of values, of which some are left out.
+/// A column of values, some of them left out.
 ///
 /// ```text
 ///  places   0 1 2 3 ─ ─ ─ ─ 8 9 ─ ─ ─ 13 14 …
@@ -43,7 +40,7 @@ pub trait Row: Copy {
 pub struct Packed<I, R: Row> {
     rows: Vec<R>,
     whole: TiVec<WholeIx, R::Whole>,
-    /// Places that are kept, and the row of the first.
+    /// Kept places, and the row of the first.
     stretches: Vec<(Range<usize>, usize)>,
     of: PhantomData<fn(I)>,
 }
@@ -54,12 +51,10 @@ impl<I, R: Row> Default for Packed<I, R> {
     }
 }
 
-/// Values that are kept without a gap.
 #[derive(Clone, Copy)]
 pub struct Stretch<'a, I, R: Row> {
     rows: &'a [R],
     whole: &'a TiSlice<WholeIx, R::Whole>,
-    /// The place of the first.
     first: usize,
     of: PhantomData<fn(I)>,
 }
@@ -73,13 +68,12 @@ where
         self.rows[usize::from(at) - self.first]
     }
 
-    /// What is at a place in short, where that says all.
+    /// The row at a place, if it says all.
     #[inline]
     pub fn short(&self, at: I) -> Option<R> {
         Some(self.row(at)).filter(|row| row.whole().is_none())
     }
 
-    /// The value at a place.
     #[inline]
     pub fn get(&self, at: I) -> R::Whole {
         let row = self.row(at);
@@ -91,7 +85,6 @@ impl<I: Copy, R: Row> Packed<I, R>
 where
     usize: From<I>,
 {
-    /// With room for what is at these places, ascending.
     pub fn with_room(places: &[Range<usize>]) -> Self {
         let mut count = 0;
         let stretch = |places: &Range<usize>| {
@@ -102,17 +95,15 @@ where
         Self { rows: Vec::with_capacity(count), stretches, ..Self::default() }
     }
 
-    /// How many are kept.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The stretch of a place, with its first row; `None` where that is left out.
+    /// The stretch of a place, with its first row; `None` if left out.
     fn stretch(&self, at: I) -> Option<&(Range<usize>, usize)> {
         let at = usize::from(at);
         let after = self.stretches.partition_point(|(places, _)| places.end <= at);
@@ -128,22 +119,19 @@ where
         Stretch { rows, whole: &self.whole, first: places.start, of: PhantomData }
     }
 
-    /// What is kept around a place: nothing where that is left out.
     pub fn around(&self, at: I) -> Stretch<'_, I, R> {
         self.stretch(at).map_or_else(|| self.rows_of(&(0..0, 0)), |stretch| self.rows_of(stretch))
     }
 
-    /// The value at a place; `None` where that is left out.
     pub fn get(&self, at: I) -> Option<R::Whole> {
         self.stretch(at).map(|stretch| self.rows_of(stretch).get(at))
     }
 
-    /// Those that stand in full, in no order.
+    /// Values kept in full, in no order.
     pub fn in_full(&self) -> impl Iterator<Item = &R::Whole> {
         self.whole.iter()
     }
 
-    /// Puts in the one at the next place that is kept.
     pub fn push(&mut self, value: R::Whole) {
         let row = self.pack(value);
         self.rows.push(row);
@@ -155,12 +143,11 @@ where
         if says_all { row } else { R::at(self.whole.push_and_get_key(value)) }
     }
 
-    /// Gives back the room that was left for more.
     pub fn shrink(&mut self) {
         self.whole.shrink_to_fit();
     }
 
-    /// Changes the one at a place, if it is kept.
+    /// Does nothing if the place is left out.
     pub fn change(&mut self, at: I, change: impl FnOnce(&mut R::Whole)) {
         let Some(at) = self.row(at) else { return };
         match self.rows[at].whole() {
@@ -173,7 +160,7 @@ where
         }
     }
 
-    /// Changes the one at a place, if it stands in full.
+    /// Does nothing unless the value is kept in full.
     pub fn change_in_full(&mut self, at: I, change: impl FnOnce(&mut R::Whole)) {
         if let Some(whole) = self.row(at).and_then(|at| self.rows[at].whole()) {
             change(&mut self.whole[whole]);
@@ -185,7 +172,6 @@ impl<I: Copy> Packed<I, StepRow>
 where
     usize: From<I>,
 {
-    /// Says what of a step's host time is the profiler's.
     pub fn set_overhead(&mut self, at: I, overhead: u32) {
         let row = self.row(at).and_then(|row| self.rows.get_mut(row));
         match row.filter(|row| row.whole().is_none()) {
@@ -202,33 +188,28 @@ where
 pub struct StepRow {
     gap: u32,
     first_op: Rank,
-    /// From the lowest bit: 22 of the length and 22 of the overhead, each up to four milliseconds; 4 of how many ops, or
-    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread: steps of later threads stand in full.
+    /// From the lowest bit: 22 of the length and 22 of the overhead (each up to four milliseconds), 4 of the
+    /// number of ops, or [`GIVEN`] or [`WHOLE`], 16 of the thread. Steps of later threads are kept in full.
     bits: u64,
 }
 
-/// Bits of a short time of a step, and where the fields after the length are.
+/// Bits of a step's short time, and positions of the later fields.
 const SHORT: u32 = 22;
 const LOW: u64 = (1 << SHORT) - 1;
 const OPS: u32 = 2 * SHORT;
 const THREAD: u32 = OPS + 4;
 
-/// What most steps are: a call that launches one op, and is no site's. Times are in ns.
+/// The commonest step: a call that launches one op and belongs to no site. Times are in ns.
 pub struct Launch {
-    /// Host time since the step before it.
     pub gap: i64,
-    /// Host time in the call that nothing on the GPU explains.
     pub length: i64,
-    /// Host time of both that is estimated to be the profiler's.
+    /// Part of both that is estimated to be the profiler's.
     pub overhead: u32,
-    /// The op.
     pub op: Rank,
-    /// The thread that calls, and called before.
     pub thread: HostThread,
 }
 
 impl StepRow {
-    /// The launch, if it is one.
     #[inline]
     pub fn launch(&self) -> Option<Launch> {
         (self.ops() == 1).then(|| Launch {
@@ -251,11 +232,11 @@ impl StepRow {
     }
 }
 
-/// Stands for the one op of a step of [`StepKind::Given`].
+/// Number of ops that stands for a [`StepKind::Given`] with one op.
 const GIVEN: u64 = 15;
-/// The step stands in full, where `gap` says.
+/// The step is kept in full, at `gap`.
 const WHOLE: u64 = 14;
-/// As a place: the op stands in full, where `duration` says.
+/// A place: the op is kept in full, at `duration`.
 const WHOLE_OP: u32 = u32::MAX;
 
 impl Row for StepRow {
@@ -291,14 +272,14 @@ impl Row for StepRow {
     }
 }
 
-/// An op that follows none of another stream.
+/// An op that follows no op of another stream.
 #[derive(Clone, Copy)]
 pub struct OpRow {
     duration: u32,
     /// Or [`WHOLE_OP`].
     place: u32,
-    /// From the lowest bit: 2 of the kind, 18 of the stream; 20 of the time after the op before it, up to half a millisecond
-    /// either way; 24 of that after its call, up to eight.
+    /// From the lowest bit: 2 of the kind, 18 of the stream, 20 of `after_previous` (up to half a millisecond
+    /// either way), 24 of `after_call` (up to eight).
     bits: u64,
 }
 
@@ -306,7 +287,7 @@ const STREAM: u32 = 2;
 const AFTER_PREVIOUS: u32 = STREAM + 18;
 const AFTER_CALL: u32 = AFTER_PREVIOUS + 20;
 
-/// Some of its bits, of which the highest is the sign.
+/// Bits `from..until`; the highest is the sign.
 #[inline]
 fn signed(bits: u64, from: u32, until: u32) -> i64 {
     (bits << (64 - until)) as i64 >> (64 - until + from)

@@ -1,4 +1,4 @@
-//! Steps of host threads and the ops that they issue: what a program that can be run again consists of.
+//! Steps of host threads and the ops that they issue.
 
 use crate::profile::ids::{StreamIx, ThreadIx, index};
 use crate::vocabulary::SiteIx;
@@ -40,20 +40,18 @@ impl From<ThreadIx> for HostThread {
     }
 }
 
-/// What a step makes the host do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepKind {
-    /// Goes on after its length, having enqueued its ops. Of a single copy: which one.
+    /// Goes on after its length, with its ops enqueued. `Some` for a single copy.
     Launch(Option<CopyIx>),
-    /// A copy that returns when it is done, or has been staged: `back` after its op's end.
+    /// A copy that returns `back` after its op's end, when it is done or staged.
     Copy(Option<CopyIx>),
     /// Waits for all that was issued on a stream.
     Stream(StreamIx),
-    /// Waits for all that was issued to a device by the process.
+    /// Waits for all that the process issued to a device.
     Device(GroupIx),
-    /// Waits for an op.
     Op(Rank),
-    /// No call: an op whose launch is not recorded, no earlier than it was.
+    /// An op without a recorded launch: it starts no earlier than recorded.
     Given,
 }
 
@@ -68,7 +66,7 @@ impl StepKind {
     }
 }
 
-/// A stream's part in the ordering by the legacy default stream of its context.
+/// A stream's part in the ordering by its context's legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Free,
@@ -76,7 +74,6 @@ pub enum Part {
     Blocking(ContextIx),
 }
 
-/// What a step is to the wait of its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     None,
@@ -84,48 +81,47 @@ pub enum Role {
     Copy,
     /// The synchronisation, or the blocking copy or free.
     Wait,
-    /// A launch that goes with a read that is dropped ([`super::beside`]).
+    /// A launch that goes with a dropped read ([`super::beside`]).
     Count,
-    /// As [`Self::Count`], the time before it too.
+    /// As [`Self::Count`], with the time before it.
     Select,
     /// Stays, without the time before it.
     Index,
 }
 
-/// One API call of a thread, outermost, in recorded order.
+/// One outermost API call of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Host time since the step before it on thread `after`.
     pub gap: i64,
     /// Host time in the call that nothing on the GPU explains.
     pub length: i64,
-    /// From the end of what a wait awaits to its return.
+    /// From the end of the awaited work to the wait's return.
     pub back: i64,
-    /// Its ops, consecutive in issue order.
+    /// Consecutive in issue order.
     pub first_op: Rank,
     pub ops: u32,
-    /// Site of the wait it belongs to.
     pub site: Option<SiteIx>,
-    /// Host time of `gap`, and of a launch's `length`, that is estimated to be the profiler's.
+    /// Host time of `gap`, and of a launch's `length`, estimated to be the profiler's.
     pub overhead: u32,
-    /// Host time around the call that goes with it: the library's own, and the profiler's.
+    /// Host time around the call that goes with it: the library's (`around`), the profiler's (`traced`).
     pub around: u32,
     pub traced: u32,
     pub thread: HostThread,
-    /// Thread whose last step it follows: its own, or the one that handed over to it.
+    /// Its own thread, or the one that handed over to it.
     pub after: HostThread,
     pub kind: StepKind,
     pub role: Role,
-    /// Delayed waits end before it: an iteration has ended.
+    /// An iteration has ended: delayed waits end before this step.
     pub flush: bool,
     /// Last of a run of waits of its site.
     pub last: bool,
-    /// A copy from or to host memory that is not pinned: the call moves it, piece by piece.
+    /// A copy from or to pageable host memory: the call moves it piece by piece.
     pub staged: bool,
 }
 
 impl Step {
-    /// Ops without a call, from `first_op` on: what a thread's call comes to is filled in.
+    /// Ops without a call, from `first_op` on; callers fill in what a call adds.
     #[inline]
     pub(super) fn given(first_op: Rank, ops: u32, thread: HostThread) -> Self {
         Self {
@@ -148,18 +144,15 @@ impl Step {
         }
     }
 
-    /// Its ops.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (self.first_op.index()..self.next_op().index()).map(Rank::from)
     }
 
-    /// The one after its last op.
     pub(super) fn next_op(&self) -> Rank {
         self.first_op + self.ops as usize
     }
 }
 
-/// One op, in issue order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     pub duration: i64,
@@ -172,9 +165,8 @@ pub struct Op {
     pub stream: StreamIx,
     /// [`super::learn::kind_index`].
     pub kind: u8,
-    /// Op of another stream that it follows.
     pub follows: Option<Rank>,
-    /// Which of its stream's it is. The queue takes it when the one [`super::learn::Learned::depth`] places before has ended.
+    /// Index on its stream: queued when the op [`super::learn::Learned::depth`] places before has ended.
     pub place: u32,
     /// No earlier than this after the other side of the legacy default stream ([`super::legacy`]).
     pub after_barrier: i32,

@@ -1,4 +1,4 @@
-//! What waiting costs on one GPU, measured: the result of `sync-report bench`.
+//! Measured costs of waiting on one GPU: the result of `sync-report bench`.
 
 use super::constants::Constants;
 use super::measured::{ReplayGpu, Spread};
@@ -9,48 +9,48 @@ use serde::Serialize;
 /// Version of the JSON; fields are added freely, never renamed.
 pub const BENCH_VERSION: u32 = 2;
 
-/// Everything that one run measured.
+/// Results of one `sync-report bench`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Bench {
-    /// [`BENCH_VERSION`] of the program that wrote it.
+    /// [`BENCH_VERSION`] of the program that wrote the result.
     pub bench_version: u32,
     /// The GPU that was measured.
     pub gpu: ReplayGpu,
     /// Matrix products in a loop, with a wait after each.
     pub products: Vec<ProductCost>,
-    /// What a simulation takes from the measurements.
+    /// Measured costs that simulations use.
     pub constants: Constants,
-    /// What makes the figures doubtful, in sentences.
+    /// Doubts about the figures, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One product of square matrices, again and again.
+/// A product of square matrices, in a loop.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProductCost {
     /// Rows and columns of each matrix.
     pub size: u64,
-    /// `fp16`, `bf16`, `fp32`, `tf32`, `fp64`.
+    /// Type of the elements: `fp16`, `bf16`, `fp32`, `tf32`, `fp64`.
     #[serde(rename = "type")]
     pub type_name: &'static str,
-    /// Host time of one, with no wait but at the end of all.
+    /// Host time of one product, with a single wait after all.
     pub without: Spread,
-    /// With a wait after each.
+    /// Costs with a wait after each product, by kind of wait.
     pub with: Vec<WayCost>,
 }
 
 /// A loop of products with one kind of wait after each.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WayCost {
-    /// What kind.
+    /// Kind of wait.
     pub name: Way,
     /// Host time of one product and its wait.
     pub wall: Spread,
-    /// What it adds to `without`, measured round by round.
+    /// Host time added to `without`, measured round by round.
     pub added: Spread,
 }
 
 words! {
-    /// A way to wait for a product.
+    /// Kind of wait for a product.
     Way {
         Stream = "stream synchronised": "A stream synchronisation.",
         Event = "event synchronised": "An event and its synchronisation.",

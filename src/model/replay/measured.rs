@@ -1,4 +1,4 @@
-//! What a replay measured.
+//! Results of a replay.
 
 use super::plan::{GemmIx, PlannedSiteIx};
 use schemars::JsonSchema;
@@ -8,101 +8,101 @@ use typed_index_collections::TiVec;
 /// Version of the JSON (`--replay-results` reads it back); fields are added freely, never renamed.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// Median and range of repeated measurements of one thing, in ns: of more than ten, the middle eight tenths.
+/// Median and range of repeated measurements. Of more than ten, the range holds the middle 80 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MeasuredSpread")] // a report has another Spread
 pub struct Spread {
-    /// The median.
+    /// Median.
     pub median_ns: i64,
-    /// The lower end of the range.
+    /// Lower end of the range.
     pub low_ns: i64,
-    /// The upper end of the range.
+    /// Upper end of the range.
     pub high_ns: i64,
-    /// How many were taken.
+    /// Number of measurements.
     pub runs: u32,
 }
 
 /// The GPU that the replay ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayGpu {
-    /// As the driver names it.
+    /// Name, as the driver reports it.
     pub name: String,
-    /// Its number, as CUDA counts devices.
+    /// CUDA device number.
     pub device: usize,
-    /// Major and minor version.
+    /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
-    /// CUDA version of the driver, as cuDriverGetVersion has it.
+    /// CUDA version of the driver, as cuDriverGetVersion returns it.
     pub driver: i32,
-    /// Version of cuBLAS, as cublasGetVersion has it.
+    /// Version of cuBLAS, as cublasGetVersion returns it.
     pub cublas: i32,
 }
 
-/// One variant of the timeline: one stretch.
+/// Measured times of one variant, per stretch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredVariant {
-    /// That of the plan's variant.
+    /// Name of the plan's variant.
     pub name: String,
-    /// Which of [`Measured::sites`] are fixed in it.
+    /// Indices into [`Measured::sites`] of the fixed sites.
     pub fixed: Vec<PlannedSiteIx>,
-    /// Whether those are all false sites of the stretch, whatever their number.
+    /// Whether `fixed` holds every avoidable site of the stretch.
     pub all_false: bool,
-    /// Host time of one stretch of the row: from before the first op until everything has ended, by their number.
+    /// Host time per stretch: from before a run's first operation until all work has ended.
     pub wall: Spread,
-    /// GPU time between an event before the first op of the row and one after the last, likewise.
+    /// GPU time per stretch: from an event before a run's first operation to one after the last.
     pub gpu: Spread,
-    /// Per round, wall time saved against the variant as recorded of the same round (paired, so that clocks cancel);
-    /// `None` for that variant itself.
+    /// Host time saved against the variant as recorded, paired by round so that clocks cancel; null for that
+    /// variant itself.
     pub saving: Option<Spread>,
-    /// What the simulation says it saves of one stretch, in ns.
+    /// Simulated saving per stretch; null where nothing was simulated.
     pub predicted_saving_ns: Option<i64>,
 }
 
-/// What ran for one product of the plan.
+/// The product that ran in place of one of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredProduct {
-    /// Index in the plan.
+    /// Index of the product in the plan.
     pub gemm: GemmIx,
-    /// Rows of what ran: the plan's shape, or one that was matched or had to be made smaller.
+    /// Rows of the product that ran: the plan's shape, or one matched or made smaller.
     pub m: u64,
-    /// Columns.
+    /// Columns of the product that ran.
     pub n: u64,
-    /// Depth.
+    /// Depth of the product that ran.
     pub k: u64,
-    /// Products of one call.
+    /// Number of products in one call.
     pub batch: u64,
-    /// What the recorded one took, in ns.
+    /// Recorded duration.
     pub recorded_ns: i64,
-    /// What it should take here: the recorded time, by the two GPUs' peaks.
+    /// Target duration on this GPU, by the plan's `matching`.
     pub wanted_ns: i64,
-    /// What it takes here in a full queue.
+    /// Measured duration in a full queue.
     pub took_ns: i64,
 }
 
-/// Everything that one replay measured.
+/// Results of one replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// [`RESULTS_VERSION`] of the program that wrote it.
+    /// [`RESULTS_VERSION`] of the program that wrote the file.
     pub results_version: u32,
     /// File name of the export.
     pub profile: String,
-    /// Name of the GPU that the export is of.
+    /// Name of the recorded GPU; null where unknown.
     pub recorded_gpu: Option<String>,
     /// The GPU that the replay ran on.
     pub gpu: ReplayGpu,
-    /// Key and id of each site that a variant fixes, in the plan's order.
+    /// Key and id of each site of the plan, in its order.
     #[schemars(with = "Vec<(String, String)>")]
     pub sites: TiVec<PlannedSiteIx, (String, String)>,
     /// The variants of the plan, in its order.
     pub variants: Vec<MeasuredVariant>,
-    /// Stretches in a row of each run: those of the plan, or as many as there was time for.
+    /// Stretches in a row in each run: the plan's number, or fewer for lack of time.
     #[serde(default)]
     pub repeat: usize,
-    /// Recorded length of the stretch, to compare the variant as recorded with, in ns.
+    /// Recorded length of the stretch.
     pub recorded_ns: i64,
-    /// What ran for the plan's products.
+    /// Products that ran in place of the plan's.
     #[serde(default)]
     pub products: Vec<MeasuredProduct>,
-    /// What was scaled, left out or differs from the capture, in sentences.
+    /// Scaled, omitted and deviating parts, one sentence each.
     pub notes: Vec<String>,
 }
 

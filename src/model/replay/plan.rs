@@ -1,9 +1,9 @@
-//! What is replayed: a pure value, printable as JSON, built without a GPU.
+//! Plan of a replay: a pure value, printable as JSON, built without a GPU.
 //!
 //! One host thread runs the ops of a variant in order, [`Plan::repeat`] times in a row, then waits for the device: a
-//! fix lets the host run ahead into the next stretch, which a single one would hide. Times are those of the whole row
-//! divided by its number of stretches. Calls of several recorded threads are merged by time, since threads of a
-//! PyTorch program mostly hand over to one another.
+//! fix lets the host run ahead into the next stretch, which a single one would hide. Times of a row are divided by
+//! its number of stretches. Calls of several recorded threads are merged by time, since threads of a PyTorch program
+//! mostly hand over to one another.
 //!
 //! ```text
 //!  host   [Host 40 us][Gemm][Gemm][Host 5 us][Copy to host][Sync stream 0]…        ops, in order
@@ -30,103 +30,104 @@ index! {
     #[serde(from = "usize", into = "usize")]
     PlanEvent
 
-    /// A product: its place in [`Plan::gemms`].
+    /// A product, one of [`Plan::gemms`].
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(from = "usize", into = "usize")]
     GemmIx
 
-    /// A site whose waits are replayed: its place in [`Plan::sites`].
+    /// A site whose waits are replayed, one of [`Plan::sites`].
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(from = "usize", into = "usize")]
     PlannedSiteIx
 }
 
-/// A workload, in all its variants. Times are integer ns.
+/// A workload in all its variants. Times are integer ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// [`PLAN_VERSION`] of the program that wrote it.
+    /// [`PLAN_VERSION`] of the program that wrote the plan.
     pub plan_version: u32,
     /// File name of the export.
     pub profile: String,
-    /// GPU that the workload was recorded on.
+    /// The recorded GPU.
     pub gpu: GpuModel,
-    /// The sites whose waits are in the workload; [`ReplayOp::Sync`] and [`ReplayOp::Copy`] point here.
+    /// Sites whose waits are in the workload. [`ReplayOp::Sync`] and [`ReplayOp::Copy`] point to them by
+    /// index.
     #[schemars(with = "Vec<PlannedSite>")]
     pub sites: TiVec<PlannedSiteIx, PlannedSite>,
     /// The part of the capture that is replayed.
     pub stretch: Stretch,
-    /// Stretches in a row that one timed run consists of.
+    /// Number of stretches in a row in one timed run.
     pub repeat: usize,
-    /// What the times of [`ReplayOp::Host`] are.
+    /// Meaning of the times of [`ReplayOp::Host`].
     pub host: HostTime,
     /// How products of [`Certainty::DurationMatched`] are fitted to the GPU at hand.
     pub matching: Matching,
-    /// How many streams the ops use, numbered from 0.
+    /// Number of streams that the ops use, numbered from 0.
     pub streams: usize,
-    /// How many events the ops use, numbered from 0.
+    /// Number of events that the ops use, numbered from 0.
     pub events: usize,
-    /// Distinct matrix products, which [`ReplayOp::Gemm`] points to.
+    /// Distinct matrix products. [`ReplayOp::Gemm`] points to them by index.
     #[schemars(with = "Vec<Gemm>")]
     pub gemms: TiVec<GemmIx, Gemm>,
-    /// As recorded, first; then each change.
+    /// The variant as recorded, then one for each change.
     pub variants: Vec<Variant>,
-    /// What the plan leaves out or assumes, in sentences.
+    /// Omissions and assumptions of the plan, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// A GPU as an export describes it; what the export does not say is `None`: old ones have its name only.
+/// A GPU as an export describes it. Unknown values are null: old exports hold only the name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuModel {
-    /// As the driver names it, e.g. "NVIDIA H200".
+    /// Name, as the driver reports it, e.g. "NVIDIA H200".
     pub name: Option<String>,
-    /// Major and minor.
+    /// Compute capability, major and minor.
     pub compute_capability: Option<(u32, u32)>,
     /// Streaming multiprocessors (SMs).
     pub multiprocessors: Option<u32>,
     /// Clock of the SMs, in Hz.
     pub clock_hz: Option<u64>,
-    /// Peak memory bandwidth, in bytes a second.
+    /// Peak memory bandwidth, in bytes per second.
     pub memory_bandwidth: Option<u64>,
 }
 
 /// A site of the report whose waits are in the stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedSite {
-    /// `S3`, as in the report.
+    /// Id of the site in the report, e.g. `S3`.
     pub id: String,
-    /// The stable key of the site.
+    /// Stable key of the site.
     pub key: String,
-    /// `train.py:31 (step)`, or the best substitute.
+    /// Place of the site, e.g. `train.py:31 (step)`.
     pub place: String,
     /// The CUDA call that waits.
     pub api: String,
-    /// Class of its verdict.
+    /// Class of the verdict.
     pub class: Class,
-    /// Kind of its verdict.
+    /// Kind of the verdict.
     pub kind: Kind,
-    /// What its fix changes, as in `--fix`.
+    /// Change that fixes the site, as in `--fix`.
     pub fix: Change,
 }
 
 /// The recorded stretch that is replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
-    /// Its begin on the capture's clock, in ns.
+    /// Start on the capture's clock.
     pub from_ns: i64,
-    /// Its end on the capture's clock, in ns.
+    /// End on the capture's clock.
     pub to_ns: i64,
-    /// Index of the iteration, where the stretch is one.
+    /// Index of the iteration; null where the stretch is none.
     pub iteration: Option<usize>,
-    /// How many iterations the capture has.
+    /// Number of iterations in the capture.
     pub iterations: usize,
-    /// Time in it during which the device worked, in ns.
+    /// GPU busy time in the stretch.
     pub gpu_busy_ns: i64,
     /// How the stretch was chosen, in a sentence.
     pub chosen: String,
 }
 
 words! {
-    /// How well the shape of a product is known.
+    /// Certainty of a product's shape.
     Certainty {
         Exact = "exact": "From the operator's recorded shapes.",
         TileRounded = "tile-rounded": "From the kernel's tile and grid; K from its duration.",
@@ -134,21 +135,21 @@ words! {
     }
 }
 
-/// How long the host works between two calls.
+/// Host time between two calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostTime {
     /// As long as recorded.
     #[default]
     Recorded,
-    /// As recorded, less what is estimated to be the profiler's.
+    /// As recorded, less the profiler's estimated time.
     Unprofiled,
-    /// As recorded, times this; 0: not at all.
+    /// As recorded, times this factor; 0 for none.
     Scaled(f64),
 }
 
 impl HostTime {
-    /// How long the host works in place of a recorded time, of which a part is the profiler's; in ns.
+    /// Host time to replay, in ns, for a recorded `ns` that includes the profiler's estimated time.
     pub fn replayed(self, ns: i64, profiler: i64) -> i64 {
         match self {
             Self::Recorded => ns,
@@ -159,7 +160,7 @@ impl HostTime {
 }
 
 words! {
-    /// What a product whose shape is unknown should take on the GPU at hand.
+    /// Target duration of a product of unknown shape on the GPU at hand.
     #[derive(Default)]
     Matching {
         #[default]
@@ -171,92 +172,92 @@ words! {
 /// A recorded matrix product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Gemm {
-    /// Its shape, as far as the capture tells it.
+    /// Shape, as far as the capture shows it.
     #[serde(flatten)]
     pub shape: Shape,
-    /// How well the shape is known.
+    /// Certainty of the shape.
     pub certainty: Certainty,
     /// Median recorded duration of its kernel(s), in ns.
     pub recorded_ns: i64,
     /// Demangled name of the (longest) kernel.
     pub kernel: String,
-    /// What the shape rests on, in a few words.
+    /// Basis of the shape, in a few words.
     pub basis: String,
 }
 
-/// One thing the host does. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`], sites are
-/// indices into [`Plan::sites`].
+/// One operation of the host. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`];
+/// sites are indices into [`Plan::sites`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "act")]
 pub enum ReplayOp {
-    /// Computes for this long (a busy wait): the recorded time between two calls.
+    /// Keeps the host busy: the recorded time between two calls.
     Host {
-        /// How long.
+        /// Duration.
         ns: i64,
     },
     /// Launches a matrix product.
     Gemm {
         /// Index into [`Plan::gemms`].
         gemm: GemmIx,
-        /// Where it runs.
+        /// Stream of the product.
         stream: PlanStream,
     },
     /// Launches a kernel of one block that only takes time.
     Spin {
-        /// How long.
+        /// Duration.
         ns: i64,
-        /// Where it runs.
+        /// Stream of the kernel.
         stream: PlanStream,
     },
-    /// Copies; a `blocking` one is the synchronous API, others are `…Async` (which stages pageable memory in the call).
+    /// Copies, by the synchronous API if `blocking`, else by `…Async`, which stages pageable memory in the call.
     Copy {
-        /// Between host and device, or inside one.
+        /// Direction of the copy.
         direction: Direction,
-        /// How much.
+        /// Size in bytes.
         bytes: u64,
-        /// Kind of the host's end.
+        /// Kind of host memory.
         memory: HostMemory,
-        /// Where it runs.
+        /// Stream of the copy.
         stream: PlanStream,
-        /// The synchronous API.
+        /// Whether the API is the synchronous one.
         blocking: bool,
-        /// The site that waits for it.
+        /// Site that waits for the copy; absent where none does.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<PlannedSiteIx>,
     },
     /// Sets device memory.
     Memset {
-        /// How much.
+        /// Size in bytes.
         bytes: u64,
-        /// Where it runs.
+        /// Stream of the memset.
         stream: PlanStream,
     },
     /// Records an event.
     Record {
-        /// Which.
+        /// The event.
         event: PlanEvent,
-        /// Behind whose work.
+        /// Stream whose work the event marks.
         stream: PlanStream,
     },
     /// Makes a stream wait for an event, as `cudaStreamWaitEvent`.
     StreamWait {
-        /// What it waits for.
+        /// Event to wait for.
         event: PlanEvent,
-        /// The stream that waits.
+        /// Stream that waits.
         stream: PlanStream,
     },
     /// A host wait.
     Sync {
-        /// What it waits for.
+        /// Target of the wait.
         target: Target,
-        /// The site that waits.
+        /// Site of the wait; absent where unknown.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<PlannedSiteIx>,
     },
 }
 
 impl ReplayOp {
-    /// The stream that it gives something to do, unless it only orders.
+    /// The stream that gets work; `None` for an op that only orders work or waits.
     pub fn works_on(&self) -> Option<PlanStream> {
         match *self {
             Self::Gemm { stream, .. }
@@ -267,13 +268,13 @@ impl ReplayOp {
         }
     }
 
-    /// The product that it launches.
+    /// The launched product.
     pub fn gemm(&self) -> Option<GemmIx> {
         if let Self::Gemm { gemm, .. } = self { Some(*gemm) } else { None }
     }
 }
 
-/// What a host wait is for.
+/// Target of a host wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -288,16 +289,15 @@ pub enum Target {
 /// One way to run the stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
-    /// `as recorded`, `S3 fixed`, `all avoidable lines fixed`.
+    /// Name of the variant: `as recorded`, `S3 fixed`, `all avoidable lines fixed`.
     pub name: String,
-    /// Indices of the sites that are fixed in it.
+    /// Indices into [`Plan::sites`] of the fixed sites.
     pub fixed: Vec<PlannedSiteIx>,
-    /// Whether those are all false sites of the stretch, whatever their number.
+    /// Whether `fixed` holds every avoidable site of the stretch.
     pub all_false: bool,
-    /// What the host does in one stretch, in order.
+    /// Operations of the host in one stretch, in order.
     #[serde(rename = "acts")]
     pub ops: Vec<ReplayOp>,
-    /// What the simulation says it saves of one stretch, in ns; `None` for the variant as recorded, and where nothing
-    /// was simulated.
+    /// Simulated saving per stretch; null for the variant as recorded, and where nothing was simulated.
     pub predicted_saving_ns: Option<i64>,
 }

@@ -33,7 +33,7 @@ impl Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compute {
-    /// Single precision; that of 16-bit products too, which accumulate in it.
+    /// Single precision, also for 16-bit products, which accumulate in it.
     F32,
     /// Single precision with operands cut to 10 digits of the fraction, on tensor cores.
     Tf32,
@@ -78,7 +78,7 @@ pub struct Shape {
     pub n: u64,
     /// Depth: columns of op(A), rows of op(B).
     pub k: u64,
-    /// How many products of this size are one call.
+    /// Number of products of this size in one call.
     pub batch: u64,
     /// Whether op(A) is the transpose of A.
     pub transpose_a: bool,
@@ -113,7 +113,7 @@ impl Shape {
         self.elements().into_iter().fold(0, u64::saturating_add).saturating_mul(self.element.bytes())
     }
 
-    /// Half of it: the batch, or the longest side. `None` where nothing is left to halve.
+    /// Half the product: half the batch, or half the longest side. `None` where nothing is left to halve.
     pub fn halved(mut self) -> Option<Self> {
         let longest = self.m.max(self.n).max(self.k);
         let side = match self {

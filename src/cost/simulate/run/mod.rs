@@ -12,15 +12,14 @@ use crate::vocabulary::{Change, SiteIx};
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
-/// No more of a host segment or a launch is taken for the profiler's: the rest is the program's own.
+/// Largest share of a host segment or launch that is the profiler's.
 const MOST_OF_GAP: f64 = 0.65;
 
-/// What of a host segment the profiler takes at most.
 pub fn most_of(gap: i64) -> i64 {
     (gap.max(0) as f64 * MOST_OF_GAP) as i64
 }
 
-/// What a run came to, in ns since the program's origin.
+/// In ns since the program's origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Last end of all threads and ops.
@@ -29,38 +28,34 @@ pub struct Outcome {
     pub busy: Vec<i64>,
     /// Host time inside the waits of each site.
     pub waited: TiVec<SiteIx, i64>,
-    /// From the first iteration to the last: from when all was done that came before the one and the host had come to it, to the
-    /// same of the other.
+    /// First iteration to last, each from when earlier work was done and the host had come to it.
     pub laps: Option<i64>,
-    /// Busy time in between, of the process and device that is busiest.
+    /// Busy time in between, of the busiest process and device.
     pub busy_in_laps: i64,
 }
 
-/// What is changed about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     /// By site; sites past the end are kept.
     pub fixes: TiVec<SiteIx, Change>,
-    /// Percent of the host time that is estimated to be the profiler's ([`crate::cost::overhead`]) that is left out.
+    /// Percent of the profiler's estimated host time ([`crate::cost::overhead`]) that is left out.
     pub left_out: i64,
     /// Percent of the host time around a removed call that goes with it.
     pub around: i64,
-    /// Usual latencies instead of the recorded distances: ops start when what they depend on lets them, waits return
-    /// when what they wait for has ended. Shows whether the dependencies are the right ones.
+    /// Usual latencies instead of the recorded distances: shows whether the dependencies are right.
     pub usual: bool,
 }
 
-/// Passes for processes that wait for each other: from the third on, what changes is who of two that come almost
-/// together comes first.
+/// Passes for processes that wait for each other: from the third on, only near ties change.
 pub(in crate::cost) const PASSES: usize = 4;
 
-/// Variants that are run side by side at most.
+/// Variants that run side by side at most.
 pub(in crate::cost) const LANES: usize = 6;
 
 /// Runs the program once. Linear in steps and ops.
 ///
-/// Where processes wait for each other in collectives (`Late` of the model), a kernel ends only after one that may be
-/// issued later in the order of steps: each pass takes its start from the pass before. The first keeps recorded lengths.
+/// Where processes wait for each other in collectives (`Late`), a kernel may end after one that is issued
+/// later. Each pass takes that one's start from the pass before; the first keeps recorded lengths.
 pub fn run(program: &Program, variant: &Variant) -> Outcome {
     let mut last = Lanes::new(program, [variant], Vec::new()).pass();
     let mut passes = 1;
@@ -76,8 +71,8 @@ pub fn run(program: &Program, variant: &Variant) -> Outcome {
     last.outcome()
 }
 
-/// Runs the program with each of some variants, `LANES` of them side by side where they do not wait for each other: what
-/// tells of a step where its times are to be found is worked out once for all.
+/// Runs the program with each variant, `LANES` side by side, so that a step is looked up once for all. Where
+/// processes wait for each other, variants run one by one.
 pub fn run_all(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
     if !program.late.is_empty() {
         return variants.iter().map(|variant| run(program, variant)).collect();
@@ -93,7 +88,6 @@ pub fn run_all(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
     variants.chunks(LANES).flat_map(batch).collect()
 }
 
-/// Runs so many variants in one pass.
 fn side_by_side<const L: usize>(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
     counts(program, L as u64);
     let mut lanes = Lanes::<L>::new(program, std::array::from_fn(|lane| &variants[lane]), Vec::new()).pass();
@@ -109,62 +103,51 @@ fn counts(program: &Program, passes: u64) {
     program.progress.iter().for_each(|progress| progress.costs(Work::Steps, steps));
 }
 
-/// Where runs have come to on a host thread, in ns.
+/// Runs on a host thread, in ns.
 #[derive(Clone)]
 struct Thread<const L: usize> {
-    /// When its last step ended.
     ended: [i64; L],
-    /// What the profiler took of the host after its last step, which is gone with that step.
+    /// Profiler time after its last step, which went with that step.
     spared: [i64; L],
-    /// Before which none of its ops starts, because of waits that the GPU took over.
+    /// None of its ops starts earlier, because of waits that the GPU took over.
     fence: [i64; L],
-    /// When the last of its delayed waits would return.
+    /// Return of the last of its delayed waits.
     delayed: [i64; L],
 }
 
-/// Where runs have come to on a stream.
 struct Queue<const L: usize> {
-    /// End of its last op.
     end: [i64; L],
-    /// Ends of its ops by their places, in a ring of as many as are looked back at: a power of two.
+    /// Ends of its ops by place, in a ring of as many as are looked back at: a power of two.
     ends: Vec<[i64; L]>,
 }
 
 impl<const L: usize> Queue<L> {
-    /// Where the end of an op is kept.
     #[inline]
     fn at(&self, place: u32) -> usize {
         place as usize & (self.ends.len() - 1)
     }
 }
 
-/// Where runs have come to on all streams of a process on a device.
 #[derive(Clone)]
 struct Group<const L: usize> {
-    /// End of all ops.
     end: [i64; L],
-    /// For how long it was busy.
     busy: [i64; L],
 }
 
-/// Where a run stood when an iteration began.
 struct Lap {
-    /// When all was done that came before, and the host had come to its first call.
+    /// When all earlier work was done and the host had come to the iteration's first call.
     done: i64,
-    /// For how long each group had been busy by then.
     busy: Vec<i64>,
-    /// And the host inside the waits of each site.
     waited: TiVec<SiteIx, i64>,
 }
 
-/// Runs side by side, as far as a pass has come.
 struct Lanes<'a, const L: usize> {
     program: &'a Program,
     /// Of the stretch that is simulated.
     ops: Stretch<'a, Rank, OpRow>,
     variants: [&'a Variant; L],
     threads: TiVec<HostThread, Thread<L>>,
-    /// When the last of a site's delayed waits would return.
+    /// Return of the last of a site's delayed waits.
     asked: TiVec<SiteIx, [i64; L]>,
     waited: TiVec<SiteIx, [i64; L]>,
     streams: TiVec<StreamIx, Queue<L>>,
@@ -172,17 +155,15 @@ struct Lanes<'a, const L: usize> {
     barriers: [TiVec<ContextIx, Barrier>; L],
     /// Of the first iteration and of the last.
     laps: [Vec<Lap>; L],
-    /// The run that a step is made of, one after the other.
+    /// The run that a step is applied to.
     lane: usize,
-    /// When the host segment before the step began: nothing of the step comes sooner.
+    /// Start of the host segment before the step: nothing of the step comes sooner.
     ready: i64,
     /// [`Thread::fence`] of the step's thread.
     fence: i64,
-    /// When the last rank joined in each of [`Program::late`]; empty in the first pass.
+    /// When the last rank joined each of [`Program::late`]; empty in the first pass.
     joined: Vec<i64>,
-    /// How many of those collectives have been placed.
     met: usize,
-    /// Recorded time that was passed over.
     left_out: i64,
 }
 
@@ -221,7 +202,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// All steps that are simulated, in their order.
     fn pass(mut self) -> Self {
         let program = self.program;
         for (steps, left_out) in program.stretches() {
@@ -262,8 +242,8 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// A launch, as [`Self::keep`] and [`Self::place`] have it, in all lanes; `left_out`: of the profiler's time, and whether
-    /// all lanes leave out as much.
+    /// A launch in all lanes, as [`Self::keep`] and [`Self::place`] have it. `left_out`: shares of the
+    /// profiler's time, and whether all are equal.
     #[inline]
     fn launched(&mut self, step: &Launch, op: &Op, (left_out, alike): ([i64; L], bool)) {
         let most = most_of(step.length);
@@ -291,7 +271,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// What the lane came to.
     fn outcome(&self) -> Outcome {
         let lane = self.lane;
         let ends = self.threads.iter().map(|thread| thread.ended[lane]);
@@ -319,7 +298,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self.waited.iter().map(|site| site[self.lane]).collect()
     }
 
-    /// When the ranks joined that came last.
     fn starts(&self) -> Vec<i64> {
         let start = |rank: Rank| self.finished(rank) - self.program.ops.get(rank).map_or(0, |op| op.duration);
         self.program.late.iter().map(|late| start(late.last)).collect()

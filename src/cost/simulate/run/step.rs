@@ -9,7 +9,7 @@ use crate::vocabulary::Change;
 use crate::waits::api::Blocking;
 
 impl<'a, const L: usize> Lanes<'a, L> {
-    /// When an op has ended: long ago, if it is passed over.
+    /// End of an op: long ago if the op is passed over.
     pub(super) fn finished(&self, rank: Rank) -> i64 {
         let Some(op) = self.program.ops.get(rank) else { return i64::MIN / 2 };
         let queue = &self.streams[op.stream];
@@ -32,17 +32,15 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self.variants[self.lane]
     }
 
-    /// What the variant does to a step's wait.
     fn change(&self, step: &Step) -> Change {
         step.site.and_then(|site| self.variant().fixes.get(site)).copied().unwrap_or_default()
     }
 
-    /// A step of one lane.
     pub(super) fn step(&mut self, at: StepIx, mut step: Step) {
         let lane = self.lane;
         let (gap, length) = self.host(step.after, (step.gap, step.length), step.overhead);
         if self.program.laps.is_some_and(|l| l.first == at || l.last == at) {
-            // The host's way to the first iteration may hold the program's start: it is none of a loop's.
+            // The host's way to the first iteration may hold the program's start: no part of the loop.
             let begins = self.threads[step.after].ended[lane] + gap;
             let done = self.done(step.thread).max(begins);
             self.laps[lane].push(Lap { done, busy: self.busy(), waited: self.waited() });
@@ -68,7 +66,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self.threads[step.thread].ended[lane] = now;
     }
 
-    /// Host time before a launch and in it, without what the profiler took of both.
+    /// Host time before a launch and in it, without the profiler's part.
     fn host(&self, after: HostThread, (gap, launch): (i64, i64), overhead: u32) -> (i64, i64) {
         let taken = i64::from(overhead) * self.variant().left_out / 100;
         let spared = self.threads[after].spared[self.lane] + taken;
@@ -76,7 +74,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         (gap - before, launch - (spared - before).min(most_of(launch)))
     }
 
-    /// When all is done that a thread has come to and that was issued to the GPUs until now.
+    /// End of all that the thread has come to and that was issued to the GPUs until now.
     fn done(&self, thread: HostThread) -> i64 {
         self.groups
             .iter()
@@ -84,7 +82,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
             .fold(self.threads[thread].ended[self.lane], i64::max)
     }
 
-    /// A step as it is. Returns when its call ends.
+    /// A step unchanged; returns the end of its call.
     fn keep(&mut self, step: &Step, now: i64) -> i64 {
         let own = now + step.length;
         if step.ops > 0 && step.kind.waits() {
@@ -113,7 +111,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         end
     }
 
-    /// Enqueues the ops of a call, which waits where the queue is full.
+    /// Enqueues the ops of a call, which waits while the queue is full.
     fn launch(&mut self, step: &Step, mut end: i64) -> i64 {
         if step.ops == 0 {
             return end;
@@ -123,7 +121,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         end
     }
 
-    /// Places the ops of a step, launched at `from`, none before `earliest`. Returns the last end.
+    /// Places a step's ops, launched at `from`, none before `earliest`. Returns the last end.
     fn issue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = from;
         let usual = self.variant().usual && matches!(step.kind, StepKind::Launch(_));
@@ -134,7 +132,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
         last
     }
 
-    /// An op with usual latencies.
     pub(super) fn usual(&self, rank: Rank) -> Op {
         let op = self.ops.get(rank);
         let kind = usize::from(op.kind);
@@ -168,7 +165,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         end
     }
 
-    /// How long an op takes from `start`: of a collective, until the last rank has joined and it is done.
+    /// Duration from `start`; a collective runs until its last rank has joined and it is done.
     fn until_joined(&mut self, rank: Rank, start: i64, duration: i64) -> i64 {
         if self.joined.is_empty() {
             return duration;
@@ -180,7 +177,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
             .map_or(duration, |(late, &joined)| start.max(joined) + late.tail - start)
     }
 
-    /// A wait for less: as it is, where nothing less is known.
+    /// A wait for less; unchanged where nothing less is known.
     fn narrow(&mut self, at: StepIx, step: &Step, now: i64) -> i64 {
         let needed = self.program.narrower.get(&at).filter(|_| step.kind.waits());
         let back = step.back.min(self.program.learned.back(Blocking::Event));
@@ -188,26 +185,23 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self.keep(&less.unwrap_or(*step), now)
     }
 
-    /// Whether the step's op is its own copy.
     fn copies(&self, step: &Step) -> bool {
         let copy = || usize::from(self.ops.get(step.first_op).kind) == kind_index(OpKind::Memcpy);
         step.ops == 1 && !step.kind.waits() && copy()
     }
 
-    /// When the host goes on if a call that it would reach at `now` is gone, and what stood around it: of the time before
-    /// it no more than there is.
+    /// When the host goes on without a call and the time around it, at most back to the gap's start.
     fn without(&mut self, step: &Step, now: i64) -> i64 {
         let still_traced = (100 - self.variant().left_out).max(0);
         self.threads[step.thread].spared[self.lane] = i64::from(step.traced) * still_traced / 100;
         (now - i64::from(step.around) * self.variant().around / 100).max(self.ready)
     }
 
-    /// When the host would reach an upload whose making it is spared, or that it pins first.
+    /// When the host reaches an upload that it need not make, or that it pins first.
     fn unmade(&self, at: StepIx, fix: Change, now: i64) -> i64 {
         (now - self.program.unmade(at, fix) * self.variant().around / 100).max(self.ready)
     }
 
-    /// A step of a site that a fix changes.
     fn fixed(&mut self, step: &Step, fix: Change, now: i64) -> i64 {
         match (step.role, fix) {
             (Role::Count, Change::Drop) => return self.gone(step, now),
@@ -226,18 +220,18 @@ impl<'a, const L: usize> Lanes<'a, L> {
                 self.without(step, now)
             }
             (Change::Drop | Change::Delete, false) => self.without(step, now),
-            // The call of the copy stands for that of the op in its place.
+            // The copy's call stands for the call of the op that replaces it.
             (Change::OnGpu, false) if step.role == Role::Wait => self.without(step, now),
             (Change::GpuWait, false) => {
                 self.order(step, self.awaited(step));
                 self.without(step, now)
             }
-            // A blocking copy that is to stay without its wait.
+            // A blocking copy that stays, without its wait.
             (Change::Delete | Change::GpuWait, true) if step.role == Role::Copy => self.keep(step, now),
-            // Staging from pageable memory keeps the host, whatever is asked of the call.
+            // Staging from pageable memory blocks the host in any case.
             (Change::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
             (_, true) => {
-                // A call that only enqueued its copy does so still.
+                // A call that only enqueued its copy still does.
                 let blocks = step.kind.is_copy() || step.staged;
                 let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
                 let accepted = self.accepted(&self.ops.get(step.first_op));
@@ -252,7 +246,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
                 }
                 end
             }
-            // The copy before the synchronisation, of which the export holds no op.
+            // The copy before the synchronisation; the export holds no op of it.
             (_, false) if step.role == Role::Copy => now + step.length.min(self.program.learned.async_copy),
             (_, false) => {
                 let awaited = self.awaited(step);
@@ -264,13 +258,11 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// A launch that is not made.
     fn gone(&mut self, step: &Step, now: i64) -> i64 {
         self.skip(step);
         now
     }
 
-    /// From the end of what a synchronisation waits for to its return.
     fn back(&self, step: &Step) -> i64 {
         let learned = &self.program.learned;
         match step.kind {
@@ -281,7 +273,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// When what a synchronisation waits for ends.
+    /// End of the awaited work.
     fn awaited(&self, step: &Step) -> i64 {
         match step.kind {
             StepKind::Stream(stream) => self.streams[stream].end[self.lane],
@@ -291,13 +283,13 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// Keeps what the thread issues from now on behind `ended`, or behind the wait's return where that came sooner.
+    /// Keeps the thread's later ops behind `ended`, or behind the wait's return if sooner.
     fn order(&mut self, step: &Step, ended: i64) {
         let fence = &mut self.threads[step.thread].fence[self.lane];
         *fence = (*fence).max(ended.saturating_add(step.back.min(0)));
     }
 
-    /// Goes on without the wait for what ends at `awaited`, or remembers it for later.
+    /// Goes on without the wait for what ends at `awaited`, or remembers the wait for later.
     fn unwaited(&mut self, step: &Step, fix: Change, now: i64, awaited: i64, back: i64) -> i64 {
         let Some(site) = step.site else { return now };
         match fix {
@@ -313,14 +305,14 @@ impl<'a, const L: usize> Lanes<'a, L> {
                     *delayed = (*delayed).max(returns);
                     return now;
                 }
-                // Without iterations a site's value is read when it is asked for the next one.
+                // Without iterations a site's value is read when its next one is asked for.
                 now.max(std::mem::replace(&mut self.asked[site][self.lane], returns))
             }
             _ => now,
         }
     }
 
-    /// An asynchronous copy instead of the recorded one; pinned or not, it runs no longer than it did.
+    /// An asynchronous copy instead of the recorded one; it takes no longer.
     fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = i64::MIN / 2;
         for rank in step.ranks() {
@@ -330,7 +322,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
                 _ => op.duration,
             };
             let latency = op.after_call.min(self.program.learned.after_call[1]);
-            // A blocking copy was counted from its call's start: without the wait it starts no later.
+            // A blocking copy counts from its call's start: without the wait it starts no later.
             let latest = if step.kind.is_copy() { earliest + op.after_call } else { i64::MAX };
             let ready = (from + latency).min(latest);
             last = last.max(self.place(rank, &op, pinned.min(op.duration), ready, earliest));
@@ -338,7 +330,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         last
     }
 
-    /// The ops of a step that is gone: they end where their stream stands.
+    /// Ops of a step that is gone end with their stream.
     fn skip(&mut self, step: &Step) {
         for rank in step.ranks() {
             let op = self.ops.get(rank);
