@@ -1,7 +1,7 @@
-//! Rows read and waits analysed a second, on a real capture repeated 1, 10 and 100 times along the time axis.
+//! Rows read and waits analysed per second, on a real capture repeated 1, 10 and 100 times in time.
 //!
-//! `cargo bench` makes the repeated exports once, under target/bench/, with scripts/repeat_export.py. Compare two
-//! commits on one machine; absolute numbers depend on it.
+//! `cargo bench` makes the repeated exports once, under target/bench/, with scripts/repeat_export.py.
+//! Compare two commits on one machine.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -34,7 +34,6 @@ fn main() {
     divan::main();
 }
 
-/// The sample capture, repeated.
 fn export(times: u32) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sample = root.join("sample-profiles/train_mlp_shapes.sqlite");
@@ -115,7 +114,7 @@ fn find_waits(bencher: Bencher, times: u32) {
     bencher.counter(ItemsCount::new(waits)).bench(|| black_box(find(&profile, &devices)).len());
 }
 
-/// One simulated run, with every wait of a copy made non-blocking: calls and GPU operations a second.
+/// One simulated run, with every wait of a copy made non-blocking: calls and GPU operations per second.
 #[divan::bench(args = TIMES)]
 fn simulate(bencher: Bencher, times: u32) {
     let profile = profile(times);

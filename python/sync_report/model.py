@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional, Sequence
 
 ApiFamily = Literal["host-allocation", "device-allocation", "module-loading"]
-"""The work of an API call that takes host time without any wait."""
+"""Work of an API call that takes host time without waiting."""
 
 
 Attribution = Literal["python-backtrace", "python-found", "python-function", "python-sample", "backward",
     "native", "nvtx", "none"]
-"""How a wait was put on its line, best first."""
+"""Method that attributed a wait to its line, best first."""
 
 
 Backtraces = Literal["python", "native", "sampled", "none"]
-"""What a capture recorded of where waits come from, and so how much it slowed the host."""
+"""Recorded origin of waits, which also determines how much the profiler slowed the host."""
 
 
 BoundBy = Literal["host", "gpu"]
-"""What limits a run."""
+"""Bottleneck of a run."""
 
 
 Change = Literal["keep", "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay",
@@ -45,32 +45,31 @@ DriverApi = Literal["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchroni
 
 
 EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "read-together"]
-"""What an edit does."""
+"""Effect of an edit."""
 
 
 GraphBreak = Literal["allocation", "pageable-copy", "cpu-tensor", "query", "other-stream", "callback"]
-"""Causes besides waits that keep work from being captured as a CUDA graph. Each was tried on an H200 with CUDA 13
-and PyTorch 2.11, in all modes of a capture: only the relaxed one permits an allocation or a question about an
-event.
+"""Cause, other than a wait, that keeps work from being captured as a CUDA graph. Tried on an H200 with CUDA 13 and
+PyTorch 2.11 in all capture modes: only the relaxed one permits allocations and event queries.
 """
 
 
 HostMemory = Literal["pageable", "pinned", "managed", "unknown"]
-"""What kind of host memory a copy reads or writes."""
+"""Kind of host memory that a copy reads or writes."""
 
 
 Kind = Literal["explicit", "redundant", "idle", "upload", "debug-print", "logging", "error-check", "allocator",
     "round-trip", "host-known", "timing", "control-flow", "dynamic-shape", "cpu-compute", "barrier",
     "value-read", "unattributed"]
-"""Why a wait is of its class."""
+"""Reason for a wait's class."""
 
 
 NamedBy = Literal["name", "environment", "communicator", "order"]
-"""How the number of a rank is known."""
+"""Source of a rank's number."""
 
 
 Per = Literal["iteration", "run"]
-"""What amounts are of: each iteration, or the whole run."""
+"""Base of amounts: an iteration or the whole run."""
 
 
 Recorder = Literal["nsys", "torch.profiler"]
@@ -81,7 +80,7 @@ Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", 
     "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "joined", "reused",
     "streams", "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike",
     "advanced", "numbers", "reads", "on-cpu", "clock", "destination", "float64", "random"]
-"""Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way."""
+"""Reason why a wait gets no edit, or an unsafe one."""
 
 
 RuleId = Literal["R01", "R02", "R03", "R04", "R05", "R06", "R08", "R09", "R10", "R11", "R12", "R13", "R14",
@@ -89,7 +88,7 @@ RuleId = Literal["R01", "R02", "R03", "R04", "R05", "R06", "R08", "R09", "R10", 
     "S04", "S05", "S06", "S07", "S08", "S09", "S10", "S11", "S12", "S14", "S15", "S16", "S17", "S18", "S19",
     "S20", "S21", "S22", "S23", "S24", "X4", "X5", "X6", "X11", "X12", "undecided", "unsure", "source",
     "sampled", "thread", "device", "collective", "other"]
-"""Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks."""
+"""A rule of evidence: `R` reads the trace, `S` the Python source, `X` only leans. Words are remarks."""
 
 
 Safety = Literal["safe", "unsafe"]
@@ -97,7 +96,7 @@ Safety = Literal["safe", "unsafe"]
 
 
 Sample = Literal["iteration", "wait"]
-"""What a sample of a site's costs is."""
+"""Kind of sample of a site's costs."""
 
 
 Strategy = Literal["remove it", "make the copy asynchronous", "use a form that does not wait",
@@ -107,59 +106,59 @@ Strategy = Literal["remove it", "make the copy asynchronous", "use a form that d
 
 
 ThreadRole = Literal["python", "autograd", "library", "unknown"]
-"""What the thread that waited is for."""
+"""Role of the thread that waited."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What one run of the tool found, over all exports given."""
+    """Findings of one run of the program, over all exports given."""
 
     schema_version: int
     """Version of this tree's layout: fields may be added, never renamed."""
     tool: Tool
-    """What wrote it."""
+    """The program that wrote the report."""
     profiles: List[ProfileInfo]
     """The exports, in the order given."""
     totals: Totals
-    """All sites together, listed or not."""
+    """Sums over all sites, listed or not."""
     iterations: Optional[Iterations]
-    """The loop of the program, where one is known."""
+    """The program's loop; null where none is known."""
     sites: List[Site]
-    """Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest."""
+    """Sites, ranked as `--sort` says. `--top` may cut the list; `sites_omitted` counts the rest."""
     together: List[Together]
-    """Sites that save something only together."""
+    """Sets of sites that save more together than alone."""
     sites_omitted: int
-    """Sites that are not listed."""
+    """Number of sites that `--top` cut from `sites`."""
     waits_filtered_out: int
-    """Waits of the exports that the filters leave out of `sites` and `totals`: none shown is not none there."""
+    """Waits that the filters left out of `sites` and `totals`."""
     warnings: List[Warning]
-    """What limits the report."""
+    """Limits of the report."""
     graph_breaks: Optional[List[Breaks]]
     """Causes besides waits that keep the range of `--graph-ready` from being captured as a CUDA graph."""
     ranks: Optional[Ranks]
-    """The same over ranks, where the exports hold several; `sites` has each rank's own."""
+    """The report over ranks; absent for fewer than two. `sites` lists each rank's own sites."""
 
 
 @dataclass(frozen=True)
 class Awaited:
-    """What the waits of a site waited for, added up over them; times in ns of host time."""
+    """Work that a site's waits waited for, summed over the waits. Times are host time."""
 
     streams: List[AwaitedStream]
-    """Streams that had work pending, the longest first; a few of them."""
+    """Streams with pending work, the longest first; eight at most."""
     streams_left_out: int
-    """How many more there are."""
+    """Number of further streams."""
     operations: List[AwaitedOperation]
-    """What ran meanwhile, each op behind the one before, the longest first; a few of them."""
+    """Operations that held the host, each queued behind the one before; the longest first, eight at most."""
     operations_left_out: int
-    """How many more there are."""
+    """Number of further kinds of operation."""
     idle_ns: int
-    """Blocked time in which nothing of it ran: calls that found nothing, gaps, the way back to the host."""
+    """Blocked time in which no awaited operation ran: empty waits, gaps, the return to the host."""
     narrow: Optional[Narrow]
-    """Less that would do, where the trace knows of something."""
+    """A smaller wait that would suffice; null where the trace shows none."""
     idle_gpu: Optional[IdleGpu]
-    """Waits for a GPU that had nothing to do, while another worked."""
+    """Waits for a GPU without work while another GPU worked; null where there are none."""
     collectives: Optional[BehindCollectives]
-    """Time behind collectives."""
+    """Blocked time behind collectives; null where there is none."""
 
 
 @dataclass(frozen=True)
@@ -167,15 +166,15 @@ class AwaitedOperation:
     """An operation that ran while waits blocked."""
 
     name: str
-    """Kernel, or `[memcpy]`, `[memset]`, `[graph]`."""
+    """Name of the kernel, or `[memcpy]`, `[memset]`, `[graph]`."""
     device: int
-    """GPU that it ran on."""
+    """Number of the operation's GPU."""
     stream: int
     """CUPTI stream id."""
     count: int
-    """How many."""
+    """Number of such operations."""
     blocked_ns: int
-    """Blocked time during which they ran."""
+    """Blocked time while these operations ran."""
 
 
 @dataclass(frozen=True)
@@ -183,55 +182,55 @@ class AwaitedStream:
     """A stream that waits waited for."""
 
     device: int
-    """GPU that it is on."""
+    """Number of the stream's GPU."""
     stream: int
     """CUPTI stream id."""
     waits: int
-    """Waits that found work on it."""
+    """Waits that found pending work on the stream."""
     pending_ns: int
-    """Blocked time until its work was done."""
+    """Blocked time until the stream's work was done."""
     only_ns: int
-    """Of that, after the work of all other streams was done: a wait without this stream is so much shorter."""
+    """Part of `pending_ns` after all other streams were done: a wait without this stream is so much shorter."""
     read: int
-    """Waits that complete a copy to the host on it. With none, nothing of it is read there at these waits."""
+    """Waits that complete a D2H copy on the stream. At 0, these waits read nothing from the stream."""
 
 
 @dataclass(frozen=True)
 class Backward:
-    """What a wait on autograd's thread belongs to."""
+    """Origin of a wait on autograd's thread."""
 
     node: Optional[str]
-    """The node of the graph, e.g. "IndexBackward0"."""
+    """Node of the autograd graph, e.g. "IndexBackward0"; null where unknown."""
     forward: Optional[Frame]
-    """The line whose operator it undoes, where sequence numbers tell."""
+    """Forward line whose operator the node differentiates; null without sequence numbers."""
 
 
 @dataclass(frozen=True)
 class BehindCollectives:
-    """Time of waits that passed behind collectives (kernels of NCCL)."""
+    """Blocked time behind collectives (NCCL kernels)."""
 
     name: str
-    """The kernel that most of it passed behind."""
+    """Name of the collective kernel that held the waits longest."""
     blocked_ns: int
     """Blocked time during which collectives ran."""
     met_ns: int
-    """Of that, in collectives whose other ranks are in the capture too."""
+    """Part of `blocked_ns` in collectives whose other ranks the capture holds too."""
     late_ns: int
-    """Of that, until the last rank had arrived: no saving here, whatever is done about the wait."""
+    """Part of `met_ns` until the last rank arrived. No fix of this site saves that time."""
     late: List[LateRank]
-    """The ranks that came last, the latest first."""
+    """Ranks that arrived last, the longest awaited first; eight at most."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines in place of others."""
+    """Whole lines that replace others."""
 
     first: int
-    """First line that goes, from 1."""
+    """First replaced line, from 1."""
     last: int
-    """Last line that goes."""
+    """Last replaced line."""
     text: str
-    """What comes instead, each line with its end; empty where they only go."""
+    """The new lines, each with its line end; empty for a deletion."""
 
 
 @dataclass(frozen=True)
@@ -239,29 +238,25 @@ class BlockedTime:
     """GPU idle time in which one function blocked the CPU."""
 
     call: Optional[str]
-    """The function of the operating system's library; null where only the scheduler tells that the thread was off
-    its CPU.
-    """
+    """Function of the system's library; null where only scheduler events show the thread off its CPU."""
     at: Optional[str]
-    """Where most of this time lies: the Python line ("train.py:12"), else the NVTX range ("range load"); null
-    where neither is known.
-    """
+    """Place of most of this time: the Python line ("train.py:12"), else the NVTX range ("range load"), else null."""
     ns: int
-    """In ns."""
+    """GPU idle time."""
 
 
 @dataclass(frozen=True)
 class Breaks:
-    """Calls of one line that keep a range from being captured as a CUDA graph, and are no waits."""
+    """Calls of one line, other than waits, that keep a range from being captured as a CUDA graph."""
 
     kind: GraphBreak
     """The cause."""
     api: str
-    """Name of the function of CUDA."""
+    """Name of the CUDA function."""
     calls: int
-    """The number of calls."""
+    """Number of calls."""
     user_frame: Optional[Frame]
-    """The user's line, where a backtrace tells."""
+    """The user's line; null without a backtrace."""
     fix: str
     """The advice."""
 
@@ -271,37 +266,37 @@ class ByClass:
     """Totals of each class."""
 
     false: ClassTotals
-    """Waits that can go."""
+    """Avoidable waits."""
     true: ClassTotals
-    """Waits that are needed."""
+    """Needed waits."""
     unknown: ClassTotals
-    """Waits that the evidence leaves open."""
+    """Undecided waits."""
 
 
 @dataclass(frozen=True)
 class CallPath:
-    """A way to the line of a site."""
+    """A call path to a site's line."""
 
     callers: List[Frame]
-    """The user's frames around the line's, nearest first."""
+    """The user's frames outside the site's line, nearest first."""
     waits: int
-    """Waits that came by it."""
+    """Waits on this path."""
     blocked_ns: int
-    """Host time inside them."""
+    """Host time inside the waits."""
     drain_ns: int
-    """Device-idle time after them."""
+    """GPU idle time after the waits."""
     library: Optional[List[Frame]]
     """The library's frames between `library_frame` and `user_frame`, nearest to the wait first."""
 
 
 @dataclass(frozen=True)
 class CapturedRun:
-    """The captured run as simulated, and what fixing every false site saves of it."""
+    """The captured run as simulated, and the saving of fixing every avoidable site."""
 
     run_ns: int
     """Length of the run."""
     saved_ns: int
-    """Saving of fixing every false site."""
+    """Saving of fixing every avoidable site."""
 
 
 @dataclass(frozen=True)
@@ -309,27 +304,29 @@ class ClassTotals:
     """Totals of one class."""
 
     waits: int
-    """Waits."""
+    """Number of waits."""
     sites: int
-    """Sites."""
+    """Number of sites."""
     blocked_ns: int
     """Host time inside the waits."""
     drain_ns: int
-    """Idle time of GPUs after them."""
+    """GPU idle time after the waits."""
     recoverable_ns: Optional[int]
-    """Saving with all false sites fixed; `None` until simulated."""
+    """Simulated saving of fixing every avoidable site; null in other classes, with `--fix`, or without a
+    simulation.
+    """
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """How the clocks of exports were put together."""
+    """Alignment of the exports' clocks."""
 
     by_collectives: int
-    """Exports whose clock was set by collectives, which end together."""
+    """Exports aligned by collectives, which end on all ranks at once."""
     by_start: int
-    """Exports of which only the start of the session is known, which is as good as the machines' clocks agree."""
+    """Exports aligned only by the start of their session, as exactly as the machines' clocks agree."""
     residual_ns: Optional[int]
-    """Nine tenths of the collectives that set clocks end within so much of each other; of the worst export."""
+    """90th percentile of the distance between ends of aligned collectives, on the worst export."""
 
 
 @dataclass(frozen=True)
@@ -337,11 +334,11 @@ class Copy:
     """The copy that a wait completes."""
 
     direction: Direction
-    """From where to where."""
+    """Direction of the copy."""
     bytes: int
     """Size in bytes."""
     host_memory: HostMemory
-    """How the host side of it is allocated."""
+    """Kind of host memory."""
 
 
 @dataclass(frozen=True)
@@ -349,11 +346,11 @@ class CopyTime:
     """GPU time in copies of one kind."""
 
     direction: Direction
-    """From where to where."""
+    """Direction of the copies."""
     host_memory: HostMemory
-    """How the host side is allocated."""
+    """Kind of host memory."""
     ns: int
-    """In ns."""
+    """GPU time of the copies."""
 
 
 @dataclass(frozen=True)
@@ -361,18 +358,18 @@ class Edit:
     """An edit of one file that removes a wait."""
 
     kind: EditKind
-    """What it does."""
+    """Effect of the edit."""
     safety: Safety
-    """Whether it may change what the program computes or shows."""
+    """Whether the edit may change what the program computes or shows."""
     mind: Optional[Refusal]
-    """What it may change; `None` where it is safe."""
+    """Reason why the edit is unsafe; null where it is safe."""
     replacements: List[Replacement]
-    """Ascending, none overlapping another."""
+    """Replaced parts, ascending and disjoint."""
     blocks: List[Block]
-    """The same as whole lines, for reviews: ascending, none beside another."""
+    """The edit as whole lines, for reviews: ascending, none adjacent to another."""
     lines: Optional[List[int]]
-    """Lines whose waits it takes together: it is made only where each has a site with this edit. Empty where it is
-    about its own.
+    """Lines whose waits the edit joins; absent for an edit of one line. The edit is made only if each line has a
+    site with this edit.
     """
 
 
@@ -385,7 +382,7 @@ class Evidence:
     text: str
     """The reason as a sentence, with the site's own numbers."""
     case: Optional[str]
-    """Which case of its rule it is, as `explain RULE` lists them; absent from remarks."""
+    """Case of the rule, as `explain RULE` lists it; absent from remarks."""
 
 
 @dataclass(frozen=True)
@@ -393,41 +390,41 @@ class Example:
     """One wait of a site."""
 
     start_ns: int
-    """On the export's clock, as the nsys GUI shows it."""
+    """Start on the export's clock, as the nsys GUI shows it."""
     end_ns: int
-    """Its end on the same clock."""
+    """End on the same clock."""
     blocked_ns: int
-    """Host time inside it."""
+    """Host time inside the wait."""
     drain_ns: int
-    """Idle time of the GPU after it."""
+    """GPU idle time after the wait."""
     awaited: Optional[str]
-    """Which of the awaited ops ended last, e.g. "ampere_sgemm_128x64_tn on stream 7"."""
+    """The awaited operation that ended last, e.g. "ampere_sgemm_128x64_tn on stream 7"; null where unknown."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """What to do about a site."""
+    """Advice for a site."""
 
     order: int
-    """Place of the way among all, in the order in which to try them, from 1."""
+    """Place of the strategy in the order in which to try them, from 1."""
     strategy: Strategy
-    """Which way it is."""
+    """Strategy of the fix."""
     title: str
-    """What to do, in few words."""
+    """The advice in a few words."""
     why: str
-    """Why it helps."""
+    """Why the CPU waits."""
     before: str
-    """Code as it often is."""
+    """Typical code with the wait; may be empty."""
     after: str
-    """The same without the wait."""
+    """The same code without the wait."""
     caveat: str
-    """What to mind; empty where there is nothing."""
+    """Risks of the change; empty where there are none."""
     alternatives: List[str]
-    """Other ways, one each, for where the first does not fit."""
+    """Other ways, for where the first does not fit."""
     here: Optional[Rewrite]
-    """The site's own expression and its rewriting without the wait, where the source was at hand."""
+    """The site's own expression rewritten without the wait; null where not proven right."""
     confirm: str
-    """How to confirm that the wait is gone."""
+    """Commands that show whether the wait is gone; empty where the advice is to leave it."""
 
 
 @dataclass(frozen=True)
@@ -437,11 +434,11 @@ class Frame:
     function: str
     """Function or method."""
     file: str
-    """As recorded."""
+    """Path of the file, as recorded."""
     line: int
-    """From 1; 0 where not known."""
+    """Line number, from 1; 0 where not known."""
     user: bool
-    """Outside the standard library, PyTorch and installed packages."""
+    """Whether the code lies outside the standard library, PyTorch and installed packages."""
 
 
 @dataclass(frozen=True)
@@ -449,179 +446,173 @@ class Gpu:
     """A GPU of an export."""
 
     id: int
-    """Number that the report's `device` columns use."""
+    """Number of the GPU, as `device` fields use it."""
     name: Optional[str]
-    """Product name, where recorded."""
+    """Product name; null where not recorded."""
     span_ns: int
-    """First to last op of this device and the waits on it."""
+    """Time from the GPU's first operation to its last."""
     busy_ns: int
-    """Union of all ops, graph launches included."""
+    """Time in which at least one operation ran, graph launches included."""
     idle_ns: int
-    """The rest of `span_ns`."""
+    """`span_ns` less `busy_ns`."""
     drain_ns: int
-    """The part of `idle_ns` that is drain: it follows a wait."""
+    """Part of `idle_ns` that follows a wait."""
     time: GpuTime
-    """The whole span in parts."""
+    """`span_ns` by kind of work."""
 
 
 @dataclass(frozen=True)
 class GpuTime:
-    """A stretch of GPU time in parts that do not overlap, in ns: a moment in which several kinds of work run
-    counts for the first of them in this order. The parts add up to the stretch; `idle_blocked_ns` and
-    `blocked_in` divide the last of them.
+    """GPU time in parts that do not overlap and that add up to the whole. A moment with several kinds of work
+    counts for the first of them in this order. `idle_blocked_ns` and `blocked_in` divide `idle_otherwise_ns`.
     """
 
     kernels_ns: int
-    """Kernels, graph launches included, but for collectives."""
+    """Kernels and graph launches, without collectives."""
     collectives_ns: int
-    """NCCL's kernels."""
+    """NCCL kernels."""
     copies: List[CopyTime]
     """Copies, by direction and host memory."""
     memsets_ns: int
     """Memsets."""
     idle_after_waits_ns: int
-    """Idle after the waits of this report."""
+    """Idle time after the waits of this report."""
     idle_otherwise_ns: int
-    """Idle for any other reason: the CPU had launched nothing."""
+    """Other idle time: the CPU had launched nothing."""
     idle_blocked_ns: Optional[int]
-    """Of `idle_otherwise_ns`, and so no part of its own: no thread could launch, since each was blocked outside
-    CUDA, in locks, files, sleeps or off its CPU. Null where the capture has neither operating-system calls nor
-    events of the scheduler.
+    """Part of `idle_otherwise_ns` in which no thread could launch: each was blocked outside CUDA, in locks, files,
+    sleeps or off its CPU. Null where the capture holds neither operating-system calls nor scheduler events.
     """
     blocked_in: List[BlockedTime]
-    """`idle_blocked_ns` by what blocked the thread that went on first, most first."""
+    """`idle_blocked_ns` by the function that blocked the thread which continued first, the longest first."""
 
 
 @dataclass(frozen=True)
 class HostCalls:
-    """Calls of one family on the thread where they take longest: of several threads times may overlap."""
+    """Calls of one family on the thread where they take longest. Times of several threads may overlap."""
 
     family: ApiFamily
-    """The sort of work that they do."""
+    """Kind of work of the calls."""
     api: str
-    """The function that takes most of the time."""
+    """Name of the function that takes most of the time."""
     pid: int
-    """The process that calls."""
+    """Id of the calling process."""
     tid: int
-    """The thread."""
+    """Id of the calling thread."""
     calls: int
-    """How many calls, without those inside another of them."""
+    """Number of calls, without nested ones."""
     ns: int
-    """Host time inside them, without waits."""
+    """Host time inside the calls, without waits."""
     start_up_ns: int
-    """The part of it at start-up: before the loop or in its first iterations; without a loop, before the process'
-    first kernel.
-    """
+    """Part of `ns` before the loop or in its first iterations; without a loop, before the first kernel."""
     first_call_ns: int
-    """The part of it in the process' first CUDA call, which creates the context too."""
+    """Part of `ns` in the process's first CUDA call, which also creates the context."""
 
 
 @dataclass(frozen=True)
 class IdleGpu:
-    """Waits for a GPU that had nothing to do."""
+    """Waits for a GPU without work while another GPU worked."""
 
     waits: int
-    """How many waits."""
+    """Number of these waits."""
     gpus: List[int]
-    """The GPUs that they were for, as far as that is recorded."""
+    """Numbers of the GPUs waited for, as far as recorded."""
     busy: List[int]
-    """GPUs of the process that worked on meanwhile."""
+    """Numbers of the process's GPUs that worked meanwhile."""
 
 
 @dataclass(frozen=True)
 class IterationSaving:
-    """One iteration, from start to start, and what fixing every false site saves of it."""
+    """One iteration, from start to start, and the saving of fixing every avoidable site."""
 
     ns: int
-    """Its length without the profiler, estimated."""
+    """Estimated length without the profiler."""
     saved_ns: int
-    """Saved of that."""
+    """Part of `ns` saved."""
     low_ns: int
-    """Lower end of the range of the saving."""
+    """Lower end of the range of `saved_ns`."""
     high_ns: int
-    """Upper end."""
+    """Upper end of the range of `saved_ns`."""
     rewritable_ns: int
-    """Saved on top of that by rewriting needed sites, as `Totals::rewritable_ns`."""
+    """Further saving by rewriting needed sites, as `Totals::rewritable_ns`."""
     undecided_ns: int
-    """Saved on top of both by what is undecided, as `Totals::undecided_ns`."""
+    """Further saving by undecided sites, as `Totals::undecided_ns`."""
     captured_ns: int
-    """Its length as captured."""
+    """Length as captured."""
     captured_saved_ns: int
-    """Saved of that."""
+    """Part of `captured_ns` saved."""
 
 
 @dataclass(frozen=True)
 class Iterations:
-    """Turns of the program's loop."""
+    """Iterations of the program's loop."""
 
     profile: int
-    """Index in `profiles` of the export that they are of: of several with a loop the one whose iterations take
-    longest, since the others wait for it.
+    """Index in `profiles` of the export with this loop. Of several exports, the one with the longest iterations
+    counts: the others wait for it.
     """
     source: str
-    """What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches"."""
+    """Sign by which iterations were recognised, e.g. "NVTX ranges `iteration #`" or "repeating launches"."""
     confidence: Optional[float]
-    """Where no ranges mark them: of the launches, copies and waits between first and last, the share that each
-    has.
+    """Share of the loop's launches, copies and waits that every iteration has, 0 to 1; null where NVTX ranges mark
+    the iterations.
     """
     count: int
-    """How many."""
+    """Number of iterations, without start-up."""
     start_up: int
-    """How many before the first of them are left out as start-up."""
+    """Leading iterations left out as start-up."""
     median_ns: int
-    """Their median length."""
+    """Median length of an iteration."""
     mean_ns: int
-    """Their mean length."""
+    """Mean length of an iteration."""
     start_to_start_ns: int
-    """Mean time from the start of one to the start of the next, which savings of an average iteration are of.
-    Above the median where some are longer, as the first, or where something else comes between them.
+    """Mean time from the start of one iteration to the start of the next; 0 for a single iteration. Longer than
+    the median where some iterations are longer or other work lies between them.
     """
     quartiles_ns: List[int]
-    """Lower quartile, median, upper quartile of their lengths."""
+    """Lower quartile, median and upper quartile of the iterations' lengths."""
     gpu_busy_ns: int
-    """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
+    """Mean GPU busy time of an iteration, summed over the export's GPUs."""
     gpu_time: GpuTime
-    """Time of the GPUs from the start of the first iteration to the end of the last."""
+    """GPU time of the whole loop by kind of work, as captured."""
     busiest_stream_ns: int
-    """Kernels of the stream that has most of them, of one: no iteration can be shorter, whatever is fixed."""
+    """Mean kernel time of an iteration on the busiest stream. No fix makes an iteration shorter."""
     waits_per_iteration: float
-    """Waits inside iterations divided by iterations, of all processes that share the loop."""
+    """Waits inside iterations, divided by the iterations of all processes that share the loop."""
 
 
 @dataclass(frozen=True)
 class Late:
-    """A rank that comes last to a kind of collective."""
+    """A rank that comes late to a kind of collective."""
 
     rank: int
-    """The late one."""
+    """Number of the late rank."""
     collective: str
-    """Name of the kernel."""
+    """Name of the collective kernel."""
     communicator: Optional[str]
-    """Hash of the communicator that it was called for, in hexadecimal; `None` where none is recorded."""
+    """Hash of the communicator in hexadecimal; null where not recorded."""
     among: int
-    """How many ranks meet there: those that call it for that communicator, else all."""
+    """Number of ranks that meet: the communicator's members, else all."""
     times: int
-    """How often it came last, and later than clocks may be off."""
+    """Number of times the rank came last by more than the clocks' error."""
     of: int
-    """How often all of them met there."""
+    """Number of times all these ranks met."""
     late_p50_ns: int
-    """By how much, after the one before it: the median."""
+    """Median delay after the rank before."""
     late_max_ns: int
-    """Most."""
+    """Longest delay."""
     late_ns: int
-    """All of it."""
+    """Sum of the delays."""
     cost_ns: int
-    """Time that the kernels of all other ranks stood until it came: a sum over them."""
+    """Time that the other ranks' kernels waited for the late rank, summed over these ranks."""
     per_iteration_ns: Optional[int]
-    """The time by which that makes an iteration longer: `late_ns` of one, without start-up. `None` if not all
-    ranks have a loop.
-    """
+    """Mean delay per iteration, without start-up; null unless all ranks have a loop."""
     waiting_per_iteration_ns: Optional[int]
-    """The part of it in the late rank's own waits."""
+    """Part of `per_iteration_ns` in the late rank's own waits."""
     spent: Spent
-    """What it did while the others stood, of `late_ns`."""
+    """`late_ns` by the late rank's activity."""
     wait: Optional[LateWait]
-    """The wait that it came from; `None` where none ended within the time by which it was late."""
+    """The wait that most often made the rank late; null where none ended within a delay."""
 
 
 @dataclass(frozen=True)
@@ -629,79 +620,77 @@ class LateRank:
     """A rank that others waited for."""
 
     process: Process
-    """Its process."""
+    """Process of the rank."""
     device: int
-    """GPU of its collectives."""
+    """Number of the GPU that ran the rank's collectives."""
     late_ns: int
-    """Blocked time until it arrived."""
+    """Blocked time until the rank arrived."""
 
 
 @dataclass(frozen=True)
 class LateWait:
-    """The wait of a late rank that ended just before it launched its collective."""
+    """A wait that ended just before a late rank launched its collective."""
 
     key: str
-    """Key of its site."""
+    """Key of the wait's site."""
     id: Optional[str]
-    """Id of that site among the sites over ranks; `None` where it is not listed."""
+    """Id of the site over ranks; null where that site is not listed."""
     place: str
-    """Where it is."""
+    """Place of the wait, else its key."""
     times: int
-    """How often it was this one."""
+    """Number of delays with this wait."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A process as a rank of NCCL's largest communicator in it."""
+    """Rank of a process in its largest NCCL communicator."""
 
     pid: int
     """Process id."""
     communicator: str
-    """Hash of the communicator, in hexadecimal: all its ranks have the same."""
+    """Hash of the communicator in hexadecimal, the same on all its ranks."""
     ranks: int
-    """How many ranks it has."""
+    """Number of ranks in the communicator."""
     rank: int
-    """Which one the process is, from 0."""
+    """Rank of the process, from 0."""
 
 
 @dataclass(frozen=True)
 class Narrow:
-    """Less that waits could be for."""
+    """A smaller wait that would suffice."""
 
     waits: int
-    """Waits of which that is known."""
+    """Waits for which a smaller one is known."""
     copies: int
-    """Of these, waits that complete a copy to the host; the others would be for the stream that their thread
-    launched to last.
-    """
+    """Part of `waits` that needs only its D2H copy. Others need only the stream last launched to by their thread."""
     streams: List[int]
-    """The streams with what would do; a few of them."""
+    """CUPTI ids of the streams that suffice; eight at most."""
     shorter_ns: int
-    """How much shorter all of them would have been."""
+    """Blocked time that the smaller waits would save in all."""
 
 
 @dataclass(frozen=True)
 class Odd:
-    """A rank that stands out."""
+    """A rank that a site blocks far longer than the others."""
 
     rank: int
-    """Its number."""
+    """Number of the rank."""
     blocked_ns: int
-    """Blocked time."""
+    """Blocked time on the rank."""
 
 
 @dataclass(frozen=True)
 class Once:
-    """What is waited outside the program's loop, or before its first kernel or after its last."""
+    """Waits paid once: outside the program's loop, or before the first kernel or after the last."""
 
     sites: int
-    """Sites that wait nowhere else."""
+    """Number of sites that wait only once."""
     blocked_ns: int
-    """Host time inside their waits, summed over threads."""
+    """Host time inside the waits, summed over threads."""
     after_loop_sites: int
-    """Of them, those after the loop: `Site::after_loop`."""
+    """Part of `sites` after the loop: `Site::after_loop`."""
     after_loop_blocked_ns: int
-    """Host time inside the waits of those."""
+    """Part of `blocked_ns` after the loop."""
 
 
 @dataclass(frozen=True)
@@ -709,27 +698,27 @@ class Operand:
     """The tensor that is copied or read."""
 
     dtype: Optional[str]
-    """Its `torch.dtype`, without "torch."."""
+    """`torch.dtype` of the tensor, without "torch."; null where unknown."""
     sizes: List[int]
-    """Its sizes; none for a single number."""
+    """Sizes of the tensor; empty for a single number."""
     non_blocking: Optional[bool]
-    """The flag that a copy was called with."""
+    """`non_blocking` of the copy; null where unknown."""
 
 
 @dataclass(frozen=True)
 class Over:
-    """How something spreads over ranks: values that occur, by nearest rank."""
+    """Distribution of a value over ranks. Quantiles are values that occur, by nearest rank."""
 
     p10: int
-    """A tenth of the ranks have less."""
+    """10th percentile."""
     p50: int
-    """The median: of two ranks the larger."""
+    """Median; of two ranks the larger."""
     p90: int
-    """A tenth have more."""
+    """90th percentile."""
     max: int
-    """The most."""
+    """Largest value."""
     max_rank: int
-    """The first rank that has so much."""
+    """First rank with the largest value."""
 
 
 @dataclass(frozen=True)
@@ -739,9 +728,9 @@ class Process:
     pid: int
     """Process id."""
     name: Optional[str]
-    """Name of the program, where recorded."""
+    """Name of the program; null where not recorded."""
     profile: int
-    """Index of its export in `profiles`."""
+    """Index in `profiles` of the process's export."""
 
 
 @dataclass(frozen=True)
@@ -749,54 +738,50 @@ class ProfileInfo:
     """One export."""
 
     path: str
-    """As it was given."""
+    """Path of the export, as given."""
     recorder: Recorder
     """The profiler that made the capture."""
     export_version: Optional[str]
-    """Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022."""
+    """Version of the nsys that wrote the export, e.g. "2025.3.2.0"; null before 2022."""
     schema: Optional[str]
-    """Schema version, e.g. "3.20.3"."""
+    """Version of the export's own schema, e.g. "3.20.3"."""
     started_utc_ns: Optional[int]
-    """When the clock of the export's times stood at 0, in ns since 1970 (UTC): what puts captures of several
-    machines on one clock. `None` before 2022.
-    """
+    """Time 0 of the export's clock, in ns since 1970 (UTC), to align several machines; null before 2022."""
     host: Optional[str]
-    """The machine, where recorded."""
+    """Name of the machine; null where not recorded."""
     iterations: int
-    """Iterations of its loop, without start-up; 0 where none is known."""
+    """Iterations of the loop, without start-up; 0 where no loop is known."""
     start_up: int
-    """Iterations before those, left out as start-up."""
+    """Leading iterations left out as start-up."""
     iteration_ns: Optional[int]
-    """Median length of one, in ns."""
+    """Median length of an iteration."""
     rank: Optional[int]
-    """Rank that the environment of its program names, where that was recorded."""
+    """Rank that the program's environment names; null where not recorded."""
     members: List[Member]
-    """Which ranks its processes are, where NCCL says so."""
+    """Ranks of the processes, where NCCL recorded them."""
     span_ns: int
-    """First call or op to last."""
+    """Time from the first CUDA call or GPU operation to the last."""
     gpus: List[Gpu]
-    """GPUs that worked."""
+    """GPUs with operations in the capture."""
     processes: List[Process]
     """Processes that called CUDA."""
     command: Optional[str]
-    """The command line that was profiled, as far as the export holds it."""
+    """The profiled command line, as far as the export holds it."""
     backtraces: Backtraces
-    """What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces
-    of calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
+    """Recorded origin of waits, which also determines how much the profiler slowed the host: "python" (backtraces
+    with Python frames), "native" (without), "sampled" (Python samples), "none".
     """
     slowed: bool
-    """Whether launches carry backtraces too, not waits alone: the captured host is several times slower then."""
+    """Whether launches carry backtraces too, which slows the captured host several times."""
     launch_ns: Optional[int]
-    """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
-    few.
-    """
+    """Host time of a kernel launch under this profiler, lower quartile; null for few launches."""
     host_calls: List[HostCalls]
-    """Host time that goes into memory and code, neither of which is a wait: a row each family of calls."""
+    """Host time of allocations and module loading, which are no waits: one row for each family of calls."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What can be done to the source of a site. The file is that of the site's user frame."""
+    """Proposed change of a site's source, in the file of the site's user frame."""
 
     expression: str
     """The expression that waits; empty where none was found."""
@@ -804,88 +789,82 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Rank:
-    """A process of a program that runs in many."""
+    """One process of a program that runs in many."""
 
     rank: int
-    """Its number; of all ranks each has its own."""
+    """Number of the rank, unique in the report."""
     named_by: NamedBy
-    """How that is known."""
+    """Source of the number."""
     profile: str
-    """Path of its export, as it was given."""
+    """Path of the rank's export, as given."""
     pid: int
     """Process id."""
     host: Optional[str]
-    """The machine, where recorded."""
+    """Name of the machine; null where not recorded."""
     iterations: int
-    """Iterations of its loop, without start-up; 0 where none is known."""
+    """Iterations of the loop, without start-up; 0 where no loop is known."""
     start_up: int
-    """Iterations before those, left out as start-up."""
+    """Leading iterations left out as start-up."""
     iteration_ns: Optional[int]
-    """Median length of one, in ns."""
+    """Median length of an iteration."""
     span_ns: int
-    """First call or op of its export to last."""
+    """Time from the export's first CUDA call or GPU operation to the last."""
     waits: int
-    """Waits of all sites."""
+    """Number of waits."""
     blocked_ns: int
-    """Host time inside them."""
+    """Host time inside the waits."""
     drain_ns: int
-    """GPU idle time after them."""
+    """GPU idle time after the waits."""
     clock_ns: Optional[int]
-    """What was added to the times of its export to put them on the clock of the first rank; `None` where nothing
-    tells.
-    """
+    """Offset added to the export's times to put them on the first rank's clock; null where unknown."""
 
 
 @dataclass(frozen=True)
 class RankSite:
-    """A site on all ranks. A rank without it counts with 0."""
+    """A site over all ranks. A rank without the site counts as 0."""
 
     id: str
-    """Id of the report's site that blocks longest of those that share the key; of a merged report a number of its
-    own.
-    """
+    """Id of the rank's site that blocks longest; a number of its own in a merged report."""
     key: str
-    """What its sites are known by on every rank."""
+    """Key of the site, the same on every rank."""
     class_: Class
-    """Verdict on the rank that it blocks longest."""
+    """Class on the rank that the site blocks longest."""
     kind: Kind
-    """Why, there."""
+    """Reason for the class, as a word."""
     confidence: float
-    """How sure that is, there: 0 to 1."""
+    """Confidence in the class, 0 to 1."""
     disputed: bool
-    """Whether ranks have other verdicts."""
+    """Whether other ranks have another class."""
     place: str
     """Line and function, or the best substitute."""
     api: str
     """Runtime or driver name without its version suffix."""
     fix: Optional[str]
-    """What to do."""
+    """Title of the advice; null where there is none."""
     once: bool
-    """Whether it waits once per process on every rank that has it."""
+    """Whether every rank with the site pays it once per process."""
     per: Per
-    """The span that its times are of: one iteration of each rank if it waits in iterations, else the run."""
+    """Base of the times: an iteration of each rank if the site waits in iterations, else the run."""
     saves_at_most: bool
-    """Whether some rank's saving is only known to be no more than that."""
+    """Whether some rank's saving is only an upper bound."""
     late_rank: Optional[int]
-    """The rank that most of its waiting is for, which comes late to collectives: no change of this site saves
-    that.
-    """
+    """The late rank that most of this waiting is for, which no change of this site saves; else null."""
     ranks: int
-    """Ranks that have it."""
+    """Number of ranks with the site."""
     waits: Over
-    """Waits of the run."""
+    """Waits per run."""
     blocked_ns: Over
-    """Host time inside them."""
+    """Host time inside the waits."""
     blocked_p99_ns: int
-    """Of a hundred single waits one blocks longer, on the rank where that is longest; in ns."""
+    """99th percentile of the blocked time of single waits, on the rank where it is longest."""
     drain_ns: Over
-    """GPU idle time after them."""
+    """GPU idle time after the waits."""
     saves_ns: Over
-    """What fixing it saves; at most, where no more is known."""
+    """Saving of fixing the site; an upper bound where no more is known."""
     odd: List[Odd]
-    """Ranks on which it blocks far longer than on the others, the longest first."""
+    """Ranks that the site blocks far longer than the others, the longest first."""
     blocked_by_rank_ns: List[int]
-    """Blocked time on each rank, in the order of the list."""
+    """Blocked time on each rank, in the order of `list`."""
 
 
 @dataclass(frozen=True)
@@ -893,85 +872,87 @@ class Ranks:
     """The ranks of a program, over all exports given."""
 
     per: Per
-    """The span that amounts are of: one "iteration" of each rank on average if all have a loop, else its "run"."""
+    """Base of amounts: an average "iteration" of each rank if all have a loop, else the "run"."""
     list: List[Rank]
-    """Ascending."""
+    """The ranks, ascending."""
     missing: List[int]
-    """Numbers between the first and the last that no export has."""
+    """Rank numbers between the first and the last that no export has."""
     sites: List[RankSite]
-    """Those that block a rank longest first, what is paid once last."""
+    """Sites over ranks: recurring before paid once, then avoidable, undecided, needed, then by saving."""
     sites_omitted: int
-    """Sites that are not listed."""
+    """Number of sites that `--top` cut from `sites`."""
     clocks: Optional[Clocks]
-    """How the clocks of the exports were put together; `None` where one export holds all."""
+    """Alignment of the exports' clocks; null where one export holds all ranks."""
     met: int
-    """Collectives that were found on all ranks of their group."""
+    """Number of collectives found on all ranks of their group."""
     alone: int
-    """Collectives of one rank or more that were not found on the others."""
+    """Number of collectives not found on all ranks of their group."""
     late: List[Late]
-    """Ranks that others waited for, what costs them most first."""
+    """Late ranks by collective, the costliest for other ranks first."""
 
 
 @dataclass(frozen=True)
 class Recoverable:
-    """What the whole run would save."""
+    """Saving of fixing a site, in the whole run."""
 
     alone_ns: int
-    """With only this site fixed. 0 where its waits are needed: those have a range, no promise."""
+    """Saving with only this site fixed; 0 where nothing was simulated."""
     joint_ns: int
-    """The share that is this site's with all false sites fixed."""
+    """The site's share of the saving with every avoidable site fixed."""
     low_ns: int
-    """Lower end of the simulated range of `alone_ns`; 0 where nothing was simulated."""
+    """Lower end of the range of `alone_ns`; 0 where nothing was simulated."""
     high_ns: int
-    """Upper end. Where nothing was simulated: what the waits block, and what goes with their calls and copies."""
+    """Upper end of the range of `alone_ns`. Without a simulation: blocked time, and what goes with the calls and
+    copies.
+    """
     per_iteration_ns: Optional[int]
-    """`alone_ns` of one iteration, where iterations are known."""
+    """Saving per iteration with only this site fixed; null outside iterations or without a simulation."""
     per_iteration_high_ns: Optional[int]
-    """`high_ns` by the iteration."""
+    """`high_ns` divided by iterations; null outside iterations."""
     percent: float
     """`alone_ns` in percent of the run without the profiler."""
     change: Change
-    """The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu",
+    """Change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu",
     "delay", "coalesce", "keep".
     """
     simulated: bool
-    """From a simulation; else `alone_ns` is 0 and `high_ns` an upper bound."""
+    """Whether the saving is simulated; else `alone_ns` is 0 and `high_ns` an upper bound."""
     moves_to: Optional[str]
-    """The site into whose waits most of the time moves."""
+    """Id of the site that takes over most of the waiting; null where none does."""
     chosen: Optional[bool]
-    """Only `--fix` makes it count as avoidable; its verdict does not."""
+    """Whether only `--fix` makes the site count as avoidable, not its verdict."""
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """Text in place of a part of a file."""
+    """Replacement of a part of a file."""
 
     start: int
-    """First byte that goes."""
+    """Offset of the first replaced byte."""
     end: int
-    """First byte that stays; `start` for an insertion."""
+    """Offset after the last replaced byte; equals `start` for an insertion."""
     text: str
-    """What comes instead."""
+    """The new text."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay of one stretch of the capture saved."""
+    """Saving measured in a replay of one stretch of the capture."""
 
     gpu: str
-    """Name of the GPU that it ran on."""
+    """Name of the replay's GPU."""
     stretch_ns: int
-    """The stretch with nothing fixed, in ns; `saving_ns` is of it."""
+    """Length of the stretch with nothing fixed: the base of `saving_ns`."""
     saving_ns: int
-    """What the change saved of it: the median of the rounds."""
+    """Saving of the stretch, the median of the rounds."""
     saving_low_ns: int
-    """Lower end of its range."""
+    """Lower end of the range of `saving_ns`."""
     saving_high_ns: int
-    """Upper end."""
+    """Upper end of the range of `saving_ns`."""
     percent: float
     """`saving_ns` in percent of `stretch_ns`."""
     predicted_ns: Optional[int]
-    """What the simulation says of the same stretch."""
+    """Simulated saving of the stretch; null where not simulated."""
 
 
 @dataclass(frozen=True)
@@ -979,9 +960,9 @@ class Rewrite:
     """An expression of the program and what to write instead."""
 
     before: str
-    """As it stands."""
+    """The expression as written."""
     after: str
-    """Without the wait."""
+    """The expression without the wait."""
 
 
 @dataclass(frozen=True)
@@ -989,135 +970,128 @@ class Site:
     """All waits that share API, Python stack (or the best substitute) and process role."""
 
     id: str
-    """Number by the first wait among all sites of the capture: "S1" waits first."""
+    """Id by the first wait among all sites of the capture: "S1" waits first."""
     key: str
-    """What it is known by across runs, unlike that of any other site of its process: file, function, line, API,
-    kind and a hash of the user's and the library's line and the pattern. Ranks of one program share it.
+    """Stable key across runs, unique within a process: file, function, line, API, kind, and a hash of the user's
+    line, the library's line and the pattern. Ranks of one program share keys.
     """
     api: str
     """Runtime or driver name without its version suffix."""
     driver_api: DriverApi
-    """The driver call behind it."""
+    """The driver call behind the wait."""
     class_: Class
     """Whether the wait can go."""
     kind: Kind
-    """Why it is of that class."""
+    """Reason for the class, as a word."""
     confidence: float
-    """How sure the verdict is, 0 to 1."""
+    """Confidence in the class, 0 to 1."""
     pattern: Optional[str]
-    """Catalogue entry."""
+    """Id of the catalogue entry; null where none fits."""
     evidence: List[Evidence]
-    """Reasons for the verdict, the one that decided first."""
+    """Reasons for the verdict, the deciding one first."""
     attribution: Attribution
-    """How the waits were put on their line."""
+    """Method that attributed the waits to their line."""
     attribution_note: str
-    """How far to trust the attribution, e.g. "31 of 40 samples agree"; empty where exact."""
+    """Reliability of the attribution, e.g. "31 of 40 samples agree"; empty where exact."""
     frames: List[Frame]
-    """Innermost first."""
+    """Python frames, innermost first."""
     user_frame: Optional[Frame]
-    """The innermost frame of the user."""
+    """Innermost frame of the user's code; null where none is known."""
     library_frame: Optional[Frame]
-    """The library's line that waits, where the user's line calls a library: that of the code that the catalogue
-    knows, else the innermost outside PyTorch and helpers, else the innermost. `None` where the user's line
-    names it.
+    """The waiting line of a library that the user's line calls: one that the catalogue knows, else the innermost
+    outside PyTorch and helpers, else the innermost. Null where the user's line names the call.
     """
     library: Optional[str]
-    """The installed package of that line."""
+    """Installed package of `library_frame`."""
     caller: Optional[Frame]
-    """The nearest caller that tells this site from another at the same user line; of several paths, the first
-    one's.
-    """
+    """Nearest caller that distinguishes this site from another at the same user line; of the first path."""
     call_paths: List[CallPath]
-    """The ways to the user's line, those that block longest first; empty where there is but one, which `frames`
-    has.
-    """
+    """Call paths to the user's line, the longest blocking first; empty for a single path (see `frames`)."""
     backward: Optional[Backward]
-    """What a wait on autograd's thread belongs to. The user's line is then the one that called `backward()`."""
+    """Origin of a wait on autograd's thread, whose user line calls `backward()`; null for other waits."""
     native: List[str]
-    """C++ chain, innermost first, demangled; interpreter frames left out."""
+    """C++ call chain, demangled, innermost first, without interpreter frames."""
     nvtx: List[str]
-    """Enclosing NVTX ranges of an example, outermost first."""
+    """NVTX ranges around one of the waits, outermost first."""
     operand: Optional[Operand]
-    """The tensor that an example copies or reads, where the capture says it."""
+    """Tensor that one of the waits copies or reads; null where not recorded."""
     source: Optional[str]
-    """Text of the user line, where the source was at hand."""
+    """Text of the user's line; null where the source was not at hand."""
     snippet: Optional[Snippet]
-    """That line and those around it."""
+    """The user's line with the lines around it; null where the source was not at hand."""
     thread: Thread
     """The thread that waits."""
     process: Process
-    """Its process."""
+    """Process of the thread."""
     device: Optional[int]
-    """Device waited for, where one is known."""
+    """Number of the GPU waited for; null where unknown, or several."""
     stream: Optional[int]
-    """CUPTI stream id, where all waits share one."""
+    """CUPTI stream id, where all waits share one; else null."""
     copy: Optional[Copy]
-    """The copy of each wait; its `bytes` are the smallest of them."""
+    """Copy that the waits complete, with the smallest size; null without copies."""
     copy_bytes_max: Optional[int]
-    """Largest copy in bytes, where they differ."""
+    """Size of the largest copy in bytes; null where all sizes are equal."""
     waits: int
-    """How many waits."""
+    """Number of waits."""
     per_iteration: Optional[float]
-    """Waits inside iterations divided by iterations."""
+    """Waits inside iterations, divided by iterations; null without a loop."""
     blocked_per_iteration_ns: Optional[int]
-    """Blocked time inside iterations divided by iterations."""
+    """Blocked time inside iterations, divided by iterations; null without a loop."""
     drain_per_iteration_ns: Optional[int]
-    """Drain of the waits inside iterations divided by iterations."""
+    """GPU idle time after waits inside iterations, divided by iterations; null without a loop."""
     offset_ns: Optional[int]
-    """Where in an iteration it waits: from the iteration's start to the wait's, the median."""
+    """Median time from an iteration's start to the wait's; null without waits inside iterations."""
     spread: Optional[Spread]
-    """How waits and costs vary within the capture; `None` where no reader was to need it."""
+    """Variation of waits and costs within the capture; null where not asked for."""
     blocked_ns: int
     """Host time inside the waits."""
     blocked_p50_ns: int
-    """Of single waits, the median."""
+    """Median blocked time of a wait."""
     blocked_p99_ns: int
-    """Of single waits, the 99th percentile."""
+    """99th percentile of the blocked time of a wait."""
     blocked_max_ns: int
-    """The longest."""
+    """Longest blocked time of a wait."""
     blocked_percent: float
-    """`blocked_ns` in percent of the thread's span."""
+    """`blocked_ns` in percent of the span of the waiting threads."""
     drain_ns: int
-    """Device-idle time between the end of the awaited work and the next op."""
+    """GPU idle time from the end of the awaited work to the next operation."""
     drain_p50_ns: int
-    """Of single waits, the median."""
+    """Median GPU idle time after a wait."""
     drain_max_ns: int
-    """The longest."""
+    """Longest GPU idle time after a wait."""
     drain_percent: float
-    """`drain_ns` in percent of the device's span (of all devices' where several)."""
+    """`drain_ns` in percent of the span of the GPUs waited for, or of all GPUs where unknown."""
     found_idle: int
-    """Waits that found nothing pending on the GPU."""
+    """Waits that found no pending work on the GPU."""
     start_up: Optional[StartUp]
-    """Set where it waits only before the loop or in its first iterations. It is paid once."""
+    """Set where the site waits only before the loop or in its first iterations, a cost paid once."""
     once: bool
-    """Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last:
-    what is waited once in this capture, and no part of what fixing all false sites saves. Without a loop,
-    copies are a program's work: they are not once.
+    """Whether the waits are paid once, and no part of the total saving: outside the loop, in its first tenth only,
+    or a single wait of the allocator. Without a loop: before the first kernel or after the last, copies
+    excepted.
     """
     after_loop: bool
-    """Of those, waits after the loop only, where a validation or a checkpoint does: once in this capture, but a
-    longer run may come by again.
-    """
+    """Whether all waits come after the loop, as in a validation or a checkpoint: a longer run may repeat them."""
     blocks_capture: bool
-    """Whether this wait would make a CUDA graph capture fail."""
+    """Whether the wait would make a CUDA graph capture fail."""
     recoverable: Optional[Recoverable]
-    """What a fix saves."""
+    """Saving of a fix; null where no savings were computed."""
     fix: Optional[Fix]
-    """What to do."""
+    """Advice; null where there is none."""
     histogram: List[Sequence[int]]
-    """Blocked times in powers of two: (upper bound in ns, waits)."""
+    """Blocked times in powers of two: (exclusive upper bound in ns, number of waits)."""
     awaited: Optional[Awaited]
-    """What its waits waited for; `None` where no reader was to need it."""
+    """Work that the waits waited for; null where not asked for."""
     examples: List[Example]
-    """Waits to look at in the nsys GUI: longest first, then the first of the capture."""
+    """Waits to look at in the nsys GUI: the longest first, then the capture's first."""
     allowed: Optional[str]
-    """The reason of the comment that allows its line to wait (`# sync-report: allow REASON`): it is no finding
-    then.
+    """Reason of the comment that allows the line to wait (`# sync-report: allow REASON`); absent without one. An
+    allowed site is no finding.
     """
     proposal: Optional[Proposal]
-    """What can be done to its source."""
+    """Proposed source edit, or the reason for having none; absent without a user frame."""
     replayed: Optional[Replayed]
-    """What fixing it saved in a replay on a GPU, where results of one were given."""
+    """Measured saving in a replay on a GPU; absent without replay results."""
 
 
 @dataclass(frozen=True)
@@ -1127,47 +1101,45 @@ class Snippet:
     first_line: int
     """Number of the first line, from 1."""
     lines: List[str]
-    """Their text, without line ends."""
+    """Text of the lines, without line ends."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a late rank did while the others stood."""
+    """Delay of a late rank by its activity."""
 
     waiting_ns: int
-    """Blocked in the last wait before it launched the collective."""
+    """Time blocked in the last wait before the collective's launch."""
     host_ns: int
-    """On the host, until the launch."""
+    """Other host time before the launch."""
     gpu_ns: int
-    """From the launch on: its GPU still had other work."""
+    """Time after the launch, while the GPU had other work."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something
-    else disturbed; what a difference between two captures has to exceed.
-    """
+    """Lower quartile, median and upper quartile of a site's samples, from which comparisons derive jitter."""
 
     per: Sample
-    """A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait"."""
+    """Kind of sample: the sum over an "iteration" where the waits lie in iterations, else one "wait"."""
     samples: int
-    """Iterations with a wait of this site, or its waits."""
+    """Number of samples: iterations with a wait of this site, or its waits."""
     waits: List[int]
     """Waits of a sample."""
     blocked_ns: List[int]
     """Blocked time of a sample."""
     drain_ns: List[int]
-    """Drain of a sample."""
+    """GPU idle time after the waits of a sample."""
 
 
 @dataclass(frozen=True)
 class StartUp:
-    """Waits only at start-up."""
+    """Waits that happen only at start-up."""
 
     with_: int
-    """Iterations that hold some, 0 where all come before the loop."""
+    """Iterations with such waits; 0 where all come before the loop."""
     iterations: int
-    """Iterations of the capture."""
+    """Number of iterations in the capture."""
 
 
 @dataclass(frozen=True)
@@ -1177,149 +1149,145 @@ class Thread:
     tid: int
     """Thread id."""
     name: Optional[str]
-    """Its name, where recorded."""
+    """Name of the thread; null where not recorded."""
     role: ThreadRole
-    """What it is for."""
+    """Role of the thread."""
     main: bool
-    """The process's first thread; where that made no call, the one with most calls."""
+    """Whether the thread is the process's first; if that one made no call, the one with most calls."""
     count: int
-    """Of how many threads the site's waits are."""
+    """Number of threads with waits of the site."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """Sites whose saving exists only jointly: fixing one of them moves its waiting into another."""
+    """Sites that save more together than alone: where one is fixed, another takes over its wait."""
 
     sites: List[str]
-    """Ids, in the order of the report."""
+    """Ids of the sites, in the order of the report."""
     per_iteration: bool
-    """Whether the figures are of an iteration; else of the run."""
+    """Whether the times are per iteration; else per run."""
     saved_ns: int
-    """What fixing all of them saves without the profiler, estimated."""
+    """Estimated saving of fixing all these sites, without the profiler."""
     low_ns: int
-    """Lower end of its range."""
+    """Lower end of the range of `saved_ns`."""
     high_ns: int
-    """Upper end."""
+    """Upper end of the range of `saved_ns`."""
     alone_ns: List[int]
-    """What each of `sites` saves alone."""
+    """Saving of fixing each of `sites` alone."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """The tool itself."""
+    """The program that wrote a result."""
 
     name: str
-    """Its name."""
+    """Name of the program."""
     version: str
-    """Its version."""
+    """Version of the program."""
 
 
 @dataclass(frozen=True)
 class Totals:
-    """All sites of the report together."""
+    """Totals over all sites of the report."""
 
     waits: int
     """Waits that passed the filters."""
     sites: int
-    """Sites that they form; one for those of several ranks that share a key."""
+    """Number of sites. Sites of several ranks that share a key count once."""
     blocked_ns: int
     """Host time inside waits, summed over threads: not a saving."""
     gpu_busy_ns: int
-    """Summed over the GPUs of all exports."""
+    """GPU busy time, summed over the GPUs of all exports."""
     gpu_idle_ns: int
-    """Likewise."""
+    """GPU idle time, summed over the GPUs of all exports."""
     drain_ns: int
-    """Idle time of all devices that follows waits."""
+    """GPU idle time after waits, summed over GPUs."""
     by_class: ByClass
-    """The same by class."""
+    """Totals of each class."""
     recoverable_false_joint_ns: Optional[int]
-    """Simulated saving of fixing every false site; `None` until simulated."""
+    """Simulated saving of fixing every repeating avoidable site, in the run. Of several exports, the largest
+    counts. Null where nothing was simulated.
+    """
     recoverable_low_ns: Optional[int]
-    """Lower end of its range."""
+    """Lower end of the range of `recoverable_false_joint_ns`."""
     recoverable_high_ns: Optional[int]
-    """Upper end."""
+    """Upper end of the range of `recoverable_false_joint_ns`."""
     recoverable_percent: Optional[float]
     """`recoverable_false_joint_ns` in percent of the run without the profiler."""
     bound_by: Optional[BoundBy]
-    """What limits the run once all false sites are fixed: "host" or "gpu"."""
+    """Bottleneck once every avoidable site is fixed: "host" or "gpu"."""
     simulation_error: Optional[float]
-    """|simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only."""
-    usual_latency_error: Optional[float]
-    """The same with usual latencies in place of the recorded distances between dependent events: a harder test of
-    which event depends on which.
+    """Error of simulating the capture unchanged: |simulated − recorded| / recorded span. Above 0.1, there are
+    bounds only.
     """
+    usual_latency_error: Optional[float]
+    """`simulation_error` with usual latencies between dependent events: a harder test of the dependencies."""
     sampled_iterations: Optional[int]
-    """Iterations that were simulated, evenly spread, for all that there are; `None` where each was."""
+    """Number of evenly spread iterations simulated in place of all; null where all were."""
     range_scatter_ns: Optional[int]
-    """What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations."""
+    """Scatter of the capture's iterations, which widens the ranges at both ends; null without iterations."""
     collectives: int
-    """GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its
-    recorded length in every simulation.
+    """Number of NCCL kernels, which wait for other processes. In simulations a kernel keeps its recorded length
+    where the capture lacks those processes.
     """
     without_profiler: Optional[WithoutProfiler]
-    """The run without the profiler, estimated: what the savings here are of."""
+    """The run without the profiler, estimated: the base of the savings."""
     captured: Optional[CapturedRun]
     """The captured run, which the profiler slows."""
     iteration: Optional[IterationSaving]
-    """One iteration; `None` where no loop is known or nothing was simulated."""
+    """Saving per iteration; null where no loop is known or nothing was simulated."""
     rewritable_ns: Optional[int]
-    """Rewriting the needed sites that have a form without the wait saves so much of the run, on top of
-    `recoverable_false_joint_ns`.
-    """
+    """Further saving of the run by rewriting needed sites that have a form without the wait."""
     undecided_ns: Optional[int]
-    """The undecided sites save so much of the run on top of both, if all are avoidable."""
+    """Further saving of the run if all undecided sites are avoidable, after all other fixes."""
     rewritable_sites: int
-    """Needed sites of the repeating work that another form does without waiting: `torch.where` in place of an
-    assignment through a mask, a guard that looks every N steps.
-    """
+    """Repeating needed sites with a form that does not wait, e.g. `torch.where` for an assignment by mask."""
     unread_sites: int
-    """Undecided sites of the repeating work whose line of Python was not at hand."""
+    """Repeating undecided sites whose Python line was not at hand."""
     avoidable_sites: int
-    """Sites about which something can be done; one for those of several ranks that share a key."""
+    """Sites that a fix avoids, by verdict or `--fix`. Sites of several ranks that share a key count once."""
     repeating_false_sites: int
-    """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`;
-    counted as `avoidable_sites`.
+    """Sites of `recoverable_false_joint_ns`: avoidable or chosen by `--fix`, and not in `once`. Sites that share a
+    key count once.
     """
     chosen_sites: int
-    """How many of them are not false: a change of theirs was asked for."""
+    """Part of `repeating_false_sites` that only `--fix` makes count as avoidable."""
     savings_unknown: bool
-    """The export lacks what savings rest on: none is computed."""
+    """Whether savings were not computed, because the export lacks data for them."""
     once: Once
-    """Sites that wait once in this capture: context creation, loading, tear-down; and after the loop."""
+    """Waits paid once in this capture: context creation, loading, tear-down, work after the loop."""
     gpu_time: GpuTime
-    """Where GPU time goes, without the profiler: what the first lines of a report say. `iterations.gpu_time` and
-    `gpus[].time` are as captured.
+    """GPU time by kind of work, without the profiler's estimated time. `iterations.gpu_time` and `gpus[].time` are
+    as captured.
     """
     replayed: Optional[Replayed]
-    """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
+    """Measured saving of fixing every avoidable site in a replay on a GPU; absent without replay results."""
 
 
 @dataclass(frozen=True)
 class Warning:
-    """Something that limits what this report can say, with the command that mends it."""
+    """A limit of the result, and its remedy."""
 
     code: str
-    """Stable word of `Code`; text, because a report that was kept may be of another version of the program."""
+    """Stable code of the warning. A kept report may hold codes of another version of the program."""
     message: str
-    """What is missing, as a sentence."""
+    """The limit, as a sentence."""
     fix: str
-    """The exact command, or an empty string where nothing can be done."""
+    """Command or advice that mends the limit; empty where nothing does."""
 
 
 @dataclass(frozen=True)
 class WithoutProfiler:
-    """The program without the profiler, and what fixing every false site saves of that: an estimate with its
-    range.
-    """
+    """The estimated run without the profiler, and the saving of fixing every avoidable site."""
 
     run_ns: int
     """Length of the run."""
     saved_ns: int
-    """Saving of fixing every false site."""
+    """Saving of fixing every avoidable site."""
     low_ns: int
-    """Lower end of its range."""
+    """Lower end of the range of `saved_ns`."""
     high_ns: int
-    """Upper end."""
+    """Upper end of the range of `saved_ns`."""
 
 
 #: The fields that hold classes, by class.

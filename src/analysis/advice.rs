@@ -1,4 +1,4 @@
-//! What to do about a site: the catalogue's entry that fits its verdict, which way to go, and the change that is simulated for it.
+//! Advice for a site: the catalogue's entry for its verdict, the strategy, and the change to simulate.
 
 use super::Judged;
 use crate::catalogue::{self, Case, Category, Pattern};
@@ -14,25 +14,22 @@ use crate::vocabulary::{
 };
 use crate::waits::api::Blocking;
 
-/// What to do about a site.
 #[derive(Clone, Copy, Debug)]
 pub struct Advice {
-    /// The entry that its reasons and code are of.
+    /// Source of the reasons and the code.
     pub entry: &'static Pattern,
-    /// The way to go.
     pub strategy: Strategy,
-    /// That in few words.
     pub title: &'static str,
-    /// It is the way of the entry, to which its code and its other ways lead too.
+    /// The strategy is the entry's: its code and alternatives apply.
     pub by_entry: bool,
     /// The wait is in a library's code that the catalogue does not know: nothing can be done at its line.
     pub outside: bool,
-    /// The entry's own title, for the library's maintainers, where `title` is for those who have it installed.
+    /// The entry's own title, for maintainers of an installed library.
     pub maintainers: Option<&'static str>,
 }
 
 impl Judged {
-    /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
+    /// `None` without a pattern.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
         let entry = catalogue::entry(site.verdict.pattern?).in_case(|case| self.holds(site, case));
@@ -73,14 +70,14 @@ impl Judged {
             }
             Case::Native(part) => site.bundle.chain.iter().any(|symbol| symbol.contains(part)),
             Case::LoopOver(part) => site.snippet.as_ref().is_some_and(|snippet| {
-                // The snippet is of the user's line, which is not what waits where a library's line does.
+                // The snippet shows the user's line, which does not wait where a library's line does.
                 let frame = site.bundle.user_frame().filter(|_| library::line(&site.bundle).is_none());
                 frame.is_some_and(|frame| is_in_loop_over(snippet, frame.line, part))
             }),
         }
     }
 
-    /// Which way to go about a site of that entry, and that in few words; `None` is the entry's own.
+    /// Strategy and title for a site of that entry; `None`: the entry's own.
     fn way(&self, site: &Site, entry: &Pattern, outside: bool) -> Option<(Strategy, &'static str)> {
         let kind = site.verdict.kind;
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
@@ -88,20 +85,20 @@ impl Judged {
         let passed = || site.bundle.operand().is_some_and(|operand| operand.non_blocking == Some(true));
         let for_nothing = || self.waits_of(site).all(|wait| wait.found.is_nothing());
         let guard = |one: &Evidence| rules::row(one.rule).is_some_and(|rule| rule.role == Role::Guard);
-        // Work that other streams are given next may rely on it, whatever it found.
+        // Work issued next to other streams may rely on the wait, whatever it found.
         let streams = self.profile.ops.streams.iter().filter(|stream| stream.pid == site.bundle.pid).count();
         let orders = matches!(site.bundle.blocking, Blocking::Stream | Blocking::Event) && streams > 1;
-        // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
+        // Only a call that does nothing but wait can be deleted: a barrier or load works on an idle GPU too.
         let plain = entry.category == Category::ExplicitSync;
         Some(match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
             }
-            // The profiler's, NCCL's.
+            // Threads of the profiler or NCCL.
             _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
                 (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
-            // Which says the same has better words.
+            // An entry that leaves it has better words.
             Kind::Upload
                 if self.is_before_loop(site) && !edited() && entry.fix.strategy != Strategy::Leave =>
             {
@@ -135,7 +132,7 @@ impl Judged {
             Kind::Explicit if plain && streams == 1 && entry.fix.change == Some(Change::GpuWait) => {
                 (Strategy::Remove, catalogue::entry(PatternId::F01).fix.title)
             }
-            // A read whose value nothing is seen to take.
+            // A read whose value is not seen to be used.
             Kind::Explicit if entry.reads.is_some() => {
                 (Strategy::Remove, "leave it out, if nothing else reads the value")
             }
@@ -153,30 +150,29 @@ impl Judged {
         })
     }
 
-    /// What the advice changes about the waits of a site, which is what is simulated. An undecided site is priced as the avoidable
-    /// wait it may be; a needed one cannot go.
+    /// The change that the advice makes to a site's waits, for the simulation. An undecided site is priced as
+    /// avoidable; a needed wait cannot go.
     pub(super) fn advised(&self, site: &Site) -> Change {
         let (verdict, copy) = (&site.verdict, site.bundle.copy);
         let advice = self.advice(site);
         let strategy = advice.map(|advice| advice.strategy);
         let own = advice.and_then(|advice| advice.entry.fix.change);
-        // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed, and
-        // one that is to be made early.
+        // Small reads stay on the GPU until somebody looks. Large or early copies are still needed.
         let kept = copy.is_some_and(reads_little) && strategy != Some(Strategy::NonBlocking);
         let later = if kept { Change::OnGpu } else { Change::Delay };
         match verdict.kind {
-            // Needed as written; what its entry says of another form counts.
+            // Needed as written; the entry's other form counts.
             Kind::DynamicShape | Kind::ControlFlow => own.unwrap_or_default(),
             _ if verdict.class == Class::True || strategy == Some(Strategy::Leave) => Change::Keep,
-            // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
+            // A kernel fills it, or the GPU has it: an index that is kept, a number that Python hands over.
             Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
             Kind::Upload if matches!(strategy, Some(Strategy::SyncFreeApi | Strategy::Remove)) => {
                 Change::Drop
             }
-            // Pinning costs more than that.
+            // Pinning would cost more.
             Kind::Upload if self.is_taken_over(site) => Change::NonBlocking,
             Kind::Upload => match copy.map(|c| c.host_memory) {
-                // Some of a site's copies may be pinned already: those gain nothing by it, and each is priced as it is.
+                // Copies that are pinned already gain nothing; each is priced as it is.
                 Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
                 _ => Change::NonBlocking,
             },
@@ -193,14 +189,13 @@ impl Judged {
         }
     }
 
-    /// Whether the driver takes each copy of a site over at once.
     fn is_taken_over(&self, site: &Site) -> bool {
         self.waits_of(site).all(|wait| wait.copy.is_some_and(Copy::is_taken_over))
     }
 }
 
-/// Reads up to this size, a number or one iteration's results, may stay on the GPU until the loop ends, as the catalogue
-/// advises: copied then, all at once, each takes no longer (3 µs at 20 GB/s) than the op that stands for it.
+/// Reads up to this size (a number, one iteration's results) may stay on the GPU until the loop ends, as the
+/// catalogue advises. Copied together then, each takes no longer (3 µs at 20 GB/s) than the op in its place.
 const LITTLE: u64 = 64 << 10;
 
 fn reads_little(copy: Copy) -> bool {
@@ -220,8 +215,8 @@ fn option(site: &Site) -> Option<&'static Pattern> {
     })
 }
 
-/// The way of an edit that is proven for the site's line, where its entry of that strategy goes another: what is advised, what
-/// is priced and the line that is shown are then one.
+/// Strategy and title of an edit proven for the site's line, where the entry's strategy differs. Advice,
+/// price and shown line then agree.
 fn edited_way(site: &Site, strategy: Strategy) -> Option<(Strategy, &'static str)> {
     let reading = site.reading.as_ref().filter(|reading| reading.rewritten.is_some())?;
     let kind = reading.outcome.edit()?.kind;
@@ -240,12 +235,12 @@ fn is_installed(site: &Site) -> bool {
     site.library_frame().is_some_and(package)
 }
 
-/// Whether the line with that number stands in a `for` loop whose head contains `part`.
+/// Whether the line with that number is in a `for` loop whose head contains `part`.
 fn is_in_loop_over(snippet: &Snippet, line: u32, part: &str) -> bool {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let at = line.saturating_sub(snippet.first_line) as usize;
     let Some(own) = snippet.lines.get(at) else { return false };
-    // The nearest line above that is indented less holds the line; a branch in between is passed.
+    // The nearest line above with less indentation encloses the line; branches in between are passed.
     let mut outer = indent(own);
     snippet.lines[..at].iter().rev().filter(|text| !text.trim().is_empty()).any(|text| {
         let encloses = indent(text) < outer;
@@ -254,8 +249,8 @@ fn is_in_loop_over(snippet: &Snippet, line: u32, part: &str) -> bool {
     })
 }
 
-/// Whether a bare synchronisation is a call of the user's line. PyTorch's own are Python functions, so that a stack shows
-/// them; of others the line has the name.
+/// Whether a bare synchronisation is called on the user's line. PyTorch's own are Python functions, which a
+/// stack shows; others are named on the line.
 fn is_by_name(site: &Site) -> bool {
     let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
     let unseen = site.bundle.attribution.is_of_line() && site.inside.is_none();
@@ -284,7 +279,6 @@ mod tests {
         }
     }
 
-    /// Each kind of need has its own way out, which a read's own entry does not know.
     #[test]
     fn a_read_gets_the_advice_of_what_needs_it() {
         use Kind::*;

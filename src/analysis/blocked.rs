@@ -12,15 +12,12 @@ use crate::waits::device::Devices;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The share of the GPUs' time from which it is worth another look into the export.
+/// Share of the GPUs' time from which the place is looked up in the export.
 const NAMED: f64 = 0.1;
-/// Stretches that are looked at, the longest first.
+/// Stretches looked at, longest first.
 const MOST: usize = 256;
 
-/// GPU idle time in which no thread could launch, and the place of most of it; `None` where the export does not tell.
-///
-/// # Errors
-/// [`InputError`]: the samples or ranges cannot be read.
+/// GPU idle time in which no thread could launch, and the place of most; `None` if the export does not tell.
 pub fn find(
     profile: &mut Profile,
     devices: &Devices,
@@ -45,10 +42,10 @@ pub fn find(
     Ok(Some(IdleBlocked { of_device, at: at.map(|at| (call, at)) }))
 }
 
-/// The thread that was blocked, from when, until when.
+/// The blocked thread, start and end.
 type Stretch = (GlobalTid, i64, i64);
 
-/// The user's line in which most Python samples inside the stretches lie.
+/// The user's line with most Python samples inside the stretches.
 fn line(
     profile: &mut Profile,
     rules: &PathRules,
@@ -93,7 +90,7 @@ fn range(profile: &mut Profile, stretches: &[Stretch]) -> Result<Option<String>,
     Ok(majority(named, stretches.iter().map(|stretch| stretch.2 - stretch.1).sum()))
 }
 
-/// The name of more than half of the whole.
+/// The name with more than half of the whole.
 fn majority(named: impl Iterator<Item = (String, i64)>, whole: i64) -> Option<String> {
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
     named.for_each(|(name, amount)| *sums.entry(name).or_default() += amount);

@@ -17,7 +17,7 @@ pub fn kernel_names(profile: &Profile) -> Vec<u32> {
     names
 }
 
-/// NCCL's among them: how the processes of the export met in them.
+/// How the processes of the export met in NCCL's kernels.
 pub fn find(profile: &mut Profile, devices: &Devices, kernels: &[u32]) -> Result<Collectives, InputError> {
     profile.strings.fetch(&profile.db, kernels.iter().map(|&id| i64::from(id)))?;
     let named = |&id: &u32| Some((id, &**profile.strings.get(i64::from(id))?));
@@ -29,7 +29,7 @@ pub fn find(profile: &mut Profile, devices: &Devices, kernels: &[u32]) -> Result
     Ok(found)
 }
 
-/// The collectives in which all wait for all, with what NCCL tells of their launches, and of the processes.
+/// Collectives in which all wait for all, with NCCL's own data on launches and processes.
 fn told_by_nccl(profile: &Profile, names: &[(u32, &str)]) -> Result<(Vec<OpId>, Told), InputError> {
     let meets = |name| names.binary_search_by_key(&name, |n| n.0).is_ok_and(|at| all_for_all(names[at].1));
     let launch = |op: OpId| {

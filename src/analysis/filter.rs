@@ -1,4 +1,4 @@
-//! Which waits a report is about: by time, process, thread, device, NVTX range.
+//! Selects a report's waits by time, process, thread, device and NVTX range.
 
 use crate::error::InputError;
 use crate::iterations::Iterations;
@@ -15,13 +15,11 @@ use std::sync::Arc;
 /// All conditions must hold. Empty: every wait.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A range of this text, or of this name without its number, was open in the wait's process; case matters.
+    /// A range of this text, or of this name without its number, was open in the process; case matters.
     pub nvtx: Option<String>,
-    /// Id of the waiting process, as the operating system gave it.
     pub process: Option<u32>,
-    /// Thread id, or a part of the thread's name.
+    /// Tid, `main`, or part of the thread's name.
     pub thread: Option<String>,
-    /// GPU waited for.
     pub device: Option<u32>,
     /// Waits that begin at or after this time of the capture's clock, in ns.
     pub from: Option<i64>,
@@ -30,7 +28,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it leaves anything out.
+    /// Whether any condition is set.
     pub fn selects(&self) -> bool {
         let Self { nvtx, process, thread, device, from, to } = self;
         nvtx.is_some()
@@ -41,11 +39,10 @@ impl Filter {
             || to.is_some()
     }
 
-    /// For each wait: whether it passes.
+    /// Whether each wait passes.
     ///
     /// # Errors
-    /// [`InputError::NoRange`] where no range of the export has the name asked for, or it was not wanted when the export was
-    /// read.
+    /// [`InputError::NoRange`] if the range does not exist, or was not wanted when the export was read.
     pub fn select<'a>(
         &self,
         profile: &mut Profile,
@@ -71,13 +68,13 @@ impl Filter {
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
-    /// Whether it names what every capture of a program has its own of: times of its clock, ids of processes and threads.
+    /// Whether a condition fits one capture only: times of its clock, ids of processes and threads.
     pub fn is_of_one_capture(&self) -> bool {
         let id = self.thread.as_ref().is_some_and(|thread| thread.parse::<u32>().is_ok());
         id || self.process.is_some() || self.from.is_some() || self.to.is_some()
     }
 
-    /// The part of a wait's drain that the time filter leaves: as the device's idle time, it is cut at the window.
+    /// The part of a wait's drain inside the time filter: a device's idle time is cut alike.
     pub fn clip_drain(&self, profile: &Profile, wait: &Wait, drain: i64) -> i64 {
         let Some(op) = wait.awaited else { return drain };
         let ended = profile.ops.end(op);
@@ -85,7 +82,6 @@ impl Filter {
         to - from
     }
 
-    /// The iterations of a loop that the time filter leaves whole.
     pub fn whole(&self, found: Iterations) -> Option<Iterations> {
         found.within(|(from, to)| self.clip(from, to) == (from, to))
     }
@@ -98,17 +94,14 @@ impl Filter {
     }
 }
 
-/// Whether a thread of a process is the one asked for, by id or by a part of its name; Linux gives a process the id of its
-/// first thread, which reports call `main`.
+/// By id or by part of the name. Linux gives a process the id of its first thread, which reports call `main`.
 fn is_thread(wanted: &str, (pid, tid): (u32, u32), name: Option<&str>) -> bool {
     wanted.parse() == Ok(tid) || (wanted == "main" && pid == tid) || name.is_some_and(|n| n.contains(wanted))
 }
 
-/// Numbers, and the names of what they stand for.
 type Named = BTreeMap<u32, Option<Arc<str>>>;
 
-/// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
-/// rank's.
+/// Names that a filter can use, over all exports: the GPU asked for may be another rank's.
 #[derive(Default)]
 pub struct Filterable {
     devices: Named,
@@ -117,7 +110,7 @@ pub struct Filterable {
 }
 
 impl Filterable {
-    /// Adds what one export holds: threads that made CUDA calls, GPUs that worked.
+    /// Adds an export's threads that made CUDA calls, and its GPUs that worked.
     pub fn add(&mut self, profile: &Profile, devices: &Devices) {
         self.devices.extend(devices.list.iter().map(|d| (d.id, d.name.clone())));
         for tid in &profile.calls.threads {
@@ -127,8 +120,7 @@ impl Filterable {
         }
     }
 
-    /// One warning for each name of the filter that nothing has: a number mistyped must not read as "nothing waits
-    /// there".
+    /// A warning per name that nothing has: a mistyped number must not read as "nothing waits there".
     pub fn missing(&self, filter: &Filter) -> Vec<Warning> {
         let mut list = Vec::new();
         let mut warn = |code, what: String, there: &Named| {
@@ -151,7 +143,7 @@ impl Filterable {
     }
 }
 
-/// Numbers with their names, as `0 (NVIDIA H200), 1 (NVIDIA H200)`; a program has hundreds of threads, so not all.
+/// `0 (NVIDIA H200), 1 (NVIDIA H200)`; cut, since a program has hundreds of threads.
 fn listed(all: &Named) -> String {
     const MOST: usize = 8;
     let one = |(number, name): (&u32, &Option<Arc<str>>)| match name {
@@ -161,13 +153,10 @@ fn listed(all: &Named) -> String {
     text::listed(all.iter().map(one), MOST)
 }
 
-/// For each wait: whether a range of that name was open in its process when it began.
+/// Whether a range of that name was open in each wait's process when the wait began.
 ///
-/// On whichever thread: the backward pass waits on a thread of autograd's, inside a step that the main thread marked.
-///
-/// # Errors
-/// [`InputError::NoRange`] where the export has no range of that name: a name mistyped must not read as "nothing waits
-/// there".
+/// The range may be on any thread: the backward pass waits on a thread of autograd's, inside a step that the
+/// main thread marked.
 fn in_range<'a>(
     profile: &mut Profile,
     waits: impl Iterator<Item = &'a Wait>,
@@ -180,8 +169,8 @@ fn in_range<'a>(
     Ok(waits.map(|w| open.hold(pid(w), w.start)).collect())
 }
 
-/// Whether a text is of a name asked for: `step 12` is that one; `step` or `step #` is every one. Most are told without a
-/// copy, by what every text of that name begins with: the part that neither numbers nor escapes change.
+/// Whether a text has the name asked for: `step 12` is that range, `step` or `step #` every one. Most texts
+/// fail without a copy, by the common beginning that neither numbers nor escapes change.
 pub(super) fn is_of(text: &[u8], wanted: &str) -> bool {
     let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
     let mut head = wanted.bytes().take_while(same).enumerate();

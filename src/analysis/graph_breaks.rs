@@ -1,4 +1,4 @@
-//! Calls and operations besides waits that keep an NVTX range from being captured as a CUDA graph: `--graph-ready`.
+//! Calls and operations besides waits that keep an NVTX range from being captured as a CUDA graph.
 //!
 //! ```text
 //!  range   [forward                                                  ]
@@ -24,20 +24,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The most time from a backtrace to its call, in ns. nsys begins a backtrace first: among 12,529 calls of three captures (2025.3), 99 of
-/// 100 began 43 to 340 ns later. In a trace both begin at once.
+/// Longest time from a backtrace to its call. nsys begins a backtrace first: among 12,529 calls of three
+/// captures (2025.3), 99 of 100 began 43 to 340 ns later. In a trace both begin at once.
 const BEFORE_CALL_NS: i64 = 1_000;
 
-/// A call or an operation in the way.
 struct Obstacle {
     kind: GraphBreak,
     call: NamedCall,
 }
 
-/// All in ranges of that name, by kind and line.
-///
-/// # Errors
-/// [`InputError`] where more of the export is needed and cannot be read.
+/// Obstacles in ranges of that name, by kind and line.
 pub fn find(
     profile: &mut Profile,
     context: &mut Context,
@@ -51,7 +47,7 @@ pub fn find(
     };
     let inside = |pid: GlobalPid, time: i64| inside.1.hold(pid, time);
     let mut found = calls(profile, &inside)?;
-    // A copy that a wait completes is that wait's.
+    // A copy that a wait completes belongs to the wait.
     let waits: FxHashSet<CallId> =
         waits.iter().flat_map(|wait| [Some(wait.call), wait.copy_call]).flatten().collect();
     found.extend(operations(profile, &waits, &inside));

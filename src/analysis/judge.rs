@@ -1,4 +1,4 @@
-//! Judging bundles: the trace's rules, then the source, then what only leans.
+//! Judges bundles by the trace's rules, then by the source, then by weak rules.
 
 use crate::catalogue;
 use crate::error::InputError;
@@ -22,19 +22,18 @@ use crate::waits::{Covers, Wait, Waits};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 
-/// All that verdicts are made from.
 pub struct Judge<'a> {
     pub sources: SourceTree,
     pub rules: &'a PathRules,
     pub waits: &'a Waits,
     pub programs: &'a Programs,
     pub devices: &'a Devices,
-    /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
+    /// Pinned copies that are no wait's own, by process; counted on first use.
     pub copies: OnceCell<FxHashMap<GlobalPid, i64>>,
 }
 
-/// Tells of open sites which kind is probable. Weak rules were counted on programs of PyTorch, and on values that are read: a size is no
-/// figure that is shown.
+/// Gives undecided sites a probable kind. Weak rules were counted on PyTorch programs, and on values that are
+/// read, not on sizes.
 pub fn lean(
     profile: &mut Profile,
     mut observer: Observer,
@@ -53,7 +52,6 @@ pub fn lean(
 }
 
 impl Judge<'_> {
-    /// Judges every bundle, in order.
     pub fn all(
         &self,
         profile: &mut Profile,
@@ -95,7 +93,7 @@ impl Judge<'_> {
         Ok(Site::new(bundle, inside, combined))
     }
 
-    /// Finds the line of a capture that names functions only, where the source has one that waits in this way.
+    /// Finds the line in a capture that names only functions, if the source has one that waits this way.
     fn find_line(&self, profile: &Profile, bundle: &mut Bundle) {
         let Some(at) = bundle.user.filter(|_| bundle.attribution == Attribution::PythonFunction) else {
             return;
@@ -111,13 +109,13 @@ impl Judge<'_> {
         }
     }
 
-    /// What the source says, where lines are exact: of the user's line, and of the library's below it that waits.
+    /// The source's finding for the user's line and the waiting library line below it, if lines are exact.
     fn read(&self, profile: &Profile, bundle: &Bundle) -> Finding {
         if bundle.attribution == Attribution::PythonSample || native::is_scripted(&bundle.chain) {
             return Finding::NoSource;
         }
         let observed = OnceCell::new();
-        // What called `backward()` meanwhile is no caller of what waits.
+        // The caller of `backward()` is no caller of the waiting code.
         let stack = &bundle.frames[..bundle.frames.len().min(bundle.own)];
         let read = |at: usize| {
             let frames: Vec<Frame> = stack.iter().skip(at).map(|f| self.rules.frame(f)).collect();
@@ -136,7 +134,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the trace saw of a bundle, wherever the source is read.
+    /// The trace's view of a bundle; `through` depends on the line read.
     fn observed<'b>(&self, profile: &Profile, bundle: &'b Bundle) -> Observed<'b> {
         let bytes = bundle.waits.iter().filter_map(|&wait| self.waits[wait].copy).map(|copy| copy.bytes);
         Observed {
@@ -151,7 +149,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What a process does on the GPU beside a bundle's waits. Of copies only bare synchronisations ask: those are counted once.
+    /// The process's other work on the GPU. Only bare synchronisations need copies, which are counted once.
     fn beside(&self, profile: &Profile, bundle: &Bundle) -> Beside {
         let pid = bundle.pid;
         let copies = || self.copies.get_or_init(|| copies_left(profile, self.waits));
@@ -187,8 +185,8 @@ fn overlap(profile: &Profile, wait: &Wait) -> i64 {
     (profile.ops.end(op).min(wait.end) - profile.ops.start(op).max(wait.start)).clamp(0, wait.blocked)
 }
 
-/// How many copies from or to pinned memory each process makes beyond those that are a wait's own: they may still be under way
-/// when the next wait begins. Waits that a filter left out count as none: then there seem to be more such copies.
+/// Pinned copies of each process beyond those of waits: they may still be under way when the next wait
+/// begins. The copy of a filtered-out wait counts as left.
 fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<GlobalPid, i64> {
     let ops = &profile.ops;
     let is_pinned = |copy: &Copy| {
@@ -205,8 +203,8 @@ fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<GlobalPid, i64> {
     left
 }
 
-/// How many waits of a bundle follow each other without a kernel in between, where it is always as many: the reads of one line.
-/// Only of copies of one value, and on one thread: elsewhere it tells nothing.
+/// Number of waits in a row without a kernel in between, if always the same: the reads of one line. `None`
+/// for several threads, or copies of more than one value.
 ///
 /// ```text
 ///  host  [item][item][item]  [launch…]        [item][item][item]       3

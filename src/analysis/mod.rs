@@ -43,57 +43,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
-/// What a run is asked to do, whatever the format.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Worker threads for reading; never changes a byte of the result.
+    /// Worker threads; never changes a byte of the result.
     pub threads: usize,
-    /// Memory in which several exports are read side by side, in bytes; of 0 one after another. Never changes a byte of
-    /// the result.
+    /// Bytes in which exports are read side by side, 0: one by one. Never changes a byte of the result.
     pub memory: u64,
-    /// What reads large tables; never changes a byte of the result either.
+    /// Reads large tables; never changes a byte of the result.
     pub reader: Reader,
-    /// Which recorded files are the user's own code.
     pub rules: PathRules,
-    /// Where the sources of recorded paths are.
     pub source_roots: Vec<SourceRoot>,
-    /// Which of them are read where they were recorded.
+    /// Sources that may be read at their recorded paths.
     pub recorded: Recorded,
-    /// The sources, as far as they were read.
+    /// Sources read so far.
     pub source_files: SourceFiles,
-    /// Only waits that pass are reported.
     pub filter: Filter,
-    /// Ranges that the filter will ask for later, in which judgements follow: an export is read once.
+    /// Ranges that later filters ask for: an export is read once.
     pub ranges: Vec<String>,
-    /// Name of the NVTX ranges that are the iterations, whatever else may be.
+    /// Name of the NVTX ranges that are the iterations; `None`: detected.
     pub iteration_marker: Option<String>,
-    /// Only what keeps NVTX ranges of this name from being captured as a CUDA graph.
+    /// Reports only obstacles to capturing NVTX ranges of this name as a CUDA graph.
     pub capture: Option<String>,
-    /// Sites of these classes are listed; empty: all.
+    /// Classes listed; empty: all.
     pub classes: Vec<Class>,
-    /// By what sites are ranked.
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
-    /// What the simulation takes where a capture does not show it.
+    /// Figures for the simulation that a capture does not show.
     pub assumed: Assumed,
-    /// What is to be simulated other than what is advised.
+    /// Changes to simulate instead of the advised ones.
     pub scenario: Scenario,
-    /// What an iteration takes without a profiler, in ns.
+    /// Length of an iteration without a profiler, in ns.
     pub step: Option<i64>,
     /// Prices the run as captured, with the profiler's time in it.
     pub as_captured: bool,
-    /// Says of each site what its waits waited for: for what shows single sites.
+    /// Reports what each site's waits waited for: for views of single sites.
     pub awaited: bool,
     /// Leaves out how costs vary within the capture: only JSON and comparisons show it.
     pub without_spread: bool,
-    /// Draw the captures, all together with this budget: for pages that show them.
+    /// Budget for drawings of all captures together; `None`: no drawings.
     pub timelines: Option<DrawingLimit>,
-    /// Exports that were made for this run, and the reports that they were made from: what is said names those.
+    /// Exports made for this run, and their source reports, which messages name.
     pub reports: Vec<(PathBuf, PathBuf)>,
-    /// What is said of inputs that no export could be made from.
+    /// About inputs that no export could be made from.
     pub left_out: Vec<Warning>,
-    /// Is told how far the run is; `None` where nobody looks.
+    /// `None` if nobody looks.
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -102,12 +96,11 @@ impl Options {
         Reading { threads: self.threads, reader: self.reader, progress: self.progress.clone() }
     }
 
-    /// The sources, whose files are read once however often that is asked for. Recorded paths are tried after the roots.
+    /// Files are read once, however often this is called. Recorded paths are tried after the roots.
     pub fn sources(&self) -> SourceTree {
         SourceTree::new(self.source_roots.clone()).and_recorded(self.recorded).of(&self.source_files)
     }
 
-    /// The report that an export was made from for this run.
     pub fn report_of(&self, export: &Path) -> Option<&Path> {
         self.reports.iter().find(|(made, _)| made == export).map(|(_, report)| report.as_path())
     }
@@ -128,23 +121,19 @@ words! {
     }
 }
 
-/// An export as it was read, and what its waits cost; none is selected yet.
+/// An export as read, with the costs of all waits; none is selected yet.
 pub struct Read {
-    /// The export as columns.
     pub profile: Profile,
-    /// GPUs, with the ops of each stream in order.
     pub devices: Devices,
-    /// The program's loop; `None` where nothing repeats for sure.
+    /// `None` if nothing repeats for sure.
     pub iterations: Option<Iterations>,
-    /// Kernels that work together with other processes.
     pub collectives: Collectives,
     /// GPU idle time in which no thread could launch; `None` where the export does not tell.
     pub blocked: Option<IdleBlocked>,
-    /// All waits of the export.
     all: WaitCosts,
 }
 
-/// Waits with their costs, as in [`Judged`]. Selections share the columns that their filter leaves as they are.
+/// Selections share the columns that their filter leaves unchanged.
 struct WaitCosts {
     waits: Arc<TiVec<WaitId, Wait>>,
     drains: Arc<TiVec<WaitId, i64>>,
@@ -157,32 +146,24 @@ pub struct Judged {
     pub waits: Arc<TiVec<WaitId, Wait>>,
     /// Drain of each, in ns.
     pub drains: Arc<TiVec<WaitId, i64>>,
-    /// How many waits did not pass the filter.
     pub filtered_out: u64,
-    /// Whether each wait is paid once.
     once: TiVec<WaitId, bool>,
-    /// Python frames, native chain and NVTX ranges of each wait.
     pub context: Context,
     /// Waits by place and verdict, in order of their first wait.
     pub sites: TiVec<SiteIx, Site>,
-    /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
-    /// Causes besides waits that keep the range of `--graph-ready` from being captured.
     pub graph_breaks: Vec<Breaks>,
-    /// The numbers of all sites by process and key; empty where no site was left out.
+    /// Numbers of all sites by process and key; empty if no site was left out.
     numbers: Numbers,
 }
 
 type Numbers = FxHashMap<GlobalPid, FxHashMap<String, usize>>;
 
-/// An export whose sites have prices.
 pub struct Priced {
     judged: Judged,
-    /// The saving of each site's fix, in the sites' order.
     pub prices: Prices,
 }
 
-/// Everything that was known before judging is still known.
 impl Deref for Judged {
     type Target = Read;
 
@@ -220,10 +201,7 @@ pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<Judged> {
 }
 
 impl Read {
-    /// Reads an export, what its waits cost, and the program that simulations run; `None` where it cannot be simulated.
-    ///
-    /// # Errors
-    /// [`InputError`] where it cannot be read or holds no CUDA calls.
+    /// Reads an export, its waits' costs, and the program for simulations; `None` if it cannot be simulated.
     pub fn new(path: &Path, options: &Options) -> anyhow::Result<(Self, Option<Program>)> {
         let asked = options.filter.nvtx.as_ref().or(options.capture.as_ref());
         let wanted = Wanted {
@@ -357,15 +335,12 @@ impl Read {
 
 impl Judged {
     /// Judges the waits of the export that pass another filter.
-    ///
-    /// # Errors
-    /// [`InputError`] where more of the export is needed and cannot be read.
     pub fn again(self, options: &Options) -> anyhow::Result<Self> {
         let numbers = if self.numbers.is_empty() { self.numbered() } else { self.numbers };
         self.read.judge_selected(options, numbers)
     }
 
-    /// Frees what only judging needs.
+    /// Frees texts that only judging needs.
     pub fn forget_texts(&mut self) {
         let nvtx = &mut self.read.profile.nvtx;
         (nvtx.payloads, nvtx.texts, nvtx.call_marks) = Default::default();
@@ -379,15 +354,15 @@ impl Judged {
         numbers
     }
 
-    /// The place of a site among all sites of the export, in order of their first wait: the same whatever is selected. Sites that only
-    /// the selection makes come last.
+    /// Index of a site among all sites of the export, in order of first waits, whatever is selected. Sites
+    /// that only the selection makes come last.
     pub fn number(&self, ix: SiteIx) -> usize {
         let site = &self.sites[ix];
         let known = self.numbers.get(&site.bundle.pid).and_then(|keys| keys.get(&site.key));
         known.copied().unwrap_or_else(|| self.known_numbers() + usize::from(ix))
     }
 
-    /// How many numbers the export's sites may have.
+    /// Above every [`Self::number`].
     pub fn highest_number(&self) -> usize {
         let own = (0..self.sites.len()).map(|ix| self.number(ix.into()) + 1).max();
         own.unwrap_or(0).max(self.known_numbers())
@@ -397,12 +372,11 @@ impl Judged {
         self.numbers.values().map(FxHashMap::len).sum()
     }
 
-    /// The waits of a site.
     pub fn waits_of(&self, site: &Site) -> impl DoubleEndedIterator<Item = &Wait> {
         site.bundle.waits.iter().map(|&w| &self.waits[w])
     }
 
-    /// The site of each wait; `None` for those of no site.
+    /// `None` for waits of no site.
     pub fn site_of_waits(&self) -> TiVec<WaitId, Option<SiteIx>> {
         let mut site_of: TiVec<WaitId, Option<SiteIx>> = self.waits.iter().map(|_| None).collect();
         for (i, site) in self.sites.iter_enumerated() {
@@ -412,13 +386,12 @@ impl Judged {
     }
 }
 
-/// Iterations that ranges tell. A found loop may begin anywhere in a step: it does not tell what a step has done by then.
+/// Iterations marked by ranges: a detected loop may begin in the middle of a step.
 fn told(iterations: &Option<Iterations>) -> Option<&Iterations> {
     iterations.as_ref().filter(|i| i.confidence.is_none())
 }
 
-/// Why an export tells of no CUDA call, where it does not: it holds none (with what the profiler itself said about
-/// that), or they cannot be read.
+/// The error of an export without CUDA calls (with the profiler's own message), or with unreadable ones.
 pub fn no_calls(profile: &Profile) -> Option<InputError> {
     let path = profile.path().to_owned();
     if let Some(lack) = profile.lacks.iter().find(|lack| lack.fatal) {

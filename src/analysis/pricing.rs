@@ -1,4 +1,4 @@
-//! Which change is simulated for which site: what its verdict advises, or what was asked for.
+//! The change simulated for each site: the verdict's advice, or the change asked for.
 
 use super::{Judged, Options, Priced, Read};
 use crate::cost::most::Capture;
@@ -21,17 +21,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
-/// What to simulate other than what is advised, by site id ("S3") or key.
+/// Changes other than the advised ones, by site id ("S3"), key or line.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// Taken as fixed: everything else is priced after them.
+    /// Sites taken as fixed: everything else is priced on top.
     pub assume_fixed: Vec<String>,
     /// Changes to make instead of the advised ones; the last one of a site holds.
     pub fixes: Vec<(String, Change)>,
 }
 
 impl Scenario {
-    /// Nothing is asked for: everything as advised.
     pub fn is_empty(&self) -> bool {
         self.assume_fixed.is_empty() && self.fixes.is_empty()
     }
@@ -40,35 +39,30 @@ impl Scenario {
 /// [`Scenario`], with the sites found.
 #[derive(Clone, Debug, Default)]
 pub struct ResolvedScenario {
-    /// Taken as fixed.
     pub assumed: FxHashSet<SiteId>,
-    /// Changes to make instead of the advised ones.
     pub fixes: FxHashMap<SiteId, Change>,
 }
 
-/// How a site is paid once, however long the program runs.
+/// Time at which a site is paid once, however long the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaidOnce {
     /// Before its process' first kernel or after its last.
     OutsideWork,
     /// In the loop's first iterations, or before.
     AtLoopStart,
-    /// Before the loop or after it; of its iterations in the first at most.
+    /// Before or after the loop, and in its first iterations at most.
     OutsideLoop,
 }
 
 impl Priced {
     /// The waits that pass another filter, without prices.
-    ///
-    /// # Errors
-    /// [`InputError`](crate::error::InputError) where more of the export is needed and cannot be read.
     pub fn again(self, options: &Options) -> anyhow::Result<Self> {
         Ok(self.judged.again(options)?.with(Prices::default()))
     }
 }
 
-/// A place pays once, or again and again, as a whole: the calls of one stack that copy alike belong to it, whatever their verdicts.
-/// CPU samples tell no place apart, since they fall by chance: a call without frames of its own is told by its NVTX ranges.
+/// A place is paid once or repeatedly as a whole: the calls of one stack that copy alike, whatever their
+/// verdicts. CPU samples fall by chance: NVTX ranges place calls without frames of their own.
 #[derive(PartialEq, Eq, Hash)]
 struct PaidPlace {
     pid: GlobalPid,
@@ -99,14 +93,13 @@ impl PaidPlace {
 }
 
 impl Judged {
-    /// This export with its prices.
     pub fn with(self, prices: Prices) -> Priced {
         Priced { judged: self, prices }
     }
 
-    /// Prices every site: the change that its verdict advises, or the one that is wished for.
+    /// Prices every site's change, as advised or as asked for.
     ///
-    /// `program`: what reading the export gave; there are no prices without one. `number` of the export, as in `scenario`.
+    /// `program`: from [`Read::new`]; no prices without one. `number`: the export's, as in `scenario`.
     pub fn price(
         &mut self,
         program: Option<&mut Program>,
@@ -115,13 +108,13 @@ impl Judged {
         options: &Options,
     ) -> Prices {
         let Some(program) = program else { return Prices::default() };
-        // Reads that take launches along where they are dropped: counts, and checks that nobody needs.
+        // Dropping these reads drops launches too: counts, and checks that nobody needs.
         let takes = |s: &Site| match s.verdict.kind {
             Kind::DynamicShape => s.bundle.copy.is_some(),
             Kind::ErrorCheck => s.bundle.copy.is_some() && s.verdict.class != Class::True,
             _ => false,
         };
-        // Where names cannot be read nothing is recognised, and less is saved.
+        // Without names nothing is recognised, and less is saved.
         let recognised = self.sites.iter().any(takes);
         let names = recognised.then(|| self.read.profile.kernel_names().unwrap_or_default());
         let kernels = beside::kernels(&names.unwrap_or_default());
@@ -140,7 +133,7 @@ impl Judged {
         };
         let (costs, ()) = both(|| Costs::new(profile, pace), mark);
         costs.mark(profile, program);
-        // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
+        // A value made just before its upload is made on the GPU, or once. Other uploads are pinned first.
         for found in sites {
             match found.verdict.made.and_then(beside::making) {
                 Some(rate) => program.mark_made(profile, &calls(found), rate),
@@ -163,7 +156,7 @@ impl Judged {
         price::price(&capture, &subjects, iterations, terms)
     }
 
-    /// Says what less the waits of sites could be for that are to wait for less.
+    /// Gives the program the narrower ops for sites with [`Change::Narrow`].
     fn narrow(&self, program: &mut Program, number: ProfileIx, scenario: &ResolvedScenario) {
         let asked = |site| scenario.fixes.get(&SiteId { profile: number, site }) == Some(&Change::Narrow);
         if !self.sites.keys().any(asked) {
@@ -176,9 +169,9 @@ impl Judged {
         program.narrow(&less.collect::<Vec<_>>());
     }
 
-    /// Whether a site's waits are paid once, however long the program runs: outside of its loop, or in the first iterations and
-    /// never again, or, of what is no copy, before its process' first kernel or after its last; as is a single wait of the
-    /// allocator, wherever the library that made it happened to be called first.
+    /// Whether a site's waits are paid once, however long the program runs: outside its loop or in its first
+    /// iterations only; without a loop, before the first kernel or after the last and not for a copy. A
+    /// single wait of the allocator counts, wherever its library happened to be called first.
     ///
     /// ```text
     ///  host   [cudaFree][load: upload, upload]  [step 0][step 1] … [step n]  [synchronize][tear-down]
@@ -189,7 +182,6 @@ impl Judged {
         single || self.paid_once(site).is_some()
     }
 
-    /// The way in which a site is paid once, if it is.
     pub fn paid_once(&self, site: &Site) -> Option<PaidOnce> {
         let waits = &site.bundle.waits;
         let ways = || self.waits_of(site).map(|wait| self.happens(wait));
@@ -197,7 +189,7 @@ impl Judged {
         Some(if ways().all(|way| way == Some(first)) { first } else { PaidOnce::OutsideLoop })
     }
 
-    /// Whether a program pays for a site once, and before its loop or, without one, its work.
+    /// Whether a site is paid once, before the loop or, without one, before the process's work.
     pub fn is_before_loop(&self, site: &Site) -> bool {
         let last = self.waits_of(site).next_back().map(|wait| wait.end);
         let from = match self.paid_once(site) {
@@ -209,7 +201,7 @@ impl Judged {
         last.zip(from).is_some_and(|(end, from)| end <= from)
     }
 
-    /// Whether all that a site waits is after the loop, and not for what a process takes down.
+    /// Whether all of a site's waits come after the loop, and are not the allocator's teardown.
     pub fn is_after_loop(&self, site: &Site) -> bool {
         let whole = self.loop_of(site).and_then(|i| i.whole());
         let first = self.waits_of(site).next().map(|wait| wait.start);
@@ -218,12 +210,11 @@ impl Judged {
             && first.zip(whole).is_some_and(|(first, (_, end))| first >= end)
     }
 
-    /// The iterations of the site's process.
     pub fn loop_of(&self, site: &Site) -> Option<&Iterations> {
         self.iterations.as_ref().and_then(|i| i.of(site.bundle.pid))
     }
 
-    /// Whether a site waits in some iteration of its process' loop, whether or not in others too.
+    /// Whether a site waits in any iteration of its process' loop.
     pub fn waits_in_loop(&self, site: &Site) -> bool {
         let held = |i: &Iterations| self.waits_of(site).any(|wait| i.at(wait.start).is_some());
         self.loop_of(site).is_some_and(held)
@@ -239,8 +230,8 @@ impl Judged {
             fix => fix,
         };
         let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
-        // A needed wait has a change only where another form does without it: `torch.where` in place of an assignment through a
-        // mask, a guard that looks every N steps.
+        // A needed wait has a change only if another form avoids it: `torch.where` instead of assigning
+        // through a mask, a guard that looks every N steps.
         let open = fix != Change::Keep && !avoidable && !assumed;
         let works = match site.bundle.uploads() {
             true => site.verdict.made != Some(Made::Elsewhere),
@@ -253,7 +244,7 @@ impl Judged {
         PricedSite { key, waits, fix, counted: avoidable && !assumed, open, needed, assumed, kept, works }
     }
 
-    /// What is changed about a site, as asked, else as advised; and whether that [avoids](Change::avoids) waits.
+    /// The change of a site, as asked or else as advised, and whether it [avoids](Change::avoids) waits.
     pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
         let change = asked.unwrap_or_else(|| self.advised(site));
         (change, change.avoids(site.verdict.class, asked.is_some()))
@@ -261,7 +252,7 @@ impl Judged {
 }
 
 impl Read {
-    /// The waits that are paid once: all of their [`PaidPlace`] are, whichever sites share it.
+    /// A wait is paid once if all waits of its [`PaidPlace`] are, whichever sites share the place.
     pub(super) fn once(&self, judged: &[Site], all: &TiVec<WaitId, Wait>) -> TiVec<WaitId, bool> {
         let mut places: FxHashMap<PaidPlace, Vec<&Site>> = FxHashMap::default();
         for site in judged {
@@ -276,8 +267,8 @@ impl Read {
         once
     }
 
-    /// When a wait happens, if that is outside of what the program does again and again. Without a loop it does everything once:
-    /// then copies are its work, and only what sets it up or takes it down is apart.
+    /// When a wait happens, if outside the repeating work. A program without a loop does everything once:
+    /// copies are then its work, and only set-up and teardown lie outside.
     fn happens(&self, wait: &Wait) -> Option<PaidOnce> {
         let &work = self.devices.work.get(&wait.pid)?;
         let iterations = self.iterations.as_ref().and_then(|i| i.of(wait.pid));

@@ -1,5 +1,5 @@
-//! Writes the entries of the catalogue's files as Rust before the program is built. The build fails for a field that is not described
-//! here, a word that names nothing, an id without an entry or with two.
+//! Writes the entries of the catalogue's files as Rust before the program is built. The build fails for an
+//! unknown field, a word that names nothing, an id without an entry or with two.
 //!
 //! ```text
 //!  scalar.toml, …, library_options.toml ──▶ OUT_DIR/catalogue.rs: const ENTRIES: &[Pattern]
@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
 
-/// The files, in the order in which their entries are listed.
+/// In the order in which their entries are listed.
 const FILES: [&str; 20] = [
     "scalar",
     "hidden_reads",
@@ -37,7 +37,7 @@ const FILES: [&str; 20] = [
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Entries of the file say this unless they say otherwise. An empty text in an entry says nothing.
+    /// Defaults of the file's entries. An empty text in an entry clears its default.
     #[serde(default)]
     base: Base,
     entry: Vec<Entry>,
@@ -56,13 +56,13 @@ struct Base {
     versions: Option<String>,
 }
 
-/// An entry as it is written: the fields of `Pattern`, `Fix` and `LibrarySite` in `mod.rs`, which tell what each says.
+/// An entry as written: fields of `Pattern`, `Fix` and `LibrarySite` in `mod.rs`, documented there.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct Entry {
     id: String,
     title: String,
-    /// A variant of `Category`; without it, what follows from `kind`.
+    /// A variant of `Category`; by default that of `kind`.
     category: Option<String>,
     /// A variant of `Kind`.
     kind: Option<String>,
@@ -71,16 +71,16 @@ struct Entry {
     triggers: Vec<String>,
     op: Option<String>,
     trace: Option<String>,
-    /// Left out, it is cuStreamSynchronize.
+    /// cuStreamSynchronize by default.
     driver_api: Option<String>,
-    /// Left out, it is `OF_NUMBER` for a number that is read, else nothing.
+    /// By default `OF_NUMBER` if `reads` is a number, else nothing.
     instead: Option<Vec<Instead>>,
     wraps: bool,
     case_of: Vec<String>,
     intended: bool,
     sets_up: bool,
     why: Option<String>,
-    /// A variant of `Strategy`; without it, `Leave`.
+    /// A variant of `Strategy`; `Leave` by default.
     strategy: Option<String>,
     /// `title` of the fix.
     fix: String,
@@ -96,13 +96,13 @@ struct Entry {
     versions: Option<String>,
     sources: String,
     package: String,
-    /// Files, each with functions.
+    /// (file, functions).
     frames: Vec<[String; 2]>,
     line_text: String,
     frequency: String,
 }
 
-/// A `Case`, by the one of its fields that is given, and the entry to see then.
+/// A `Case` (exactly one field is given), and the entry to see then.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Instead {
@@ -136,7 +136,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The entry as an expression of Rust.
 fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
     let given = |own: &Option<String>, base: &Option<String>| {
         own.clone().or_else(|| base.clone()).filter(|text| !text.is_empty())
@@ -196,7 +195,6 @@ fn pattern(own: &Entry, base: &Base) -> Result<String, String> {
     ))
 }
 
-/// The category of most waits of a kind.
 fn category_of(kind: Option<&str>) -> &'static str {
     match kind {
         Some("error-check") => "error-check",
@@ -226,7 +224,7 @@ fn option(of: &str, word: Option<&str>) -> String {
     word.map_or("None".to_owned(), |word| format!("Some({})", variant(of, word)))
 }
 
-/// `control-flow` of `Kind` as Rust names it. A word that is none does not compile.
+/// `control-flow` as `Kind::ControlFlow`. An unknown word does not compile.
 fn variant(of: &str, word: &str) -> String {
     format!("{of}::{}", camel(word))
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::text::ends_with_path;
 
-/// Code of libraries that moves or converts what it is given.
+/// Library code that only moves or converts its argument.
 const CONVERTERS: [&str; 4] = [
     "deepspeed/accelerator/",
     "transformers/utils/generic.py",
@@ -11,7 +11,6 @@ const CONVERTERS: [&str; 4] = [
     "fabric/utilities/apply_func.py",
 ];
 
-/// Libraries that log what they are given.
 const LOGGERS: [&str; 4] = ["tensorboard", "/wandb/", "/mlflow/", "/tqdm/"];
 
 /// Packages that hold the same files under another path.
@@ -23,7 +22,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
     ENTRIES.iter()
 }
 
-/// The entries by their ids. One that no entry has, or two, fails the build.
+/// By id. The build fails for an id without an entry or with two.
 static BY_ID: [&Pattern; PatternId::ALL.len()] = {
     let (mut table, mut at) = ([&ENTRIES[0]; PatternId::ALL.len()], 0);
     while at < ENTRIES.len() {
@@ -39,17 +38,16 @@ static BY_ID: [&Pattern; PatternId::ALL.len()] = {
     table
 };
 
-/// The entry of an id.
 pub fn entry(id: PatternId) -> &'static Pattern {
     BY_ID[id as usize]
 }
 
-/// The entry of an id that was typed or read, in any case.
+/// Ignores case.
 pub fn by_id(id: &str) -> Option<&'static Pattern> {
     PatternId::parse(&id.to_ascii_uppercase()).map(entry)
 }
 
-/// Entries for what a person types: an id, a trigger such as `.cpu()`, or words of the title.
+/// Entries for a typed id, a trigger such as `.cpu()`, or words of the title.
 /// The first class of matches that is not empty wins; look-alikes come last.
 pub fn search(query: &str) -> Vec<&'static Pattern> {
     if let Some(pattern) = by_id(query.trim()) {
@@ -71,10 +69,10 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
     found
 }
 
-/// The names nearest to a query that fits nothing: ids, trigger names, and `more`.
+/// The names nearest to a query without matches, among ids, trigger names, and `more`.
 pub fn near(query: &str, more: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let wanted = plain(query);
-    // Shorter ones cannot be mistyped recognisably.
+    // Shorter names cannot be mistyped recognisably.
     let identifiers = |text: &'static str| identifiers(text).filter(|name| name.len() > 2);
     let own = all()
         .flat_map(|p| std::iter::once(p.id.as_str()).chain(p.triggers.iter().copied().flat_map(identifiers)));
@@ -97,29 +95,26 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
 }
 
-/// What the catalogue knows of the library code that a wait stands in.
+/// Entries for the library code around a wait.
 #[derive(Clone, Debug)]
 pub struct KnownPlace {
-    /// The entries that fit; of several, the line would tell which.
+    /// Only the line would decide among several.
     pub entries: Vec<&'static Pattern>,
-    /// Whether one is named for sure: by its line, or because file and function suffice.
+    /// Whether one entry is certain: by its line, or because file and function suffice.
     pub sure: bool,
-    /// The frame that they are of, as an index.
+    /// Index of the frame.
     pub depth: usize,
-    /// Whether they say only what the code does, and not why.
+    /// Whether the entries show only what the code does, not why.
     pub wraps: bool,
 }
 
-/// The entries whose library code the innermost frames of a wait stand in.
-///
-/// `frames` are (file, function), innermost first; `line` gives the text of a frame's line, where it is at hand.
-/// PyTorch, the standard library and other helpers are looked through: the first frame outside them is the last
+/// `frames` are (file, function), innermost first; `line` gives the text of a frame's line, if known.
+/// PyTorch, the standard library and other helpers are skipped: the first frame outside them is the last
 /// that counts, because code further out encloses everything that it calls.
 pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<String>) -> Option<KnownPlace> {
     let mut fallback = None;
     for (depth, &(file, function)) in frames.iter().enumerate() {
-        // A module's forward and __call__ enclose whatever they call: only as the leaf, or by their line, do they say
-        // anything.
+        // A module's forward and __call__ enclose whatever they call: they count only as the leaf, or by their line.
         let encloses = depth > 0 && matches!(last_name(function), "forward" | "__call__");
         let by_line = |known: &KnownPlace| {
             known.sure && known.entries[0].library().is_some_and(|l| !l.line_text.is_empty())
@@ -127,7 +122,7 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
         let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
         match found.map(|known| KnownPlace { depth, ..known }) {
             Some(known) if !known.wraps => return Some(known),
-            // Of two, the one further out: a tensor is formatted because it is printed.
+            // The outer of two counts: a tensor is formatted because it is printed.
             Some(known) => fallback = Some(known),
             None if !is_helper(file) => break,
             None => {}
@@ -136,15 +131,14 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
     fallback
 }
 
-/// The entry for a line of a training script that is copied rather than installed: the user's own frame by its looks.
+/// The entry for a line of a training script that people copy: its frame looks like the user's own.
 pub fn script_site(file: &str, function: &str, line: &str) -> Option<&'static Pattern> {
     frame_site(file, function, || Some(line.to_owned()))
         .and_then(|known| known.entries.first().copied())
         .filter(|p| p.library().is_some_and(|l| !l.line_text.is_empty()))
 }
 
-/// The entry with an option for the library code that a wait stands in, where one fits by file and function, or by the line.
-/// The verdict's own entry may say only what that code does.
+/// The library entry with an option for a wait. The verdict's own entry may say only what the code does.
 pub fn option(
     frames: &[(&str, &str)],
     line: &dyn Fn(usize) -> Option<String>,
@@ -154,13 +148,13 @@ pub fn option(
     known.entries.into_iter().find(|entry| entry.id.letter() == 'L' && fits(entry))
 }
 
-/// Whether a frame is of that file, or of a file in that folder, and one of these functions; no names: any.
+/// Whether a frame is of a file, or of a file in a folder, and of one of `functions` (empty: any).
 pub fn is_at(file: &str, function: &str, place: &str, functions: &str) -> bool {
     functions.split(' ').any(|wanted| is_of(file, function, (place, wanted)))
 }
 
-/// The best entries for one frame: one that the known line confirms, else those that name the function with its class,
-/// else all that the line does not contradict. Of lines that confirm several, the longest text decides.
+/// The best entries for one frame: one that the known line confirms (the longest text counts), else those that name the
+/// function with its class, else all that the line does not contradict.
 fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<KnownPlace> {
     let in_frame = || {
         all()
@@ -170,7 +164,7 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     let text = if in_frame().any(|(_, l)| !l.line_text.is_empty()) { line() } else { None };
     let fits = |l: &LibrarySite| match &text {
         Some(text) => text.contains(l.line_text),
-        // A bare file name or an open function is too little without the line.
+        // Without the line, a bare file name or an open function is too little.
         None => {
             l.line_text.is_empty()
                 || fitting(l, file, function).any(|(path, name)| path.contains('/') && !name.is_empty())
@@ -191,7 +185,6 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     Some(KnownPlace { entries, sure, depth: 0, wraps })
 }
 
-/// The places of an entry that a frame is at.
 fn fitting(
     site: &LibrarySite,
     file: &str,
@@ -200,22 +193,22 @@ fn fitting(
     site.places().filter(move |&place| is_of(file, function, place))
 }
 
-/// Whether a frame is of that file or folder and function; without a name, of any.
+/// An empty `wanted` means any function.
 fn is_of(file: &str, function: &str, (place, wanted): (&str, &str)) -> bool {
     (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted)) && lies_at(file, place)
 }
 
-/// The function's own name: newer interpreters report `Class.method`, closures `f.<locals>.g`.
+/// Newer interpreters report `Class.method`, closures `f.<locals>.g`.
 fn last_name(function: &str) -> &str {
     function.rsplit('.').next().unwrap_or(function)
 }
 
-/// Whether a function is the one that an entry names, or one of its `*_ending`.
+/// `wanted` may be an ending, such as `*_validation`.
 fn is_named(function: &str, wanted: &str) -> bool {
     wanted.strip_prefix('*').map_or(function == wanted, |ending| function.ends_with(ending))
 }
 
-/// Whether a file is the one that an entry names, or lies in its folder, in any package of the family.
+/// `place` is a path's end or a folder, in any package of the family.
 fn lies_at(file: &str, place: &str) -> bool {
     let at = |place: &str| match place.strip_suffix('/') {
         Some(folder) => {
@@ -228,12 +221,11 @@ fn lies_at(file: &str, place: &str) -> bool {
     at(place) || FAMILIES.iter().filter_map(other).any(|place| at(&place))
 }
 
-/// Whether a file is of a library that logs what it is given, whatever it does with it.
 pub fn is_logger(file: &str) -> bool {
     LOGGERS.iter().any(|part| file.contains(part))
 }
 
-/// Code that only carries a call on: PyTorch, the standard library, converters without a name of their own.
+/// Code that only passes a call on: PyTorch, the standard library, converters without an entry.
 pub fn is_helper(file: &str) -> bool {
     let of_package = match crate::text::package(file) {
         Some(package) => matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"),

@@ -1,6 +1,6 @@
-//! The knowledge base: every synchronising pattern that the tool knows, as data.
+//! The catalogue: every known synchronising pattern, as data.
 //!
-//! One file per subject (`scalar.toml`, …) holds the entries, `build.rs` makes them what [`Pattern`] says, `lookup` finds them.
+//! One file per subject (`scalar.toml`, …) holds the entries, `build.rs` turns them into [`Pattern`]s, `lookup` finds them.
 
 use crate::vocabulary::{Change, Kind, PatternId, PatternId::*, Strategy, words};
 use schemars::JsonSchema;
@@ -17,44 +17,40 @@ pub use lookup::{
 };
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
-/// One synchronising pattern of PyTorch or of a library built on it.
+/// A synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Stable id.
     pub id: PatternId,
-    /// Which of the nine categories it belongs to.
     pub category: Category,
-    /// Short name, e.g. "Tensor.item()".
+    /// E.g. "Tensor.item()".
     pub title: &'static str,
-    /// Python expressions that trigger it, the plainest first.
+    /// Python expressions, the plainest first.
     pub triggers: &'static [&'static str],
     /// ATen operator or library function that waits.
     pub op: &'static str,
-    /// What a trace shows: copies, their size and host memory, syncs, kernels around them.
+    /// Copies, their size and host memory, syncs, kernels around them.
     pub trace: &'static str,
-    /// What the wait is where the pattern alone decides; `None` where only the use of the value does.
+    /// `None` where only the use of the value decides.
     pub kind: Option<Kind>,
-    /// What of the GPU Python reads by it; `None` of what is no read of a value.
+    /// `None` without a read value.
     pub reads: Option<Reads>,
-    /// Entries that say better what to do in a case, the first that holds.
+    /// Entries with better advice in a case; the first case that holds counts.
     instead: &'static [(Case, PatternId)],
-    /// It says of a helper's code what it does (wait, read, format, convert) but not why: a caller inside a library says more.
+    /// A helper shows what is done (wait, read, format, convert) but not why: its caller in a library says
+    /// more.
     pub wraps: bool,
-    /// Entries that it is a case of: what only the line of Python tells apart.
+    /// More general entries, which only the line of Python tells apart from this one.
     pub case_of: &'static [PatternId],
-    /// True where the wait is wanted for its own sake (timing, debugging, memory throttle): report, do not delete blindly.
+    /// The wait is wanted for its own sake (timing, debugging, memory throttle): do not delete blindly.
     pub intended: bool,
-    /// A library's own set-up: what is paid while the program starts or ends costs no more however long it runs.
+    /// A library's own set-up: paid at start or end, it costs no more however long the program runs.
     pub sets_up: bool,
-    /// Why the CPU waits, in one or two sentences.
     pub why: &'static str,
-    /// How to get rid of it.
     pub fix: Fix,
-    /// Which PyTorch (or library) versions it concerns; empty: all.
+    /// Of PyTorch or the library; empty: all.
     pub versions: &'static str,
-    /// The driver call that blocks.
     pub driver_api: &'static str,
-    /// What confirms it, where that is more than the version in which its library was read.
+    /// Empty if only [`READ_IN`] applies.
     sources: &'static str,
     library: LibrarySite,
 }
@@ -62,45 +58,45 @@ pub struct Pattern {
 /// How to get rid of a wait.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Fix {
-    /// Its place in the order of fixes.
+    /// Place in the order of fixes.
     #[serde(skip)]
     pub strategy: Strategy,
-    /// What to do, in few words.
+    /// The advice in a few words.
     pub title: &'static str,
-    /// Python that waits.
+    /// Python code that waits.
     pub before: &'static str,
-    /// Python to write instead.
+    /// Python code to write instead.
     pub after: &'static str,
-    /// When the fix is unsafe or changes what the program does; empty: nothing to mind.
+    /// Cases in which the fix is unsafe or changes what the program does; empty where there are none.
     pub caveat: &'static str,
-    /// Other ways, one each, for where the first does not fit.
+    /// Other ways, for where the first does not fit.
     pub alternatives: &'static [&'static str],
-    /// The title for those who have the library installed, where `title` rewrites the library's own line; empty: `title` is for them.
+    /// Title for users of an installed library, if `title` rewrites the library's line; empty: `title`.
     #[serde(skip)]
     pub installed: &'static str,
-    /// What is uploaded is pinned right there: the CPU copies it once more.
+    /// The uploaded data is pinned right there: the CPU copies it once more.
     #[serde(skip)]
     pub pins: bool,
-    /// What to do where the source is pinned already; empty: the same.
+    /// Advice where the source is pinned already; empty: the same.
     #[serde(skip)]
     pub of_pinned: &'static str,
-    /// The change that is simulated, where the kind of wait does not say it.
+    /// The simulated change, where the kind of wait does not decide it.
     #[serde(skip)]
     pub change: Option<Change>,
 }
 
 impl Pattern {
-    /// Where library code holds it; `None` for what only the user's own lines do.
+    /// `None` if only the user's own lines do it.
     pub fn library(&self) -> Option<&LibrarySite> {
         Some(&self.library).filter(|site| !site.frames.is_empty())
     }
 
-    /// The entry that says what to do: its own, or that of the first case that holds.
+    /// The entry with the advice: of the first case that holds, else itself.
     pub fn in_case(&'static self, holds: impl Fn(Case) -> bool) -> &'static Pattern {
         self.instead.iter().find(|(case, _)| holds(*case)).map_or(self, |(_, other)| entry(*other))
     }
 
-    /// Places in which another entry's fix is the title, each with that fix.
+    /// Places where another entry's fix is the title, each with that fix.
     pub fn elsewhere(&self) -> impl Iterator<Item = String> {
         self.instead.iter().filter_map(|(case, other)| {
             let place = match case {
@@ -113,7 +109,7 @@ impl Pattern {
         })
     }
 
-    /// Issues and sources that confirm it.
+    /// Issues and sources that confirm the entry.
     pub fn confirmed_by(&self) -> &'static str {
         let file = self.library.first_file();
         let read = READ_IN.iter().find(|(folder, _)| self.sources.is_empty() && file.starts_with(folder));
@@ -121,7 +117,7 @@ impl Pattern {
     }
 }
 
-/// The version in which each library was read, by where its files lie. Entries that were read in another say so.
+/// The version in which each library was read, by folder. Entries read in another version say so.
 const READ_IN: [(&str, &str); 16] = [
     ("accelerate/", "accelerate 1.15.0"),
     ("deepspeed/", "DeepSpeed 0.19.6"),
@@ -142,9 +138,9 @@ const READ_IN: [(&str, &str); 16] = [
 ];
 
 words! {
-    /// The nine categories of synchronising code, and what is outside them.
+    /// The nine categories of synchronising code, and further ones.
     Category {
-        /// The program calls `synchronize()` or a like of it.
+        /// The program calls `synchronize()` or the like.
         ExplicitSync: "Explicit synchronisation",
         /// A tensor is moved between host and device: `.cpu()`, `.to()`.
         DeviceMovement: "Device movement",
@@ -162,67 +158,64 @@ words! {
         EmbeddingBackward: "Embedding backward",
         /// Between ranks: collectives, barriers.
         Distributed: "Distributed",
-        /// Outside the nine: validity checks inside operators.
+        /// Validity checks inside operators, outside the nine.
         ErrorCheck: "Validity checks",
-        /// Outside the nine.
+        /// The memory allocator, outside the nine.
         Allocator: "Memory allocator",
-        /// Calls that look like waits and are none.
+        /// Calls that look like waits but do not wait.
         NotAWait: "Looks like a wait and is none",
     }
 }
 
 impl Category {
-    /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
+    /// Number of categories of NVIDIA's guide to sync-free code, the first of [`Self::ALL`].
     pub const OF_GUIDE: usize = 9;
 }
 
-/// What is read, which decides what to write instead once the use of it is known.
+/// What is read, which decides the advice once the use is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// One value.
     Number,
-    /// Tensors as they are.
     Tensors,
 }
 
-/// A case in which another entry says better what to do.
+/// A case in which another entry has better advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// The wait turned out to be of that kind: a read that steers the program wants another advice than one in a log.
+    /// The wait is of that kind: reads that steer the program need other advice than reads for a log.
     Is(Kind),
-    /// The same, where one number is read, whatever the line calls: `loss.cpu().item()`.
+    /// As `Is`, if one number is read, whatever the line calls: `loss.cpu().item()`.
     NumberIs(Kind),
-    /// The driver takes each copy over at once: what is so small needs no pinned memory.
+    /// The driver takes each copy over at once: so small a copy needs no pinned memory.
     TakenOver,
-    /// A copy from pageable memory that it does not take over: only from pinned memory it is sent without blocking.
+    /// A copy from pageable memory that the driver does not take over: only pinned memory avoids blocking.
     Staged,
-    /// A frame around the wait is of that file and one of these functions: the caller decides what can be done.
+    /// A frame around the wait is of this file and one of these functions: the caller decides the advice.
     Through(&'static str, &'static str),
-    /// The native chain has a function whose name contains that.
+    /// The native chain has a function whose name contains this.
     Native(&'static str),
-    /// The line stands in a `for` loop whose head contains that.
+    /// The line is in a `for` loop whose head contains this.
     LoopOver(&'static str),
 }
 
-/// What to do about a read by what it is for. Only the use of a value decides that: an entry of a certain kind has its own advice.
+/// Advice for a read by the use of its value. Entries whose pattern alone decides the kind have their own advice.
 const OF_NUMBER: &[(Case, PatternId)] = &[
     (Case::Is(Kind::ControlFlow), A42),
     (Case::Is(Kind::CpuCompute), A43),
     (Case::Is(Kind::DynamicShape), A07),
     (Case::Is(Kind::RoundTrip), A37),
 ];
-/// Where a library's own code waits.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
-    /// The library's name, where it is not the folder that its first file lies in.
+    /// The library's name, where it is not the folder of its first file.
     package: &'static str,
-    /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
-    /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
-    /// a folder that the file lies in; `*_validation` is any function whose name ends so.
+    /// The innermost library frame decides: (end of the file's path, function names separated by blanks;
+    /// empty: any function). A bare file name is that of a script, which people copy into their own code. A
+    /// path that ends with `/` is a folder of the file; `*_validation` is any function whose name ends so.
     frames: &'static [(&'static str, &'static str)],
-    /// Text of the line, a distinctive part; empty where the file and function suffice.
+    /// A distinctive part of the line; empty where file and function suffice.
     pub line_text: &'static str,
-    /// How often it runs: "every step"; empty where that is not known.
+    /// E.g. "every step"; empty where unknown.
     pub frequency: &'static str,
 }
 
@@ -237,7 +230,7 @@ impl LibrarySite {
         self.frames.first().map_or("", |(file, _)| file)
     }
 
-    /// File and function of each frame.
+    /// (file, function) of each frame.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
     }
@@ -245,7 +238,7 @@ impl LibrarySite {
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// The entry that says the same as `pattern` in CUDA's terms; the same where that is in nobody's terms but the driver's.
+/// The entry that says the same in CUDA's terms; `pattern` where only the driver's terms exist.
 pub fn in_cuda_terms(pattern: PatternId, kind: Kind) -> PatternId {
     match (pattern.letter(), pattern, kind) {
         ('F', _, Kind::Timing) => K07,

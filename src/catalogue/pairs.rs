@@ -1,4 +1,4 @@
-//! What came of running the entries' before/after pairs: `scripts/run_pairs.py` writes the table beside this file.
+//! Results of running the entries' before/after pairs: `scripts/run_pairs.py` writes the table beside this file.
 
 use crate::vocabulary::{PatternId, words};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 words! {
-    /// What running a pair came to.
+    /// Outcome of running a pair.
     Outcome {
         Fewer = "fewer": "`after` has fewer calls that wait.",
         Later = "later": "It has as many, which wait for less: the time spent blocked is less than half.",
@@ -16,7 +16,7 @@ words! {
 }
 
 words! {
-    /// Why a pair was not run.
+    /// Reason why a pair was not run.
     NotRun {
         Library = "library": "It needs a library that the machine does not have.",
         Version = "version": "It needs an older PyTorch or driver.",
@@ -30,58 +30,58 @@ words! {
 }
 
 words! {
-    /// Whether both snippets compute the same.
+    /// Whether both snippets compute the same values.
     Values {
         Equal = "equal": "Within the tolerance of torch.testing.assert_close, or of the entry.",
         NotCompared = "not-compared": "`why` says why there is nothing to compare.",
     }
 }
 
-/// One pair's row.
+/// Result of running one pair.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// The entry.
+    /// Id of the entry.
     pub id: String,
-    /// Checksum of the two snippets that were run: a test tells when they have changed since.
+    /// Checksum of the two snippets that were run; a test finds later changes by it.
     pub snippets: String,
-    /// What came of it.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// Why it was not run.
+    /// Reason why the pair was not run; absent if it was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<NotRun>,
-    /// What is missing, or what to mind of the comparison; empty: nothing.
+    /// Missing parts, or limits of the comparison; empty where there are none.
     #[serde(default)]
     pub why: String,
-    /// What was measured; `None` where it was not run.
+    /// Measurements; absent if the pair was not run.
     #[serde(default, flatten)]
     pub measured: Option<Measured>,
 }
 
-/// What running a pair showed.
+/// Measurements of one pair, before and after.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// How often the snippet ran, in a loop.
+    /// Number of steps of the loop.
     pub steps: u32,
-    /// Calls that waited, in all steps and after the loop.
+    /// Calls that waited, in all steps and after the loop: before, after.
     pub waits: [u32; 2],
-    /// Time in those calls and in copies, in µs.
+    /// Time in these calls and in copies, in µs: before, after.
     pub blocked_us: [u64; 2],
     /// Whether the results agree.
     pub values: Values,
     /// The expressions that were compared.
     pub compared: String,
-    /// PyTorch's version.
+    /// Version of PyTorch.
     pub torch: String,
-    /// The GPU.
+    /// Name of the GPU.
     pub gpu: String,
 }
 
 static RUNS: LazyLock<Vec<Run>> = LazyLock::new(|| {
-    // Committed beside this file and read by a test: no program of a user can make it fail.
+    // A test parses the committed file: it cannot fail for a user.
     serde_json::from_str(include_str!("pairs.json")).unwrap_or_default()
 });
 
-/// What came of running the pair of an entry; `None` for entries without a pair.
+/// `None` for entries without a pair.
 pub fn run_of(id: PatternId) -> Option<&'static Run> {
     RUNS.iter().find(|run| run.id == id.as_str())
 }

@@ -1,4 +1,4 @@
-//! What every entry must keep to, and how frames and words find entries.
+//! Rules for every entry, and how frames and words find entries.
 
 use super::*;
 use crate::vocabulary::Kind;
@@ -11,7 +11,6 @@ fn found(frames: &[(&str, &str)], text: Option<&str>) -> Option<&'static str> {
     known(&frames, text).map(|known| known.entries[0].id.as_str())
 }
 
-/// What is known of frames, the innermost of which has the text.
 fn known(frames: &[(&str, &str)], text: Option<&str>) -> Option<KnownPlace> {
     library_site(frames, &|depth| text.filter(|_| depth == 0).map(str::to_owned))
 }
@@ -20,7 +19,7 @@ fn ids(query: &str) -> Vec<&'static str> {
     search(query).iter().map(|p| p.id.as_str()).collect()
 }
 
-/// Every entry that a case leads to is another one, which says something else, and has no case of its own.
+/// A case leads to an entry with other advice and without that case.
 #[test]
 fn cases_lead_to_other_advice() {
     for p in all() {
@@ -32,7 +31,7 @@ fn cases_lead_to_other_advice() {
     }
 }
 
-/// An entry that rewrites a library's line says what its user can do, which is something else.
+/// An entry that rewrites a library's line has other advice for the library's users.
 #[test]
 fn titles_for_users_are_of_libraries() {
     for p in all().filter(|p| !p.fix.installed.is_empty()) {
@@ -41,7 +40,7 @@ fn titles_for_users_are_of_libraries() {
     }
 }
 
-/// The place has an option, also if the verdict's entry says only what the line does. An entry that needs its line gives none without it.
+/// Also if the verdict's entry says only what the line does. An entry that needs its line has none without the line.
 #[test]
 fn places_of_libraries_have_options() {
     let at = |file: &str, function, line: Option<&str>| {
@@ -135,12 +134,12 @@ fn fixes_fit_a_column_and_show_code() {
     }
 }
 
-/// As `scripts/run_pairs.py` computes it.
+/// As in `scripts/run_pairs.py`.
 fn checksum(before: &str, after: &str) -> String {
     format!("{:016x}", crate::text::fnv1a(format!("{before}\0{after}").as_bytes()))
 }
 
-/// A pair that was changed is run again: `scripts/run_pairs.py LISTING --only ID -o src/catalogue/pairs.json` on a GPU.
+/// Run a changed pair again: `scripts/run_pairs.py LISTING --only ID -o src/catalogue/pairs.json` on a GPU.
 #[test]
 fn every_pair_was_run_as_it_stands_or_says_why_not() {
     let runs: Vec<Run> = serde_json::from_str(include_str!("pairs.json")).expect("the table is of `Run`s");
@@ -178,7 +177,7 @@ fn no_pair_broke_its_promise() {
     }
 }
 
-/// The kinds that the labelled programs fix.
+/// The labelled programs rely on these kinds.
 #[test]
 fn kinds_of_labelled_patterns() {
     use Kind::*;
@@ -268,7 +267,6 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
         assert_eq!(found(&[read, apply, (&*bar, "metrics")], None), Some("L19"), "{pytorch}");
         assert_eq!(found(&[read, apply], None), Some("L20"), "{fabric}");
     }
-    // DeepSpeed's wrapper of torch.cuda is looked through.
     let wrapper = ("deepspeed/accelerator/cuda_accelerator.py", "synchronize");
     assert_eq!(found(&[sync, wrapper, ("deepspeed/comm/comm.py", "log_wrapper")], None), Some("L81"));
     assert_eq!(
@@ -286,7 +284,6 @@ fn a_line_may_be_written_in_several_ways() {
     }
 }
 
-/// Converters between the wait and the code that says why.
 #[test]
 fn converters_of_libraries_are_looked_through() {
     let to_text = [
@@ -303,7 +300,7 @@ fn converters_of_libraries_are_looked_through() {
     assert_eq!(found(&recorded, None), Some("L99"));
 }
 
-/// A folder stands for each file below it, and an ending for each function that ends so.
+/// A folder matches every file below, an ending every function that ends so.
 #[test]
 fn folders_and_endings_stand_for_many() {
     let of = |file, function| found(&[(file, function)], None);
@@ -315,7 +312,7 @@ fn folders_and_endings_stand_for_many() {
     assert_eq!(of(hinge, "_binary_hinge_loss_arg_validation"), None);
 }
 
-/// Whoever acts on an entry knows which version it was read in. Scripts that people copy have none.
+/// Copied scripts have no version.
 #[test]
 fn entries_of_libraries_say_their_version() {
     let digit = |c: char| c.is_ascii_digit();
@@ -358,7 +355,7 @@ fn the_line_chooses_among_entries() {
     assert_eq!(timm.map(|p| p.id), Some(PatternId::L34));
 }
 
-/// Each entry is what a wait in its file, function and line gets; where a class is named too, the plain name fits several.
+/// A wait in an entry's file, function and line gets that entry; without the class, a function name fits several.
 #[test]
 fn every_library_entry_can_be_returned() {
     for (p, site) in all().filter_map(|p| Some((p, p.library()?))) {

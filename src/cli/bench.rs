@@ -11,7 +11,6 @@ use sync_report::replay::gpu::{Options, Work, bench, self_test};
 use sync_report::replay::interrupt;
 use sync_report::text::escape_terminal;
 
-/// Measures, and prints what it found.
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     output::refuse_one_file(&args.output, args.save.as_deref())?;
     interrupt::listen().context("Ctrl-C cannot be listened for")?;
@@ -33,7 +32,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     output::print(args.format, &measured, Setting::default(), &args.output, &args.shared)
 }
 
-/// What is being measured, on a terminal; indicatif shows nothing into a pipe.
+/// indicatif shows nothing into a pipe.
 fn spinner(quiet: bool) -> ProgressBar {
     if quiet || std::env::var_os("CI").is_some() {
         return ProgressBar::hidden();

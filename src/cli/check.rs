@@ -17,10 +17,10 @@ use sync_report::model::Report;
 use sync_report::report as reports;
 use sync_report::whole::Whole;
 
-/// The budget that is taken, and written, where none is named.
+/// Read and written if none is named.
 const BUDGET: &str = "sync-budget.toml";
 
-/// Checks a capture, or writes its budget; 1 where a rule is broken.
+/// Exit code 1 if a rule is broken.
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let args = CheckArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
@@ -40,7 +40,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
         );
     }
     let exports = input::exports(&args.profiles, &args.shared)?;
-    // With prices, although no rule asks for them: sites are ranked by them, and `S3` is to be the report's.
+    // Prices rank the sites: `S3` is to be the report's, although no rule asks for prices.
     let mut options = exports.named(options::selected(&args.select, &args.shared));
     let old = baseline.map(|paths| diff::side(&paths, &options, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
@@ -57,7 +57,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     Ok(if damaged == ExitCode::SUCCESS && !outcome.passed { ExitCode::from(1) } else { damaged })
 }
 
-/// The budget named, else the one that lies here.
+/// The budget named, else the one in this folder.
 fn budget(args: &CheckArgs) -> Result<Option<Budget>> {
     let here = Some(Path::new(BUDGET)).filter(|path| path.is_file());
     let Some(path) = args.budget.as_deref().or(here) else { return Ok(None) };
@@ -66,14 +66,13 @@ fn budget(args: &CheckArgs) -> Result<Option<Budget>> {
     Ok(Some(budget))
 }
 
-/// The NVTX ranges that the budget limits.
 fn ranges(budget: Option<&Budget>) -> Vec<String> {
     let named: BTreeSet<&String> =
         budget.iter().flat_map(|b| &b.limit).filter_map(|l| l.nvtx.as_ref()).collect();
     named.into_iter().cloned().collect()
 }
 
-/// Writes a budget that the profile keeps. An existing file stays unless `--force` is given.
+/// Writes a budget that the profile keeps.
 fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let path = args.budget.clone().unwrap_or_else(|| PathBuf::from(BUDGET));
     if !args.force && path.exists() {
@@ -95,7 +94,7 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     Ok(output::exit_code(&found))
 }
 
-/// Today by the system's clock, in UTC.
+/// In UTC.
 fn today() -> NaiveDate {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));

@@ -11,7 +11,6 @@ use sync_report::formats::{Compared, Setting};
 use sync_report::model::timeline::WHOLE;
 use sync_report::report as reports;
 
-/// Compares two captures.
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, after) = (ranks(&args.before)?, ranks(&args.after)?);
     output::refuse_input(&args.output, &[&before[..], &after].concat())?;
@@ -33,7 +32,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
 
-/// The files of one side: several, one per rank, with commas, or as a folder. A name that exists is one, whatever is in it.
+/// One file per rank, separated by commas or in a folder. A name that exists is not split at commas.
 pub fn ranks(path: &Path) -> Result<Vec<PathBuf>> {
     match path.to_str() {
         Some(text) if !path.exists() => {
@@ -43,7 +42,7 @@ pub fn ranks(path: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// One side: exports analysed now, or a report kept as JSON; with 2 where rows of an export were damaged.
+/// Exports analysed now, or a report kept as JSON. The exit code is 2 if rows of an export were damaged.
 pub fn side(
     paths: &[PathBuf],
     options: &Options,

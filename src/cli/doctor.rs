@@ -12,13 +12,13 @@ use sync_report::model::doctor::{Diagnosis, Examined};
 use sync_report::text::escape_terminal;
 use sync_report::{analysis, doctor};
 
-/// Judges captures; 2 where one is damaged or holds no CUDA calls.
+/// Exit code 2 if a capture is damaged or holds no CUDA calls.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let args = DoctorArgs { profiles: folders::exports(&args.profiles)?, ..args };
     output::refuse_input(&args.output, &args.profiles)?;
     let exports = input::exports(&args.profiles, &args.shared)?;
     let mut found = Diagnosis { schema_version: SCHEMA_VERSION, ..Diagnosis::default() };
-    // What was found of those before a file that cannot be read is printed all the same.
+    // Findings before an unreadable file are printed all the same.
     let read = exports.paths.iter().try_for_each(|path| {
         found.captures.push(examine(path, &exports, &args)?);
         anyhow::Ok(())
@@ -32,7 +32,7 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
-/// What one capture has and lacks. What makes a report impossible is a finding here, but still bad input.
+/// A capture without CUDA calls is a finding here, but still bad input.
 fn examine(path: &Path, exports: &input::Exports, args: &DoctorArgs) -> Result<Examined> {
     let typed = exports.typed(path).display().to_string();
     match analysis::analyse(path, &exports.named(options::plain(&args.shared))) {

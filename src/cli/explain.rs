@@ -11,10 +11,9 @@ use sync_report::model::Code;
 use sync_report::rules::Rule;
 use sync_report::{catalogue, rules};
 
-/// Prints the entries asked for.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let entries = entries(args)?;
-    // Ids of rules have two digits or more: "S2" is rather typed from a report.
+    // Ids of rules have two digits or more: "S2" rather comes from a report.
     let site = args.query.as_deref().filter(|query| query.len() == 2 && query.starts_with(['S', 's']));
     if let Some(site) = site.filter(|_| !entries.rules.is_empty() && !args.shared.quiet) {
         output::say(&format!(
@@ -34,12 +33,12 @@ fn entries(args: &ExplainArgs) -> Result<Entries> {
             warnings: Code::ALL.iter().copied().filter(|_| every || args.warnings).collect(),
         });
     };
-    // A code is one word that nothing else is; the words in it may be words of patterns.
+    // A code is unique as a whole; its parts may be words of patterns.
     if let Some(code) = Code::parse(&query.trim().to_ascii_lowercase()) {
         return Ok(Entries { warnings: vec![code], ..Entries::default() });
     }
     let rule = rules::by_id(query);
-    // Ids of rules are ids; their words (`device`, `thread`) may be words of patterns.
+    // A numbered id is a rule's alone; words (`device`, `thread`) may be words of patterns.
     let is_id = rule.is_some_and(Rule::has_number);
     let patterns = if is_id || is_of_rule(query) { Vec::new() } else { catalogue::search(query) };
     if patterns.is_empty() && rule.is_none() {
@@ -50,7 +49,7 @@ fn entries(args: &ExplainArgs) -> Result<Entries> {
     Ok(Entries { patterns, rules: rule.into_iter().collect(), ..Entries::default() })
 }
 
-/// Whether a query is the id of a rule, of this version or another: S13.
+/// Whether a query has the form of a rule's id, of any version: S13.
 fn is_of_rule(query: &str) -> bool {
     let number = query.trim().strip_prefix(['R', 'S', 'X', 'r', 's', 'x']).unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

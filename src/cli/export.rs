@@ -1,4 +1,4 @@
-//! Reports exported through nsys: once, into a file beside them. A run that is cut short leaves nothing, and ends nsys.
+//! Exports reports through nsys, once, into files beside them. An interrupted run ends nsys, leaving nothing.
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,13 +16,13 @@ use sync_report::replay::error::ReplayError;
 use sync_report::text::shell_quote;
 use tempfile::TempDir;
 
-/// How the folder begins that an export is made in; the number of the process that makes it follows.
+/// Prefix of the folder for an export under way; the process id follows.
 const WORK: &str = ".sync-report-";
-/// How often a running nsys is looked at: nobody notices, and it costs nothing.
+/// Interval of looks at a running nsys: too short to notice, at no cost.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Exports a report into `.NAME.SIZE-TIME.sqlite` beside it, where it is found again next time; in a directory that
-/// cannot be written, into a temporary one.
+/// Exports a report into `.NAME.SIZE-TIME.sqlite` beside it, for the next run too; in a directory that cannot
+/// be written, into a temporary one.
 ///
 /// # Errors
 /// [`InputError`] where nsys is missing or fails, [`ReplayError::Interrupted`] after Ctrl-C.
@@ -38,7 +38,7 @@ pub fn export(report: &Path, quiet: bool) -> Result<(PathBuf, Option<TempDir>)> 
         Ok(work) => (work, true),
         Err(_) => (tempfile::tempdir().context("no temporary directory to export into")?, false),
     };
-    // Written under another name and moved when complete, so that a run that was cut short leaves no half export.
+    // Written under another name and moved when complete: an interrupted run leaves no half export.
     let fresh = work.path().join("export.sqlite");
     run_nsys(report, &fresh, quiet)?;
     if !beside {
@@ -57,19 +57,18 @@ fn cache_path(report: &Path) -> Result<PathBuf> {
     Ok(report.with_file_name(format!("{}{}-{changed}.sqlite", hidden(report), meta.len())))
 }
 
-/// How the names of a report's exports begin.
 fn hidden(report: &Path) -> String {
     format!(".{}.", report.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// Whether a name is that of an export of this report, as it is or as it was.
+/// Whether a name is of an export of this report, in any state of the report.
 fn is_export_of(name: &str, report: &Path) -> bool {
     let rest = name.strip_prefix(&hidden(report)).and_then(|rest| rest.strip_suffix(".sqlite"));
     let numbers = rest.and_then(|rest| rest.split_once('-'));
     numbers.is_some_and(|(size, time)| size.parse::<u64>().is_ok() && time.parse::<u128>().is_ok())
 }
 
-/// Whether a name is that of a folder whose process was killed while it exported.
+/// Whether a folder's process was killed while it exported.
 fn is_abandoned(name: &str) -> bool {
     let pid = name.strip_prefix(WORK).and_then(|rest| rest.split_once('-')).map(|(pid, _)| pid);
     // Only where processes can be looked up.
@@ -77,7 +76,7 @@ fn is_abandoned(name: &str) -> bool {
     pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && is_gone(pid))
 }
 
-/// Removes what this user has left in a folder, by name. What cannot be removed stays.
+/// Removes this user's leftovers in a folder, as far as possible.
 fn sweep(dir: &Path, is_left: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -87,7 +86,7 @@ fn sweep(dir: &Path, is_left: impl Fn(&str) -> bool) {
     }
 }
 
-/// Whether a file is there that this user made: in a shared folder somebody else may have planted one.
+/// In a shared folder somebody else may have planted the file.
 fn is_own_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file()) && is_own(path)
 }
@@ -95,7 +94,7 @@ fn is_own_file(path: &Path) -> bool {
 #[cfg(unix)]
 fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // A file that was just made tells who this user is.
+    // A new file tells who this user is.
     static USER: LazyLock<Option<u32>> =
         LazyLock::new(|| Some(tempfile::tempfile().ok()?.metadata().ok()?.uid()));
     let owner = fs::symlink_metadata(path).map(|meta| meta.uid());
@@ -107,9 +106,8 @@ fn is_own(_: &Path) -> bool {
     true
 }
 
-/// Into SQLite: nsys 2025.3.1 writes a parquetdir of two million calls and ranges no sooner (9.0 s, and 8.9), one of 12,000 in
-/// four fifths of the time (0.46 s, and 0.57), and a report reads SQLite sooner. Both hold the payloads of Python marks; up to 2024.2
-/// no export does.
+/// Into SQLite, which a report reads sooner. nsys 2025.3.1 writes a parquetdir of two million calls and
+/// ranges in 9.0 s (SQLite 8.9 s), of 12,000 in 0.46 s (0.57 s). Both hold the payloads of Python marks.
 fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<()> {
     if !quiet {
         let _ = writeln!(std::io::stderr(), "exporting {} through nsys", report.display());
@@ -136,7 +134,7 @@ fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<()> {
     Err(InputError::ExportFailed { path: report.to_owned(), reason, command: by_hand }.into())
 }
 
-/// Whether a program ended well, and what it said on stderr; `None` where this one was told to end meanwhile: then neither goes on.
+/// Success and stderr of a program; `None` after a signal to this process, which ends the program too.
 fn ended(command: &mut Command) -> std::io::Result<Option<(bool, String)>> {
     let told = Arc::new(AtomicBool::new(false));
     let signals: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
@@ -162,7 +160,7 @@ fn ended(command: &mut Command) -> std::io::Result<Option<(bool, String)>> {
         }
     };
     signals.into_iter().for_each(|id| _ = signal_hook::low_level::unregister(id));
-    // A child of nsys may hold the pipe: after a signal nobody waits for it.
+    // A child of nsys may hold the pipe: after a signal the listening thread is not joined.
     let said =
         |_| listening.join().map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default();
     Ok(status.map(|done| (done, said(()))))

@@ -17,7 +17,6 @@ use sync_report::repository::Repository;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::whole::{self, Whole};
 
-/// Prints the patch, or writes the files.
 pub fn run(args: FixArgs) -> Result<ExitCode> {
     let exports = input::exports(&folders::exports(&args.profiles)?, &args.shared)?;
     let checkout = args.repository.repository.clone();
@@ -36,7 +35,7 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let mut options = exports.named(options);
     let report = reports::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the diff comes
-    // A mistyped site is no reason to edit nothing in silence.
+    // A mistyped site must not pass as nothing to edit.
     if let Some(id) = args.site.iter().find(|id| report.site(id).is_none()) {
         return Err(no_site(&report, id).into());
     }
@@ -62,8 +61,8 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     Ok(output::exit_code(&report))
 }
 
-/// Writes all files, or none: each is complete beside its place before the first takes it. Should one not take its place, those
-/// before it get their old content back.
+/// Writes all files or none: each is complete beside its target before the first replaces one. If a
+/// replacement fails, the files before it get their old content back.
 pub fn apply(files: &[PatchedFile]) -> Result<()> {
     let ready: Vec<Whole> = files.iter().map(prepared).collect::<Result<_>>()?;
     for (n, file) in ready.into_iter().enumerate() {
@@ -81,7 +80,7 @@ pub fn apply(files: &[PatchedFile]) -> Result<()> {
     Ok(())
 }
 
-/// A file with its edits beside the old one, if that is still what they were made for.
+/// The edited file beside the old one, if the old one is still as read.
 fn prepared(file: &PatchedFile) -> Result<Whole> {
     let name = || file.path.display().to_string();
     let now = fs::read(&file.path).with_context(|| format!("{}: cannot be read", name()))?;

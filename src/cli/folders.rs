@@ -1,4 +1,4 @@
-//! What was typed as the files that it stands for: folders of exports, patterns, `runs/:64`.
+//! Files that the arguments stand for: folders of exports, patterns, `runs/:64`.
 
 use super::args::Cli;
 use super::input::with_suffix;
@@ -16,11 +16,10 @@ use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
 use sync_report::text;
 
-/// The exports and reports that the arguments name, in the order typed; those of a folder or pattern in the order of
-/// their names, `rank_10` after `rank_9`.
+/// Exports and reports in the order typed; within a folder or pattern by name, `rank_10` after `rank_9`.
 ///
 /// # Errors
-/// [`InputError::NotFound`] where one of several is not there: a slip of the pen, no damaged rank.
+/// [`InputError::NotFound`] where one of several is missing: a typo, no damaged rank.
 pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let found = each(arguments, &in_folder, once_each)?;
     let missing = |path: &&PathBuf| !there(path);
@@ -31,14 +30,13 @@ pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
     missing.map_or(Ok(found.clone()), |path| Err(InputError::NotFound(path.clone()).into()))
 }
 
-/// The command that a mistyped word is nearest to.
 fn meant(word: &Path) -> Option<String> {
     let word = word.to_str().filter(|word| word.chars().all(|c| c.is_ascii_alphabetic()))?;
     let cli = Cli::command();
     text::nearest(word, cli.get_subcommands().map(clap::Command::get_name)).map(str::to_owned)
 }
 
-/// The folders that hold results of `--format parquet`, likewise.
+/// Folders with results of `--format parquet`, likewise.
 pub fn results(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let has_ranks = |path: &Path| path.join(RANKS).is_file();
     let inside = |folder: &Path| entries(folder, |path| !has_ranks(folder) && has_ranks(path));
@@ -49,8 +47,8 @@ fn there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// What each argument stands for; itself, where it is a file or a folder that `inside` finds nothing in. `wanted`: which of
-/// those that a pattern matches.
+/// An argument that is a file, or a folder in which `inside` finds nothing, stands for itself. `wanted`
+/// selects among a pattern's matches.
 fn each(
     arguments: &[PathBuf],
     inside: &dyn Fn(&Path) -> Vec<PathBuf>,
@@ -75,7 +73,7 @@ fn each(
     Ok(all)
 }
 
-/// The exports and reports of a folder; none of one that is an export itself.
+/// Exports and reports of a folder; none if the folder is an export itself.
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let is_export = |path: &Path| path.join("StringIds.parquet").is_file();
     if is_export(folder) || is_folder_name(folder) {
@@ -89,13 +87,13 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     once_each(entries(folder, wanted))
 }
 
-/// Whether a file has the name of a trace and begins like one: folders hold other JSON too.
+/// Folders hold other JSON too.
 fn is_trace(path: &Path) -> bool {
     is_trace_name(path) && begins_like_trace(path)
 }
 
-/// Without what stands for a capture that is there in a better form: one report in several forms is one rank, and a capture
-/// without backtraces beside one with them (NAME.light.sqlite) is of the same rank.
+/// Drops captures that are there in a better form: a report in several forms is one rank, and so is a capture
+/// without backtraces (NAME.light.sqlite) beside one with them.
 fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
     let names: FxHashSet<&OsStr> = all.iter().map(|path| path.as_os_str()).collect();
     let has = |stem: &Path, suffix: &str| names.contains(with_suffix(stem, suffix).as_os_str());
@@ -105,7 +103,7 @@ fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
         let forms = [".sqlite", ".nsys-rep", FOLDER].iter().chain(TRACES);
         let full = light.is_some_and(|full| forms.clone().any(|form| has(&full, form)));
         let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
-        // A trace and the same packed.
+        // A packed trace beside the plain one.
         let unpacked = path.extension().is_some_and(|e| e == "gz").then(|| path.with_extension(""));
         let twice = unpacked.is_some_and(|unpacked| names.contains(unpacked.as_os_str()));
         full || twice
@@ -116,7 +114,7 @@ fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
     all.iter().filter(|path| !again(path)).cloned().collect()
 }
 
-/// Those entries of a folder, hidden ones left out, in the order of their names.
+/// Hidden entries are left out; the order is that of names.
 fn entries(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     let all = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -125,7 +123,7 @@ fn entries(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     found
 }
 
-/// The paths that a pattern matches, for shells that hand it on; none where it is no pattern.
+/// Paths that a pattern matches, for shells that do not expand it.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {

@@ -1,4 +1,4 @@
-//! Shell completions and the manual page, from the same definitions as `--help`; schemas, from what is printed.
+//! Shell completions and the manual page, from the definitions of `--help`; schemas, from what is printed.
 
 use super::args::Cli;
 use anyhow::{Result, anyhow};
@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use sync_report::formats::schema;
 use sync_report::render::json;
 
-/// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "sync-report", &mut script);
@@ -16,10 +15,10 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of the program, or of a command that it lists (`sync-report-diff(1)`).
+/// The page of the program, or of a command (`sync-report-diff(1)`).
 pub fn man(command: Option<&str>) -> Result<ExitCode> {
     let mut cli = Cli::command();
-    // Names of commands are whole only then.
+    // Completes the names of commands.
     cli.build();
     let page_of = match command {
         None => cli,
@@ -33,7 +32,7 @@ pub fn man(command: Option<&str>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The JSON Schema of that name, or the names with the commands whose JSON they are of.
+/// The named JSON Schema, or all names with their commands.
 pub fn schema(name: Option<&str>) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if let Some(name) = name {

@@ -16,36 +16,33 @@ use sync_report::profile::header::is_nsys_report;
 use sync_report::ranks::numbers::unread;
 use tempfile::TempDir;
 
-/// Paths of exports. Exports made for this run only live as long as this value.
+/// Temporary exports live as long as this value.
 #[derive(Default)]
 pub struct Exports {
     /// In the order typed.
     pub paths: Vec<PathBuf>,
-    /// Those made from a report, and the report.
+    /// Exports made from a report, and the report.
     pub reports: Vec<(PathBuf, PathBuf)>,
-    /// Reports of several that nsys could not export: what the report of the others says of them.
+    /// About reports that nsys could not export.
     pub left_out: Vec<Warning>,
     _temporary: Vec<TempDir>,
 }
 
 impl Exports {
-    /// What was given for an export: its report, or itself.
+    /// The path typed for an export: its report, or itself.
     pub fn typed<'a>(&'a self, export: &'a Path) -> &'a Path {
         let report = self.reports.iter().find(|(made, _)| made == export);
         report.map_or(export, |(_, report)| report)
     }
 
-    /// The options for these: reports are called by their own names, and those left out are said.
+    /// Options that call reports by their own names, and warn of reports left out.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
         Options { left_out: self.left_out.clone(), ..options }
     }
 }
 
-/// Turns each argument into an export.
-///
-/// # Errors
-/// [`InputError`] where a report cannot be exported. Whether an export is one shows when it is opened.
+/// [`InputError`] if a report cannot be exported. Other files are checked when they are opened.
 pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
     let mut out = Exports::default();
     let mut first = None;
@@ -70,7 +67,7 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
     if let Some(error) = first.filter(|_| out.paths.is_empty()) {
         return Err(error);
     }
-    // Given twice, its waits would count twice.
+    // The waits of a file given twice would count twice.
     let mut seen = FxHashSet::default();
     for path in &out.paths {
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
@@ -96,19 +93,18 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// A path that goes on with a suffix.
 pub fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
     [stem.as_os_str(), suffix.as_ref()].into_iter().collect::<OsString>().into()
 }
 
-/// The first bytes of a file; none of what is no file: opening a pipe would wait for its writer.
+/// The first bytes of a regular file: opening a pipe would wait for its writer.
 pub fn head(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     let file = path.is_file().then(|| fs::File::open(path).ok())??;
     file.take(most).read_to_end(&mut head).ok().map(|_| head)
 }
 
-/// A report by name and content: one renamed .sqlite is left to be refused with the right words.
+/// By name and content: a report renamed .sqlite is refused later, with the right words.
 fn is_report(path: &Path) -> bool {
     is_report_name(path) && head(path, 80).is_some_and(|head| is_nsys_report(&head))
 }

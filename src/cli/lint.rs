@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use sync_report::lint::{self, LintOptions};
 use sync_report::model::lint::LintReport;
 
-/// Reads the files, writes the safe edits where that is asked for, and prints what is found; 1 where a finding fails the run.
+/// Exit code 1 if a finding fails the run.
 pub fn run(args: LintArgs) -> Result<ExitCode> {
     own::read()?;
-    // A source below one of the paths is an input as well.
+    // An existing source may lie below one of the paths: an input too.
     let is_source = args.output.extension().is_some_and(|end| end == "py") && args.output.exists();
     let inputs = args.paths.iter().chain(is_source.then_some(&args.output)).cloned().collect::<Vec<_>>();
     output::refuse_input(&args.output, &inputs)?;

@@ -9,7 +9,6 @@ use sync_report::ranks;
 use sync_report::ranks::parquet;
 use sync_report::ranks::tables::Tables;
 
-/// Reads folders of `--format parquet` and prints, or writes, what they come to.
 pub fn run(args: MergeArgs) -> Result<ExitCode> {
     let folders = folders::results(&args.results)?;
     output::refuse_input(&args.output, &folders)?;

@@ -1,4 +1,4 @@
-//! What was typed, as the library wants it: the one place where [`Options`] are made.
+//! The command line as the library's [`Options`], which are made only here.
 
 use super::args::{ReplayArgs, ReportArgs, SelectArgs, SharedArgs};
 use super::progress;
@@ -11,7 +11,6 @@ use sync_report::model::timeline::WHOLE;
 use sync_report::replay::constants::Constants;
 use sync_report::replay::plan::HostTime;
 
-/// All waits, in the usual order.
 pub fn plain(shared: &SharedArgs) -> Options {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     Options {
@@ -23,14 +22,13 @@ pub fn plain(shared: &SharedArgs) -> Options {
     }
 }
 
-/// Half of the memory that is free, as Linux says; elsewhere what 64 small exports need.
+/// Half of Linux's available memory, in bytes; elsewhere what 64 small exports need.
 fn half_of_free() -> u64 {
     let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = said.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
     free.and_then(|kib| kib.trim().parse::<u64>().ok()).map_or(2 << 30, |kib| kib * 512)
 }
 
-/// The waits that were selected.
 pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
         source_roots: select.code.sources.roots(),
@@ -49,7 +47,6 @@ pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
     }
 }
 
-/// A report in this format.
 pub fn report(args: &ReportArgs, format: &Format<Rendered>) -> Result<Options> {
     let saving = &args.saving;
     let constants = saving.constants.as_deref().map(Constants::read).transpose()?;
@@ -68,12 +65,11 @@ pub fn report(args: &ReportArgs, format: &Format<Rendered>) -> Result<Options> {
     })
 }
 
-/// What a replay is planned from.
 pub fn replay(args: &ReplayArgs) -> Options {
     Options {
         source_roots: args.sources.roots(),
         recorded: args.sources.recorded(),
-        // A replay's prediction is of the host time that it plays.
+        // The prediction is for the host time that is replayed.
         as_captured: args.host != HostTime::Unprofiled,
         scenario: Scenario { fixes: args.fix.clone(), ..Scenario::default() },
         ..plain(&args.shared)

@@ -1,4 +1,4 @@
-//! Where the report goes: stdout or a file, with or without colours, how wide.
+//! Output to stdout or a file, with or without colours, at a width.
 
 use super::args::{RepositoryArgs, SelectArgs, SharedArgs};
 use super::input::{head, is_same};
@@ -18,11 +18,11 @@ use sync_report::text;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::whole::{self, Whole};
 
-/// Terminals wider than this leave the eye too far to go along a row.
+/// Longer rows are hard for the eye to follow.
 const MAX_WIDTH: usize = 200;
 
-/// Writes to a file, or stdout for `-`. A file is written plain, at `--width` or unwrapped, and whole or not at all. A reader who
-/// closes the pipe (`… | head`) ends the printing and nothing else: a gate keeps its verdict.
+/// Writes to a file, or stdout for `-`. A file is plain, at `--width` or unwrapped, and whole or not at all.
+/// A reader who closes the pipe (`… | head`) only ends the printing: a gate keeps its verdict.
 pub fn write(
     path: &Path,
     shared: &SharedArgs,
@@ -49,25 +49,23 @@ pub fn write(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether whoever reads the output has closed it.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_one = |e: &io::Error| e.kind() == ErrorKind::BrokenPipe;
     error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(is_one))
 }
 
-/// Writes a tree as JSON beside the output.
 pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
     let mut text = Vec::new();
     json::write(tree, &mut text)?;
     whole::write(path, &text)
 }
 
-/// What renderers heed of the checkout that annotations and SARIF are of.
+/// For annotations and SARIF.
 pub fn setting(repository: &RepositoryArgs, select: &SelectArgs) -> Setting {
     within(repository, select.code.sources.roots())
 }
 
-/// The same of files that no capture names.
+/// For files that no capture names.
 pub fn checkout(repository: &RepositoryArgs) -> Setting {
     within(repository, Vec::new())
 }
@@ -81,7 +79,7 @@ fn within(repository: &RepositoryArgs, roots: Vec<SourceRoot>) -> Setting {
     }
 }
 
-/// Prints a result in a format, to stdout, a file or a folder; of style, and of where sentences go, as was typed.
+/// Prints to stdout, a file or a folder. `shared` decides style and messages.
 pub fn print<T>(
     format: &Format<T>,
     tree: &T,
@@ -96,12 +94,12 @@ pub fn print<T>(
     write(path, shared, |style, out| Ok(format.render(tree, &Setting { style, say, ..setting }, out)?))
 }
 
-/// A sentence on stderr. Where that is closed there is nobody to tell.
+/// A closed stderr is no error.
 pub fn say(sentence: &str) {
     let _ = writeln!(io::stderr(), "sync-report: {sentence}");
 }
 
-/// 2 where exports are damaged or of different runs: one sentence each on stderr, after the report.
+/// 2 if exports are damaged or of different runs, with a sentence each on stderr, after the report.
 pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for Warning { message, fix, .. } in report.warnings.iter().filter(|w| w.is_damage()) {
@@ -112,8 +110,8 @@ pub fn exit_code(report: &Report) -> ExitCode {
     code
 }
 
-/// Refuses `-o` with the name of an input, under whatever name: it would destroy what the report is about. So it would of another
-/// database, which no format is: somebody's capture.
+/// Refuses an `-o` that is an input, under whatever name, or an SQLite database: no format is one, so it is
+/// somebody's capture.
 pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
     if output == Path::new("-") {
         return Ok(());
@@ -126,7 +124,6 @@ pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
     bail!("{}: is {what}; give -o another name", output.display())
 }
 
-/// Refuses `--save` with the name that `-o` has: the one would overwrite the other.
 pub fn refuse_one_file(output: &Path, save: Option<&Path>) -> Result<()> {
     if save == Some(output) {
         bail!("{}: --save and -o name one file; give them two", output.display());

@@ -28,15 +28,15 @@ struct Config {
 /// A table of names is no longer.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Reads the file, if there is one, and takes what it says.
+/// Adds the names in the file, if there is one.
 ///
 /// # Errors
-/// It cannot be read, or says something else.
+/// The file cannot be read, or says something else.
 pub fn read() -> Result<()> {
     let Some(path) = nearest() else { return Ok(()) };
     let shown = path.display();
     let about = fs::symlink_metadata(&path).with_context(|| format!("{shown}: cannot be read"))?;
-    // A link may lead out of the checkout, and errors quote what is there.
+    // A link may lead out of the checkout, and errors quote the file.
     ensure!(about.is_file() && about.len() <= MOST_BYTES, "{shown}: is no regular file of at most 64 KiB");
     let text = fs::read_to_string(&path).with_context(|| format!("{shown}: cannot be read"))?;
     let config: Config = toml::from_str(&text).map_err(|e| {

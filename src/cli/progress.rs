@@ -1,4 +1,4 @@
-//! How far a run is, on stderr: a bar where someone is looking, lines where they were asked for.
+//! Progress of a run on stderr: a bar on a terminal, lines on request.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,7 +12,6 @@ use sync_report::text;
 /// Nothing is shown for exports that are read faster than this.
 const DELAY: Duration = Duration::from_millis(300);
 
-/// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(3);
 
 /// Whether it is shown how far a run is.
@@ -30,7 +29,7 @@ pub enum Shown {
     Work,
 }
 
-/// What was asked for; `None` where nothing is to be shown.
+/// `None` if nothing is to be shown.
 pub fn shown(how: Shown, quiet: bool) -> Option<Arc<dyn Progress>> {
     match how {
         _ if quiet => None,
@@ -54,7 +53,7 @@ fn bar() -> Option<Bar> {
         std::thread::sleep(DELAY);
         shown.set_draw_target(indicatif::ProgressDrawTarget::stderr());
     };
-    // Without a thread to be had, there is no bar.
+    // No thread, no bar.
     std::thread::Builder::new().spawn(show).ok()?;
     Some(Bar(bar))
 }
@@ -95,12 +94,11 @@ impl Progress for Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         let counts = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Where stderr is closed there is nobody to tell.
+        // A closed stderr is no error.
         let _ = serde_json::to_string(counts).map(|line| writeln!(std::io::stderr(), "{line}"));
     }
 }
 
-/// Lines, for logs.
 struct Lines<W>(Mutex<State<W>>);
 
 struct State<W> {
@@ -136,7 +134,7 @@ impl<W: Write + Send> Progress for Lines<W> {
         }
         state.said = Instant::now();
         let line = state.line(state.began.elapsed());
-        // Where stderr is closed there is nobody to tell.
+        // A closed stderr is no error.
         let _ = writeln!(state.out, "sync-report: {line}");
     }
 }

@@ -17,7 +17,6 @@ use sync_report::replay::python;
 use sync_report::replay::trace::{self, ReplayRequest};
 use sync_report::report as reports;
 
-/// Plans a replay and prints the plan, writes it as a script, or runs it.
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     output::refuse_one_file(&args.output, args.save.as_deref())?;
     let arguments = [args.profile.clone()];
@@ -56,7 +55,7 @@ fn plan(exports: &Exports, args: &ReplayArgs) -> Result<Plan> {
     trace::plan(&report, &mut found[0], &request)
 }
 
-/// Runs the plan; what it leaves out or assumes goes before what running it showed.
+/// Notes of the plan come before notes of the run.
 fn measure(plan: &Plan, args: &ReplayArgs) -> Result<Measured> {
     interrupt::listen().context("Ctrl-C cannot be heeded")?;
     let options = gpu::Options { device: args.device, lib_dirs: args.lib_dir.clone() };

@@ -14,7 +14,6 @@ use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
 use sync_report::verdict::source::editable;
 
-/// Looks for the site's pattern in the repository around its line.
 fn find_elsewhere(report: &mut Report, id: &str, options: &Options) {
     let Some((ix, frame, pattern)) =
         report.site(id).and_then(|site| Some((site.ix, site.user_frame.clone()?, site.pattern?)))
@@ -28,7 +27,6 @@ fn find_elsewhere(report: &mut Report, id: &str, options: &Options) {
     }
 }
 
-/// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let args = ReportArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let SavingArgs { replay_results, constants, .. } = &args.saving;
@@ -48,7 +46,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         parquet::refuse(&args.output)?;
     }
     let mut options = exports.named(options::report(&args, format)?);
-    // A file that is no result is said before the export is read.
+    // A file that is no result is refused before the export is read.
     let results = replay_results.as_ref();
     let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
     let top = options.top;

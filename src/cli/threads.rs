@@ -1,4 +1,4 @@
-//! Threads for polars: where a limit refuses one (`ulimit -u`, `pids.max`), it panics or waits forever.
+//! Threads for polars: without one (`ulimit -u`, `pids.max`), polars panics or waits forever.
 
 use anyhow::{Result, bail};
 use polars_core::runtime::{ASYNC, THREAD_POOL};
@@ -8,21 +8,21 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, fs, thread};
 
-/// How many threads polars divides queries among.
+/// polars' threads for queries.
 const MOST: &str = "POLARS_MAX_THREADS";
-/// How many it keeps for reading files. It warns once all are in use, which of two it never has.
+/// polars' threads for reading files. polars warns once all are in use; of two, it uses one.
 const BLOCKING: &str = "POLARS_MAX_BLOCKING_THREAD_COUNT";
-/// How often, and how many times at most, threads that have ended are looked for: they are gone at the first look or the second.
+/// Interval of looks for threads that have ended, and most looks: they are gone at the first or second.
 const LOOK: Duration = Duration::from_micros(200);
 const LOOKS: u32 = 5_000;
 
-/// Starts polars' threads before any other; what else runs side by side goes on with those that are left.
+/// Starts polars' threads before any other; other parallel work uses the threads left.
 ///
-/// polars reads its settings from the environment once, so that a process which cannot have as many threads as processors starts anew
-/// with one of each kind.
+/// polars reads its settings once, from the environment: a process that cannot have as many threads as
+/// processors starts anew with few.
 ///
 /// # Errors
-/// There are not even these.
+/// Even few cannot start.
 pub fn reserve() -> Result<()> {
     let few = env::var_os(MOST).is_some_and(|most| most == "1");
     let most = if few { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
@@ -44,8 +44,8 @@ pub fn reserve() -> Result<()> {
     Ok(())
 }
 
-/// Whether so many threads can run at the same time. Afterwards none of them counts any more: one that has ended does until the
-/// system has cleared it away.
+/// Whether so many threads can run at once. Waits until none counts any more: an ended thread counts until
+/// the system clears it away.
 fn can_start(count: usize) -> bool {
     let running = || fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     let before = running();

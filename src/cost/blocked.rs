@@ -37,7 +37,6 @@ impl Idle {
     }
 }
 
-/// A thread's first and last call that launched on a GPU.
 type Launches = TiVec<ThreadIx, Option<(CallId, CallId)>>;
 
 pub fn find(profile: &Profile, devices: &Devices, blocked: &Blocked) -> TiVec<DeviceIx, Vec<Idle>> {
@@ -65,7 +64,6 @@ pub fn find(profile: &Profile, devices: &Devices, blocked: &Blocked) -> TiVec<De
     launches.iter_enumerated().map(of_device).collect()
 }
 
-/// Stretches in which a thread that launches within `first..last` could not launch.
 fn waits_of(blocked: &Blocked, thread: ThreadIx, (first, last): (i64, i64)) -> Vec<Idle> {
     let outside = |start, end| Idle { start, end, by: None };
     let inside = blocked.of(thread).iter().map(|stretch| Idle {

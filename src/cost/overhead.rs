@@ -98,7 +98,6 @@ const GETTER_NS: f64 = 173.0;
 const WITH_CALL: i64 = 3;
 /// Tracing takes at most this share of the gap between two calls, and [`most_of`] a launch.
 const OF_GAP: f64 = 0.4;
-/// Fewest gaps of a thread that tell what a backtrace costs there.
 const FEWEST_GAPS: usize = 16;
 /// Gaps looked at per thread: a quantile of more is no better.
 const MOST_GAPS: usize = 20_000;

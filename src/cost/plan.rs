@@ -95,7 +95,6 @@ impl Plan {
         Self { variants, singles, unsimulated, room }
     }
 
-    /// The estimate's variant with these sites fixed.
     pub fn with(&self, sites: &[SiteIx], subjects: &TiSlice<SiteIx, PricedSite>) -> Variant {
         let mut variant = Variant { around: ALL, ..self.variants[0].clone() };
         sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);

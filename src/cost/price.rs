@@ -134,7 +134,6 @@ fn at_most(capture: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, threads: u
     divided(subjects.len(), threads, of).into()
 }
 
-/// For each subject, its bound besides waiting, and the host work beside its waits.
 fn beside_of(
     capture: &Capture,
     subjects: &TiSlice<SiteIx, PricedSite>,

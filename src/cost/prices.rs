@@ -1,3 +1,5 @@
+//! Sites that are priced, and their prices.
+
 use super::overhead::Clock;
 use crate::vocabulary::{BoundBy, Change, SiteIx};
 use crate::waits::WaitId;
@@ -55,7 +57,6 @@ pub struct Prices {
     pub usual_error: Option<f64>,
     /// From the first event to the last end, in ns.
     pub recorded: i64,
-    /// The same span, simulated with nothing fixed.
     pub simulated: i64,
     pub sites: TiVec<SiteIx, Price>,
     /// The run without the profiler. If nothing was simulated: the captured run, with an upper bound.
@@ -79,7 +80,6 @@ pub struct Prices {
     pub backtraces: bool,
     /// Number of simulated iterations; `None` if all were.
     pub sampled: Option<u64>,
-    /// Scatter of all iterations together, in ns: part of the range of the run.
     pub scatter: i64,
     pub together: Vec<Together>,
     /// Largest excess of a simulated value over its bound, or lack of the whole below its best part, in ns.

@@ -171,7 +171,6 @@ impl Price {
     }
 }
 
-/// `value` inside its limits, and how far it lay outside.
 fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
     let inside = value.max(low).min(high);
     (inside, (value - inside).abs())

@@ -90,7 +90,6 @@ impl<F: FnMut(&[SiteIx]) -> Outcome> Search<'_, F> {
         Some((self.simulate)(sites))
     }
 
-    /// Grows a set from `seed`, whose run alone is `only`.
     fn grow(&mut self, plan: &Plan, seed: SiteIx, only: &Outcome, worth: i64) -> Option<Together> {
         let alone = |single: usize| self.saved(&self.settling.outcomes[single]);
         let known = plan.singles.iter().map(|&(i, single, _)| (i, alone(single)));

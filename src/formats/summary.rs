@@ -17,7 +17,7 @@ pub(super) fn append(with: &Setting, document: &[Block], left: usize, out: &mut 
     let there = fs::metadata(path).map_or(0, |m| m.len());
     // Less the line break after the text.
     let room = usize::try_from(github::SUMMARY.saturating_sub(there.saturating_add(1))).unwrap_or(0);
-    // GitHub's limit is in bytes, that of `markdown::text` is not.
+    // GitHub counts bytes, `markdown::text` characters.
     let mut limit = room;
     let mut text = markdown::text(document, limit);
     while text.len() > room && limit > 0 {

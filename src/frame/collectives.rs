@@ -5,10 +5,8 @@
 //!  stream 20                                [all-reduce~~~~~~]
 //!           wait_start       wait_end    launch start       end
 //! ```
-//! `wait_*` is the last wait of the launching thread, or of the process' main thread, that ended before the launch: what
-//! made this rank late, where others stood meanwhile. Waits shorter than that could explain do not count.
-//!
-//! A search each collective and thread.
+//! `wait_*` is the last wait of the launching thread or of the process' main thread that ended before the
+//! launch: it made this rank late. Waits too short to explain a delay do not count.
 
 use crate::analysis::Priced;
 use crate::profile::ids::{OpId, ThreadIx};
@@ -18,7 +16,7 @@ use crate::waits::collectives::{END_APART_NS, all_for_all};
 use polars::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Times on the export's own clock, in ns; `device` as the report's.
+/// Times are on the export's own clock.
 pub(super) fn table(found: &Priced) -> PolarsResult<DataFrame> {
     let (profile, waits) = (&found.profile, &found.waits);
     let name = |op: OpId| profile.kernel_name(op).filter(|name| all_for_all(name));

@@ -1,16 +1,14 @@
-//! The waits of one export as rows: what is said of sites, paths and devices is summed from them, and `--format parquet` writes
-//! them.
+//! The waits of one export as rows, over which figures of sites, paths and devices are summed.
 //!
 //! ```text
 //!  site  iteration  thread  device  stream  start_ns  end_ns  blocked_ns  drain_ns  bytes  …
 //!     0          0       1       0       7      1200    1950         750        90      4
 //!     2          –       1       –       –      2010    2025          15         0      –
 //! ```
-//! docs/formats.md lists what is written. In memory no row holds text: sites, paths, threads and devices are indices of the
-//! export's lists. Sums are of whole ns and quantiles are values that occurred (nearest rank).
+//! docs/formats.md lists the columns that `--format parquet` writes. In memory no row holds text: sites,
+//! paths, threads and devices are indices of the export's lists. Quantiles are nearest-rank values.
 //!
-//! Totals, the gate's amounts and the two sides of a comparison are summed from the report's [`sites`]: a report that was kept as
-//! JSON has no waits.
+//! A report kept as JSON has no waits: totals, gates and comparisons are summed from its [`sites`].
 //!
 //! Cost: a pass over the rows of each site, and a selection for each quantile.
 
@@ -45,98 +43,77 @@ struct Row {
     end: i64,
     blocked: i64,
     drain: i64,
-    /// The size of its copy, where that is known.
+    /// Size of the copy, if known.
     bytes: Option<i64>,
     found_nothing: bool,
 }
 
-/// Sums over the waits that came by a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSums {
-    /// How many.
     pub waits: i64,
-    /// Host time blocked in all of them.
     pub blocked_ns: i64,
-    /// GPU idle time after all of them ([`crate::cost::drain`]).
+    /// See [`crate::cost::drain`].
     pub drain_ns: i64,
 }
 
-/// Figures over the waits of a site; figures of none are 0.
+/// Figures of one site; 0 without waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// How many.
     pub waits: i64,
-    /// Host time blocked in all of them.
     pub blocked_ns: i64,
-    /// Median of the blocked time.
     pub blocked_p50_ns: i64,
-    /// 99th percentile of the blocked time.
     pub blocked_p99_ns: i64,
-    /// The longest blocked time.
     pub blocked_max_ns: i64,
-    /// GPU idle time after all of them ([`crate::cost::drain`]).
     pub drain_ns: i64,
-    /// Median of the idle time.
     pub drain_p50_ns: i64,
-    /// The longest idle time.
     pub drain_max_ns: i64,
-    /// Waits that found no work pending.
+    /// Waits without pending work.
     pub found_nothing: i64,
-    /// Waits that came with a copy whose size is known.
+    /// Waits with a copy of known size.
     pub copies: i64,
-    /// Smallest of these copies, in bytes.
     pub bytes_min: i64,
-    /// Largest of these copies, in bytes.
     pub bytes_max: i64,
     /// Iterations with a wait.
     pub iterations: i64,
-    /// Waits within iterations.
     pub waits_inside: i64,
-    /// Blocked time of those.
     pub blocked_inside_ns: i64,
-    /// GPU idle time after those.
     pub drain_inside_ns: i64,
-    /// From an iteration's start to a wait in it, the median.
+    /// Median from an iteration's start to a wait in it.
     pub offset_p50_ns: i64,
 }
 
-/// Figures of one site's waits, and where they wait.
 pub struct SiteWaits {
-    /// Numbers of waits, their times and their bytes.
     pub sums: Sums,
-    /// The same of each of its paths.
+    /// In the order of the site's paths.
     pub paths: Vec<PathSums>,
-    /// Threads that wait, ascending.
+    /// Ascending.
     pub threads: Vec<ThreadIx>,
-    /// GPUs that they wait for, ascending; without those that are not known.
+    /// Ascending, without unknown ones.
     pub devices: Vec<DeviceIx>,
-    /// The stream, where all wait for one.
+    /// `None` if the waits are not all for one stream.
     pub stream: Option<u32>,
-    /// How they spread over iterations; `None` without enough of them.
+    /// `None` if not asked for.
     pub spread: Option<Spread>,
 }
 
-/// The waits of one export.
 pub struct WaitTable {
     rows: TiVec<WaitId, Row>,
-    /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
-    /// `pid` and `tid` of each thread, and GPU id of each device.
     pids: TiVec<ThreadIx, u32>,
     tids: TiVec<ThreadIx, u32>,
     devices: TiVec<DeviceIx, u32>,
 }
 
 impl WaitTable {
-    /// All waits that passed the filter, in the export's order; `site` is `None` where none is known.
+    /// All waits that passed the filter, in the export's order.
     ///
     /// # Errors
-    /// polars refused the columns of collectives: a defect, never the data. So in all of this file.
+    /// polars refused the columns of collectives: a defect, never the data.
     pub fn of(found: &Priced) -> PolarsResult<Self> {
         let Judged { waits, sites, .. } = &**found;
         let Read { profile, devices, .. } = &***found;
         let iterations = found.iterations.as_ref();
-        // No sum of them overflows; only damaged times come near.
+        // Keeps sums from overflowing; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;
         let mut near = 0;
         let row = |(id, w): (WaitId, &crate::waits::Wait)| {
@@ -167,7 +144,6 @@ impl WaitTable {
         Ok(Self { rows, collectives: collectives::table(found)?, pids, tids, devices })
     }
 
-    /// The figures of a site's waits, and how these vary where that is asked for.
     pub fn of_site(&self, site: &verdict::Site, spread: bool) -> SiteWaits {
         let of_path = |path: &verdict::Path| path_sums(path.waits.iter().map(|&wait| &self.rows[wait]));
         let rows: Vec<&Row> = waits_of(site).map(|wait| &self.rows[wait]).collect();
@@ -184,7 +160,7 @@ impl WaitTable {
         }
     }
 
-    /// GPU idle time after the waits for each device, in ns.
+    /// GPU idle time after the waits, in ns.
     pub fn drain_of_devices(&self) -> TiVec<DeviceIx, i64> {
         let mut drains: TiVec<DeviceIx, i64> = vec![0; self.devices.len()].into();
         for row in &self.rows {
@@ -195,13 +171,12 @@ impl WaitTable {
         drains
     }
 
-    /// How many lie inside of iterations.
+    /// Number of waits inside iterations.
     pub fn inside(&self) -> usize {
         self.rows.iter().filter(|row| row.iteration.is_some()).count()
     }
 
-    /// The table that `--format parquet` writes: the waits of the sites that are listed, in the export's order. What no
-    /// row holds as text becomes text only here. `profile` is the export's path.
+    /// The table that `--format parquet` writes: waits of listed sites, in the export's order.
     pub fn table<'a>(
         &self,
         profile: &str,
@@ -236,7 +211,6 @@ impl WaitTable {
     }
 }
 
-/// The waits of a site, path by path.
 fn waits_of(site: &verdict::Site) -> impl Iterator<Item = WaitId> {
     site.paths.iter().flat_map(|path| path.waits.iter().copied())
 }
@@ -281,19 +255,19 @@ fn sums(rows: &[&Row]) -> Sums {
     }
 }
 
-/// The quantile by [`nearest_rank`]; 0 of nothing.
+/// 0 without values.
 fn hundredth(values: &mut [i64], hundredth: i64) -> i64 {
     let Some(last) = values.len().checked_sub(1) else { return 0 };
     *values.select_nth_unstable(nearest_rank(last as i64, hundredth, 100) as usize).1
 }
 
-/// How a site's waits vary over the iterations that hold one, or, where none does, from wait to wait.
+/// Variation of a site's waits over the iterations that hold one or, if none does, from wait to wait.
 ///
 /// ```text
 ///  iteration  [0----------][1----------][2----------][3----------]
 ///  waits         w    w                    w    w       w    w       3 samples of 2 waits each
 /// ```
-/// Iterations without a wait are left out: of a line that logs every tenth step they would make the median 0.
+/// Iterations without a wait are left out: a line that logs every tenth step would have a median of 0.
 fn spread_of(rows: &[&Row]) -> Spread {
     let mut inside: Vec<&Row> = rows.iter().copied().filter(|row| row.iteration.is_some()).collect();
     inside.sort_by_key(|row| row.iteration);
@@ -317,7 +291,7 @@ fn spread_of(rows: &[&Row]) -> Spread {
 mod tests {
     use super::*;
 
-    /// Waits by iteration, blocked time and drain.
+    /// Iteration, blocked time and drain of each.
     fn waits(rows: &[(Option<u32>, i64, i64)]) -> Vec<Row> {
         let row = |&(iteration, blocked, drain): &(Option<u32>, i64, i64)| Row {
             iteration,

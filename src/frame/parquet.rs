@@ -1,5 +1,5 @@
-//! Tables as parquet files, written and read in the two forms that nsys has: Snappy, or uncompressed. polars' own writer of whole
-//! files, `polars-io`, brings four more codecs along, two of them in C.
+//! Tables as parquet files in the two forms that nsys has: Snappy, or uncompressed. polars' own writer,
+//! `polars-io`, would bring four more codecs, two of them in C.
 
 use crate::profile::footer::{self, guarded, is_flat};
 use anyhow::{Context, Result};
@@ -15,12 +15,11 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// How a file is laid out.
 #[derive(Clone, Copy)]
 pub struct Layout {
-    /// Whether pages are compressed, with Snappy.
+    /// Else uncompressed.
     pub snappy: bool,
-    /// Rows of a row group, at most.
+    /// Most rows of a row group.
     pub group: usize,
 }
 
@@ -31,7 +30,7 @@ impl Default for Layout {
     }
 }
 
-/// Writes a table. `more`: a key of the file's metadata, and its value.
+/// `more`: a key and value for the file's metadata.
 ///
 /// # Errors
 /// polars refused a column, or `to` the bytes.
@@ -70,10 +69,7 @@ pub fn write(
     Ok(())
 }
 
-/// Reads the columns of these names, or all.
-///
-/// # Errors
-/// Why not, as the end of a sentence.
+/// Errors read as the end of a sentence.
 pub fn read(path: &Path, names: Option<&[&str]>) -> Result<DataFrame> {
     let (mut file, footer) = footer::open(path)?;
     let fields = fields(&footer)?;
@@ -92,10 +88,7 @@ pub fn read(path: &Path, names: Option<&[&str]>) -> Result<DataFrame> {
     })
 }
 
-/// The columns of a file, as they are read.
-///
-/// # Errors
-/// They are damaged.
+/// Text and bytes are read as views.
 pub fn fields(footer: &FileMetadata) -> Result<Vec<Field>> {
     use ArrowDataType as T;
     let schema = guarded(|| Ok(infer_schema(footer)?))?;
@@ -107,7 +100,6 @@ pub fn fields(footer: &FileMetadata) -> Result<Vec<Field>> {
     Ok(schema.iter_values().map(viewed).collect())
 }
 
-/// All rows of a column.
 fn column(file: &mut File, footer: &FileMetadata, field: &Field) -> Result<Column> {
     let mut arrays = Vec::new();
     for group in &footer.row_groups {
@@ -131,7 +123,6 @@ mod tests {
     use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
     use polars_parquet_format::{CompressionCodec, FileMetaData};
 
-    /// Row groups of two rows, as they were written; of two columns one alone.
     #[test]
     fn what_was_written_is_read() {
         let home = tempfile::tempdir().expect("a folder");
@@ -157,7 +148,6 @@ mod tests {
         }
     }
 
-    /// A file whose footer says that its column is compressed with Zstd.
     #[test]
     fn another_codec_is_refused() {
         let home = tempfile::tempdir().expect("a folder");

@@ -1,12 +1,12 @@
-//! The sites of a report: what is added up over them (totals, a gate's amounts, a comparison's runs), and one table of them, a row
-//! each: the columns of CSV, then whose it is, where, and what it comes to. `sites.parquet` is that table.
+//! Sums over the sites of a report (totals, a gate's amounts, a comparison's runs), and their table: the
+//! columns of CSV, then origin, place and savings. `sites.parquet` is that table.
 //!
 //! ```text
 //!  id  key  class  …  waits  per_iteration  blocked_ns  drain_ns  …  pid  device  …  capture  once   export
 //!  S1  K    false         8            4.0        6000       720     435       0     a|host|0  false       0
 //!  S2  L    true          1              –          90         0     451       –     a|host|0  true        0
 //! ```
-//! Sites are of a report, not of an export, so that one that was kept as JSON has them too.
+//! Sites belong to a report, not to an export: a report kept as JSON has them too.
 
 use crate::model::columns::{COLUMNS, Values};
 use crate::model::{ProfileInfo, Report, Site};
@@ -14,16 +14,12 @@ use crate::vocabulary::{Attribution, Class, Measure, Per, ProfileIx};
 use polars::prelude::{Column, DataFrame, NamedFrom, PolarsResult, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sums over some sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteSums {
-    /// How many, counting those of several ranks that share a key once.
+    /// Sites of several ranks that share a key count once.
     pub sites: u64,
-    /// Their waits.
     pub waits: u64,
-    /// Host time blocked in them.
     pub blocked_ns: i64,
-    /// GPU idle time after them.
     pub drain_ns: i64,
     /// Undecided sites of the repeating work whose line of Python was not at hand.
     pub unread: u64,
@@ -32,13 +28,12 @@ pub struct SiteSums {
 /// The largest amount, and the process ([`crate::model::Process::rank`]) that has it.
 pub type Largest = (f64, Option<(ProfileIx, u32)>);
 
-/// What tells an export from all others: its path and machine, and when it began.
+/// Identifies an export: path, machine and start.
 pub fn capture(profile: &ProfileInfo) -> String {
     let host = profile.host.as_deref().unwrap_or_default();
     format!("{}|{host}|{}", profile.path, profile.started_utc_ns.unwrap_or_default())
 }
 
-/// A column of a table.
 pub fn column<T>(name: &str, values: impl Iterator<Item = T>) -> Column
 where
     Series: NamedFrom<Vec<T>, [T]>,
@@ -46,13 +41,13 @@ where
     Series::new(name.into(), values.collect::<Vec<T>>()).into()
 }
 
-/// Sites as a table, a row each, in their order.
+/// A row per site, in the report's order.
 ///
 /// # Errors
 /// polars refused the columns: a defect, never the data.
 pub fn table(report: &Report) -> PolarsResult<DataFrame> {
     let rows = || report.sites.iter();
-    // No sum of them overflows; only damaged times come near.
+    // Keeps sums from overflowing; only damaged times come near.
     let longest = i64::MAX / report.sites.len().max(1) as i64;
     let whole = |n: Option<i64>| n.map(|n| n.min(longest));
     let of = |(name, values): &(&str, Values)| match values {
@@ -77,13 +72,12 @@ pub fn table(report: &Report) -> PolarsResult<DataFrame> {
     DataFrame::new(report.sites.len(), COLUMNS.iter().map(of).chain(more).collect())
 }
 
-/// Whether a site of the repeating work is undecided for want of its line. The line of a sample is only probable, and never read.
+/// Whether a repeating site is undecided for want of its line. A sample's line is never read.
 fn is_unread(site: &Site) -> bool {
     let has_line = site.user_frame.is_some() && site.attribution != Attribution::PythonSample;
     site.class == Class::Unknown && has_line && site.source.is_none() && !site.once
 }
 
-/// Adds some sites up.
 pub fn sums<'s>(sites: impl IntoIterator<Item = &'s Site>) -> SiteSums {
     let mut keys: BTreeSet<&str> = BTreeSet::new();
     let mut sums = SiteSums::default();
@@ -97,25 +91,24 @@ pub fn sums<'s>(sites: impl IntoIterator<Item = &'s Site>) -> SiteSums {
     SiteSums { sites: keys.len() as u64, ..sums }
 }
 
-/// Adds up one measure of some sites.
 pub fn sum<'s>(sites: impl IntoIterator<Item = &'s Site>, measure: Measure, per: Per) -> f64 {
     sites.into_iter().fold(0.0, |sum, site| sum + amount(site, measure, per))
 }
 
-/// The largest sum of a process; ranks wait side by side, so a sum over them says nothing.
+/// The largest sum of a process: ranks wait side by side, so that a sum over ranks says nothing.
 pub fn worst(sites: &[&Site], measure: Measure, per: Per) -> Largest {
     largest(sites, |site| (site.process.rank(), 0), |site| amount(site, measure, per))
 }
 
-/// The share of the thread that waits for the largest part of its time.
+/// The largest blocked share of a thread, in percent.
 pub fn blocked_percent(sites: &[&Site]) -> Largest {
     largest(sites, |site| (site.process.rank(), site.thread.tid), |site| site.blocked_percent)
 }
 
-/// The process that a time is of, and one of its threads or 0.
+/// A process, and one of its threads or 0.
 type Owner = ((ProfileIx, u32), u32);
 
-/// The largest sum of an amount over sites of one owner; of equals the first owner's, and of nothing no one's.
+/// The largest sum over sites of one owner: the first owner of equals, `None` if all sums are 0.
 fn largest(sites: &[&Site], owner: impl Fn(&Site) -> Owner, amount: impl Fn(&Site) -> f64) -> Largest {
     let mut sums: BTreeMap<Owner, f64> = BTreeMap::new();
     sites.iter().for_each(|site| *sums.entry(owner(site)).or_default() += amount(site));
@@ -124,7 +117,7 @@ fn largest(sites: &[&Site], owner: impl Fn(&Site) -> Owner, amount: impl Fn(&Sit
     most.map_or((0.0, None), |((process, _), sum)| (sum, Some(process)))
 }
 
-/// The site that adds most, of the process that has most; of equals the first key's.
+/// The site with most in the process of [`Largest`]; the first key of equals.
 pub fn most<'s>(sites: &[&'s Site], measure: Measure, per: Per, (_, process): Largest) -> Option<&'s Site> {
     let own = sites.iter().filter(|site| process.is_none_or(|process| site.process.rank() == process));
     let amount = |site: &Site| amount(site, measure, per);

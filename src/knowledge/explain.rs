@@ -1,4 +1,4 @@
-//! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
+//! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and whole entries.
 
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Values};
 use crate::model::Code;
@@ -18,22 +18,18 @@ const MIN_WIDTH: usize = 40;
 /// Entries shown whole; more matches are named.
 const SHOWN: usize = 3;
 
-/// What was asked for.
 #[derive(Default)]
 pub struct Entries {
-    /// Whether they are to be listed; else each is shown whole.
+    /// Listed; else each is shown whole.
     pub listed: bool,
-    /// Of the catalogue.
     pub patterns: Vec<&'static Pattern>,
-    /// Rules of evidence.
     pub rules: Vec<&'static Rule>,
-    /// Codes of warnings.
     pub warnings: Vec<Code>,
 }
 
-/// The list of the first kind that there is, or the entries whole, the rule whose id it is first; of many patterns, the first.
+/// A list, or whole entries: rules first, of many patterns only the first.
 pub fn text(found: &Entries, style: Style) -> String {
-    // Prose is to be read: a pipe has a width too.
+    // Prose needs a width in a pipe too.
     let style = Style { width: Some(style.width.unwrap_or(PIPED_WIDTH).max(MIN_WIDTH)), ..style };
     terminal::text(&document(found), &style) + "\n"
 }
@@ -54,7 +50,7 @@ fn document(found: &Entries) -> Vec<Block> {
     blocks
 }
 
-/// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
+/// Categories are numbered as in NVIDIA's guide to sync-free code.
 fn list() -> Vec<Block> {
     let section = |(index, category): (usize, &Category)| {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
@@ -84,7 +80,7 @@ fn list() -> Vec<Block> {
     blocks
 }
 
-/// Every rule of evidence, those of the trace in order of precedence.
+/// Rules of the trace are in order of precedence.
 fn list_rules() -> Vec<Block> {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
@@ -107,7 +103,6 @@ fn list_rules() -> Vec<Block> {
     all.chunk_by(|a, b| heading(&a.role) == heading(&b.role)).map(section).collect()
 }
 
-/// Every code of a warning, with what it means and what to do.
 fn list_warnings() -> Vec<Block> {
     let one = |code: &Code| {
         let lines = [code.help().to_owned(), format!("→ {}", code.advice())];
@@ -116,25 +111,23 @@ fn list_warnings() -> Vec<Block> {
     Code::ALL.iter().map(one).collect()
 }
 
-/// Names and texts, without those that have no text.
+/// Leaves out empty texts.
 fn fields<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Block {
     Block::facts(pairs.into_iter().filter(|(_, text)| !text.is_empty()))
 }
 
-/// A name, and a line for each item.
+/// A line for each item, the name on the first.
 fn items<'a>(name: &'a str, all: &'a [impl AsRef<str>]) -> impl Iterator<Item = (&'a str, &'a str)> {
     let label = move |at: usize| if at == 0 { name } else { "" };
     all.iter().enumerate().map(move |(at, item)| (label(at), item.as_ref()))
 }
 
-/// One code of a warning.
 fn warning(code: Code) -> [Block; 2] {
     let damage = if code.is_damage() { "2: what could be read is reported" } else { "" };
     let fields = fields([("means", code.help()), ("do", code.advice()), ("exit code", damage)]);
     [Block::Heading(code.as_str().into()), fields]
 }
 
-/// One entry of the catalogue whole.
 fn pattern(p: &Pattern) -> Vec<Block> {
     let (class, sources) = (class_sentence(p), p.confirmed_by());
     let mut about = vec![("category", p.category.help()), ("class", &*class)];
@@ -178,9 +171,7 @@ fn titled(id: &str, title: &str) -> Block {
     Block::Heading(format!("{id:<3}  {title}").into())
 }
 
-/// How to see that a fix worked.
 const COMPARE: &str = "sync-report diff BEFORE AFTER: whether the wait is gone, moved or still there, and whether the saving is the one predicted";
-/// What came of running a pair, in a sentence.
 fn outcome(run: &Run) -> String {
     let Some(m) = &run.measured else { return format!("not run: {}", run.why) };
     let (waits, blocked) = (m.waits, m.blocked_us.map(|us| text::duration(us.cast_signed() * 1000)));
@@ -197,7 +188,7 @@ fn outcome(run: &Run) -> String {
     format!("run on PyTorch {}, {}: {came}, {values}{why}", m.torch, m.gpu)
 }
 
-/// The same in a column of the list.
+/// [`outcome`] for a column of the list.
 fn outcome_word(p: &Pattern) -> String {
     let Some(run) = catalogue::run_of(p.id) else { return String::new() };
     match (&run.measured, run.outcome) {
@@ -207,7 +198,6 @@ fn outcome_word(p: &Pattern) -> String {
     }
 }
 
-/// One rule whole.
 fn rule(rule: &Rule) -> Vec<Block> {
     let (earlier, yields, sure) = (earlier(rule), rule.yields_to(), confidence(rule));
     let (origin, counted) = (origin(rule), counted_on_captures(rule.id));
@@ -227,13 +217,11 @@ fn rule(rule: &Rule) -> Vec<Block> {
     ]
 }
 
-/// Rules of the trace that are asked before this one.
 fn earlier(rule: &Rule) -> String {
     let is_trace = |r: &&Rule| matches!(r.role, Role::Trace(_));
     rules::ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
 }
 
-/// The figures of its cases, lowest to highest.
 fn figures(rule: &Rule) -> String {
     let bounds = || rule.grades().filter_map(Grade::bounds);
     let low = bounds().map(|(low, _)| low).min_by(f64::total_cmp);
@@ -251,7 +239,7 @@ pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     rule.grades().map(case).collect()
 }
 
-/// "88 %  the values decide the size (18 of 19)", as far as its case is counted on programs.
+/// "88 %  the values decide the size  (18 of 19)"; the count only if known.
 fn case(grade: &Grade) -> String {
     let sure = match (grade.bounds(), grade.kind) {
         (None, _) => "open".to_owned(),
@@ -270,7 +258,6 @@ fn case(grade: &Grade) -> String {
     parts.collect::<Vec<_>>().join("  ")
 }
 
-/// Where its figures come from.
 pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
         Role::Weak => "the share of labelled reads on which it leans the right way; where they are few, that of all weak rules weighs in".into(),
@@ -279,7 +266,6 @@ pub(super) fn origin(rule: &Rule) -> String {
     }
 }
 
-/// Right and wrong verdicts on labelled captures.
 pub(super) fn counted_on_captures(id: RuleId) -> String {
     let mut of: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for count in calibration::counts().filter(|count| count.rule == id) {
@@ -305,7 +291,6 @@ pub(super) fn counted_on_captures(id: RuleId) -> String {
     words
 }
 
-/// The class in a word, and how it looks.
 fn class_word(p: &Pattern) -> (&'static str, Tone) {
     match p.kind.map(|kind| kind.class()) {
         _ if p.category == Category::NotAWait => ("no wait", Tone::Faint),
@@ -314,7 +299,6 @@ fn class_word(p: &Pattern) -> (&'static str, Tone) {
     }
 }
 
-/// Class and kind in words.
 pub(super) fn class_sentence(p: &Pattern) -> String {
     let Some(kind) = p.kind else {
         return match p.category {

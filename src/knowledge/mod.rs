@@ -1,5 +1,4 @@
-//! The catalogue, the rules of evidence and the codes of warnings as JSON: for programs, and for the site of
-//! documentation, whose pages of them are made from it.
+//! The catalogue, the rules of evidence and the codes of warnings as JSON, for programs and for the documentation's pages.
 
 pub mod explain;
 
@@ -11,15 +10,15 @@ use explain::Entries;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of this tree's layout: fields may be added, never renamed.
+/// Fields may be added, never renamed.
 const KNOWLEDGE_VERSION: u32 = 1;
 
-/// Entries of the catalogue, of the rules of evidence and of the warnings.
+/// Entries of the catalogue, rules of evidence and codes of warnings.
 #[derive(Serialize, JsonSchema)]
 pub struct Knowledge {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
-    /// Patterns of code that wait, or look as if they did.
+    /// Patterns of code that wait, or only look so.
     pub patterns: Vec<Pattern>,
     /// Rules that verdicts rest on.
     pub rules: Vec<Rule>,
@@ -27,75 +26,75 @@ pub struct Knowledge {
     pub warnings: Vec<Warning>,
 }
 
-/// A pattern of code that waits, or looks as if it did.
+/// A pattern of code that waits, or only looks so.
 #[derive(Serialize, JsonSchema)]
 pub struct Pattern {
-    /// What reports cite it by: "A01".
+    /// Id that reports cite, e.g. "A01".
     pub id: &'static str,
-    /// Short name: "Tensor.item()".
+    /// Short name, e.g. "Tensor.item()".
     pub title: &'static str,
-    /// Its category, in words.
+    /// Category, in words.
     pub category: &'static str,
-    /// Whether it waits; else it only looks so.
+    /// Whether the pattern waits; else it only looks so.
     pub waits: bool,
-    /// Verdict on its waits where the pattern alone decides.
+    /// Class of the pattern's waits, where the pattern alone decides; else null.
     pub class: Option<Class>,
-    /// What its waits are, likewise.
+    /// Kind of the pattern's waits, where the pattern alone decides; else null.
     pub kind: Option<Kind>,
-    /// What `class` and `kind` come to, as a sentence.
+    /// `class` and `kind` as a sentence.
     pub meaning: String,
-    /// Python expressions that trigger it, the plainest first.
+    /// Python expressions with the pattern, the plainest first.
     pub triggers: &'static [&'static str],
     /// Why the CPU waits.
     pub why: &'static str,
-    /// What a trace shows of it.
+    /// Signs of the pattern in a trace.
     pub trace: &'static str,
     /// ATen operator or library function that waits.
     pub operator: &'static str,
     /// The driver call that blocks.
     pub driver_api: &'static str,
-    /// Versions that it concerns; empty: all.
+    /// Versions that the pattern concerns; empty: all.
     pub versions: &'static str,
-    /// Where library code holds it; `null` for patterns of PyTorch itself.
+    /// Library code with the pattern; null for patterns of PyTorch itself.
     pub library: Option<Library>,
-    /// Issues and sources that confirm it.
+    /// Issues and sources that confirm the pattern.
     pub sources: &'static str,
-    /// How to get rid of the wait.
+    /// Fix that removes the wait.
     pub fix: Fix,
-    /// What came of running `before` and `after` of its fix.
+    /// Result of running `before` and `after` of the fix; null without a pair.
     pub pair: Option<&'static Run>,
 }
 
 /// Library code that waits.
 #[derive(Serialize, JsonSchema)]
 pub struct Library {
-    /// The library: "transformers".
+    /// Name of the library, e.g. "transformers".
     pub name: &'static str,
-    /// Its functions.
+    /// Functions that wait.
     pub frames: Vec<Frame>,
     /// A distinctive part of the line; empty where file and function suffice.
     pub line_text: &'static str,
-    /// How often it runs: "every step"; empty where that is not known.
+    /// Frequency of the code, e.g. "every step"; empty where unknown.
     pub frequency: &'static str,
 }
 
 /// A function of a library.
 #[derive(Serialize, JsonSchema)]
 pub struct Frame {
-    /// What the path of its file ends with.
+    /// End of the file's path.
     pub file: &'static str,
-    /// Its name; empty: any.
+    /// Name of the function; empty: any.
     pub function: &'static str,
 }
 
-/// How to get rid of a wait.
+/// Fix that removes a wait.
 #[derive(Serialize, JsonSchema)]
 pub struct Fix {
-    /// Which way it is.
+    /// Strategy of the fix.
     pub strategy: Strategy,
-    /// Whether the way is to leave it.
+    /// Whether the strategy is to leave the wait.
     pub leave: bool,
-    /// The rest of it, as the catalogue has it.
+    /// The other parts of the fix.
     #[serde(flatten)]
     pub rest: &'static catalogue::Fix,
 }
@@ -103,25 +102,25 @@ pub struct Fix {
 /// A rule of evidence.
 #[derive(Serialize, JsonSchema)]
 pub struct Rule {
-    /// What verdicts cite it by.
+    /// Id that verdicts cite.
     pub id: RuleId,
     /// Short name.
     pub title: &'static str,
     /// "trace" and "source" make verdicts, "weak" leans one way, "remark" decides nothing.
     pub role: &'static str,
-    /// What it looks at.
+    /// Facts that the rule looks at.
     pub looks_at: &'static str,
-    /// What it proves.
+    /// Conclusion of the rule.
     pub proves: &'static str,
-    /// What it gives way to.
+    /// Rules and findings that take precedence.
     pub yields_to: String,
-    /// How sure a verdict of it is, a line for each case.
+    /// Confidence of a verdict, one line for each case.
     pub confidence: Vec<String>,
-    /// Where these figures come from.
+    /// Origin of the confidences.
     pub origin: String,
-    /// Right and wrong verdicts of it on labelled captures.
+    /// Right and wrong verdicts of the rule on labelled captures.
     pub counted: String,
-    /// A drawn timeline; of a rule of the source, lines of Python.
+    /// A drawn timeline, or for a rule of the source, lines of Python.
     pub example: &'static str,
 }
 
@@ -130,15 +129,14 @@ pub struct Rule {
 pub struct Warning {
     /// The code.
     pub code: &'static str,
-    /// What it says.
+    /// Meaning of the code.
     pub means: &'static str,
-    /// What to do.
+    /// Advice for the code.
     pub advice: &'static str,
-    /// Whether the export is damaged: the exit code is then 2.
+    /// Whether the export is damaged, so that the exit code is 2.
     pub damage: bool,
 }
 
-/// Entries as one tree.
 pub fn tree(entries: &Entries) -> Knowledge {
     Knowledge {
         schema_version: KNOWLEDGE_VERSION,

@@ -36,8 +36,7 @@ pub struct AwaitedStream {
     pub waits: u64,
     /// Blocked time until the stream's work was done.
     pub pending_ns: i64,
-    /// Part of `pending_ns` after the work of all other streams was done. A wait without this stream would be
-    /// shorter by this time.
+    /// Part of `pending_ns` after all other streams were done: a wait without this stream is so much shorter.
     pub only_ns: i64,
     /// Waits that complete a D2H copy on the stream. At 0, these waits read nothing from the stream.
     pub read: u64,
@@ -63,8 +62,8 @@ pub struct AwaitedOperation {
 pub struct Narrow {
     /// Waits for which a smaller one is known.
     pub waits: u64,
-    /// Part of `waits` that needs only its D2H copy. The others need only the stream that their thread last
-    /// launched to.
+    /// Part of `waits` that needs only its D2H copy. Others need only the stream last launched to by their
+    /// thread.
     pub copies: u64,
     /// CUPTI ids of the streams that suffice; eight at most.
     pub streams: Vec<u32>,

@@ -26,8 +26,8 @@ pub struct DiffReport {
     pub fates: Option<Fates>,
     /// Number of sites by status.
     pub counts: Counts,
-    /// Sites by status: new, gone, changed, moved, unchanged. Within a status, the largest change in cost
-    /// comes first.
+    /// Sites by status: new, gone, changed, moved, unchanged. Within a status, by change in cost, largest
+    /// first.
     pub sites: Vec<SiteChange>,
     /// Limits of the comparison.
     pub warnings: Vec<Warning>,
@@ -80,8 +80,7 @@ pub struct WholeRun {
     pub drain_ns: i64,
     /// Simulated saving of fixing every avoidable site, in the whole run; null where nothing was simulated.
     pub recoverable_ns: Option<i64>,
-    /// Length of the run that `recoverable_ns` is part of: without the profiler where estimated, else as
-    /// captured.
+    /// Base of `recoverable_ns`: length of the run without the profiler where estimated, else as captured.
     pub run_ns: i64,
 }
 
@@ -90,7 +89,7 @@ pub struct WholeRun {
 pub struct Fates {
     /// Sites that are gone.
     pub gone: usize,
-    /// Sites that are gone or wait less often, while another wait has grown by most of what they blocked.
+    /// Sites that are gone or wait less often, while another wait grew by most of their blocked time.
     pub moved: usize,
     /// Sites that wait less often.
     pub fewer: usize,
@@ -112,8 +111,7 @@ pub struct Prediction {
     /// Reduction of an iteration without the profiler's estimated time, else of the captured span. Null where
     /// times of the captures cannot be compared.
     pub measured_ns: Option<i64>,
-    /// Whether a capture has backtraces of every call, which slow the program too much to judge the
-    /// prediction.
+    /// Whether a capture has backtraces of every call, which slow the program too much for a judgement.
     pub slowed: bool,
     /// Whether `measured_ns` lies in the predicted range; null where unknown, or outside by less than jitter.
     pub held: Option<bool>,
@@ -247,8 +245,7 @@ pub struct SiteState {
     pub pattern: Option<PatternId>,
     /// Waits per iteration or per run.
     pub waits: f64,
-    /// Blocked time of the run, or of a typical iteration: the median of iterations with waits, times their
-    /// share.
+    /// Blocked time of the run or a typical iteration (median of iterations with waits, times their share).
     pub blocked_ns: i64,
     /// GPU idle time after the waits, of the run or a typical iteration as `blocked_ns`.
     pub drain_ns: i64,

@@ -34,11 +34,10 @@ pub struct GpuTime {
 /// GPU idle time in which one function blocked the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedTime {
-    /// Function of the operating system's library; null where only scheduler events show the thread off its
-    /// CPU.
+    /// Function of the system's library; null where only scheduler events show the thread off its CPU.
     pub call: Option<String>,
-    /// Place of most of this time: the Python line ("train.py:12"), else the NVTX range ("range load"); null
-    /// where neither is known.
+    /// Place of most of this time: the Python line ("train.py:12"), else the NVTX range ("range load"), else
+    /// null.
     pub at: Option<String>,
     /// GPU idle time.
     pub ns: i64,
@@ -74,15 +73,13 @@ impl GpuTime {
         self.idle_after_waits_ns.saturating_add(self.idle_otherwise_ns)
     }
 
-    /// `idle_otherwise_ns` in two parts, in ns: while the CPU was blocked; while it worked, or did what the
-    /// capture does not show.
+    /// `idle_otherwise_ns` in two parts, in ns: the CPU was blocked; the CPU worked or did something unknown.
     pub fn idle_ns(&self) -> (i64, i64) {
         let blocked = self.idle_blocked_ns.unwrap_or_default();
         (blocked, self.idle_otherwise_ns.saturating_sub(blocked))
     }
 
-    /// [`Self::idle_ns`] for people, in ns: a blocked part below a tenth of the whole counts as the other
-    /// part.
+    /// [`Self::idle_ns`] for people: a blocked part below a tenth of the whole is not shown apart.
     pub fn idle_told_ns(&self) -> (i64, i64) {
         const TOLD: f64 = 0.1;
         let (blocked, busy) = self.idle_ns();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 words! {
     /// Cause, other than a wait, that keeps work from being captured as a CUDA graph. Tried on an H200 with
-    /// CUDA 13 and PyTorch 2.11 in all capture modes: only the relaxed mode permits allocations and event
+    /// CUDA 13 and PyTorch 2.11 in all capture modes: only the relaxed one permits allocations and event
     /// queries.
     GraphBreak {
         Allocation = "allocation": "allocates GPU memory from the driver, which a capture forbids",

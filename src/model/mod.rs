@@ -96,15 +96,13 @@ impl Report {
         self.sites.iter().find(|site| site.is_named(name))
     }
 
-    /// GPU time by kind of work, without the profiler's estimated time: of the loop, else of the whole
-    /// capture.
+    /// GPU time by kind of work, without the profiler's estimated time: of the loop, else of the capture.
     pub fn gpu_time(&self) -> GpuTime {
         let known = &self.totals.gpu_time;
         if known.whole_ns() > 0 { known.clone() } else { self.gpu_time_of_run() }
     }
 
-    /// GPU time of the whole capture by kind of work; of a single export without the profiler's estimated
-    /// time.
+    /// GPU time of the capture by kind of work; of a single export, without the profiler's estimated time.
     pub fn gpu_time_of_run(&self) -> GpuTime {
         let mut sum = GpuTime::default();
         self.profiles.iter().flat_map(|profile| &profile.gpus).for_each(|gpu| sum.add(&gpu.time));
@@ -179,8 +177,7 @@ pub struct ProfileInfo {
     pub export_version: Option<String>,
     /// Version of the export's own schema, e.g. "3.20.3".
     pub schema: Option<String>,
-    /// Time zero of the export's clock, in ns since 1970 (UTC), which relates captures of several machines;
-    /// null before 2022.
+    /// Time 0 of the export's clock, in ns since 1970 (UTC), to align several machines; null before 2022.
     #[serde(default)]
     pub started_utc_ns: Option<i64>,
     /// Name of the machine; null where not recorded.
@@ -237,8 +234,7 @@ pub struct HostCalls {
     pub calls: u64,
     /// Host time inside the calls, without waits.
     pub ns: i64,
-    /// Part of `ns` at start-up: before the loop or in its first iterations; without a loop, before the
-    /// process's first kernel.
+    /// Part of `ns` before the loop or in its first iterations; without a loop, before the first kernel.
     pub start_up_ns: i64,
     /// Part of `ns` in the process's first CUDA call, which also creates the context.
     pub first_call_ns: i64,

@@ -24,8 +24,8 @@ impl Packed {
         &self.0
     }
 
-    /// Appends seven bits a byte, low ones first, the top bit set on all but the last. Negative numbers are
-    /// damage: 0.
+    /// Seven bits a byte, low ones first, the top bit set on all but the last. Negative numbers are damage:
+    /// 0.
     pub(crate) fn push(&mut self, number: i64) {
         let mut rest = number.max(0) as u64;
         while rest >= 0x80 {

@@ -25,8 +25,7 @@ pub struct Ranks {
     pub list: Vec<Rank>,
     /// Rank numbers between the first and the last that no export has.
     pub missing: Vec<u32>,
-    /// Sites over ranks. Recurring sites come before sites paid once, then avoidable, undecided, needed, then
-    /// by saving.
+    /// Sites over ranks: recurring before paid once, then avoidable, undecided, needed, then by saving.
     pub sites: Vec<RankSite>,
     /// Number of sites that `--top` cut from `sites`.
     pub sites_omitted: usize,
@@ -120,8 +119,7 @@ pub struct RankSite {
     /// Whether some rank's saving is only an upper bound.
     #[serde(default)]
     pub saves_at_most: bool,
-    /// The late rank that most of this waiting is for, which no change of this site saves; null where there
-    /// is none.
+    /// The late rank that most of this waiting is for, which no change of this site saves; else null.
     #[serde(default)]
     pub late_rank: Option<u32>,
     /// Number of ranks with the site.
@@ -173,8 +171,7 @@ pub struct Clocks {
     pub by_collectives: u64,
     /// Exports aligned only by the start of their session, as exactly as the machines' clocks agree.
     pub by_start: u64,
-    /// 90th percentile of the distance between ends of aligned collectives, on the worst export; null without
-    /// collectives.
+    /// 90th percentile of the distance between ends of aligned collectives, on the worst export.
     pub residual_ns: Option<i64>,
 }
 

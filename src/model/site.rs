@@ -49,22 +49,18 @@ pub struct Site {
     /// Innermost frame of the user's code; null where none is known.
     pub user_frame: Option<Frame>,
     /// The waiting line of a library that the user's line calls: one that the catalogue knows, else the
-    /// innermost outside PyTorch and helpers, else the innermost. Null where the user's line names the
-    /// operation.
+    /// innermost outside PyTorch and helpers, else the innermost. Null where the user's line names the call.
     #[serde(default)]
     pub library_frame: Option<Frame>,
     /// Installed package of `library_frame`.
     #[serde(default)]
     pub library: Option<String>,
-    /// Nearest caller that distinguishes this site from another at the same user line; with several paths,
-    /// that of the first.
+    /// Nearest caller that distinguishes this site from another at the same user line; of the first path.
     pub caller: Option<Frame>,
-    /// Call paths to the user's line, the longest blocking first; empty for a single path, which `frames`
-    /// holds.
+    /// Call paths to the user's line, the longest blocking first; empty for a single path (see `frames`).
     #[serde(default)]
     pub call_paths: Vec<CallPath>,
-    /// Origin of a wait on autograd's thread, whose user line is the call of `backward()`; null for other
-    /// waits.
+    /// Origin of a wait on autograd's thread, whose user line calls `backward()`; null for other waits.
     #[serde(default)]
     pub backward: Option<Backward>,
     /// C++ call chain, demangled, innermost first, without interpreter frames.
@@ -129,13 +125,13 @@ pub struct Site {
     /// Set where the site waits only before the loop or in its first iterations, a cost paid once.
     #[serde(default)]
     pub start_up: Option<StartUp>,
-    /// Whether the waits are paid once: outside the program's loop, in its first tenth only, or a single wait
-    /// of the allocator. Without a loop, before the first kernel or after the last, copies excepted. Totals
-    /// of savings leave these sites out.
+    /// Whether the waits are paid once, and no part of the total saving: outside the loop, in its first tenth
+    /// only, or a single wait of the allocator. Without a loop: before the first kernel or after the last,
+    /// copies excepted.
     #[serde(default)]
     pub once: bool,
-    /// Whether all waits come after the loop, as those of a validation or a checkpoint. They are paid once in
-    /// this capture, but a longer run may repeat them.
+    /// Whether all waits come after the loop, as in a validation or a checkpoint: a longer run may repeat
+    /// them.
     #[serde(default)]
     pub after_loop: bool,
     /// Whether the wait would make a CUDA graph capture fail.
@@ -145,8 +141,8 @@ pub struct Site {
     /// Measured saving in a replay on a GPU; absent without replay results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// Reason of the comment that allows the line to wait (`# sync-report: allow REASON`), so that the site
-    /// is no finding; absent without a comment.
+    /// Reason of the comment that allows the line to wait (`# sync-report: allow REASON`); absent without
+    /// one. An allowed site is no finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<String>,
     /// Other lines of the repository with the same pattern; `None` unless one site is shown whole.
@@ -237,8 +233,8 @@ impl Site {
         name.map_or_else(|| self.api.clone(), |name| name + &mark)
     }
 
-    /// Whether a fix avoids the wait: by its verdict, or by a change that `--fix` requests. False where the
-    /// fix is to leave it.
+    /// Whether a fix avoids the wait, by verdict or by a change that `--fix` requests; false for advice to
+    /// leave it.
     pub fn is_avoidable(&self) -> bool {
         let saving = self.recoverable.as_ref();
         let (asked, change) = saving.map_or((false, Change::Delete), |saving| (saving.chosen, saving.change));
@@ -251,8 +247,7 @@ impl Site {
         open && self.allowed.is_none()
     }
 
-    /// Name without a Python frame: the method or function of the native chain, else the NVTX range, else the
-    /// API.
+    /// Name without a Python frame: method or function of the native chain, else NVTX range, else API.
     pub fn name(&self) -> String {
         self.unframed().unwrap_or_else(|| self.api.clone())
     }
@@ -330,8 +325,7 @@ pub struct StartUp {
     pub iterations: usize,
 }
 
-/// Lower quartile, median and upper quartile of a site's samples, robust against few disturbed ones. A
-/// difference between captures has to exceed this spread.
+/// Lower quartile, median and upper quartile of a site's samples, from which comparisons derive jitter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Kind of sample: the sum over an "iteration" where the waits lie in iterations, else one "wait".
@@ -392,11 +386,10 @@ pub struct Recoverable {
     pub joint_ns: i64,
     /// Lower end of the range of `alone_ns`; 0 where nothing was simulated.
     pub low_ns: i64,
-    /// Upper end of the range of `alone_ns`. Where nothing was simulated: the blocked time, and what goes
-    /// with the calls and copies.
+    /// Upper end of the range of `alone_ns`. Without a simulation: blocked time, and what goes with the calls
+    /// and copies.
     pub high_ns: i64,
-    /// Saving per iteration with only this site fixed; null outside iterations or where nothing was
-    /// simulated.
+    /// Saving per iteration with only this site fixed; null outside iterations or without a simulation.
     pub per_iteration_ns: Option<i64>,
     /// `high_ns` divided by iterations; null outside iterations.
     #[serde(default)]

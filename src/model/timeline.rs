@@ -80,8 +80,8 @@ pub struct Lane {
     pub spans: Packed,
     /// How busy each slice was, 0 to 255.
     pub busy: Packed,
-    /// Time in waits (threads) or idle after waits (idle lanes) in each slice, as `busy`, by class: false,
-    /// true, unknown.
+    /// Waits (threads) or idle after waits (idle lanes) in each slice, as `busy`, by class: false, true,
+    /// unknown.
     pub by_class: [Packed; 3],
 }
 

@@ -34,19 +34,18 @@ pub struct Totals {
     pub recoverable_percent: Option<f64>,
     /// Bottleneck once every avoidable site is fixed: "host" or "gpu".
     pub bound_by: Option<BoundBy>,
-    /// Relative error of simulating the capture unchanged: |simulated − recorded| / recorded span. Above 0.1,
-    /// savings are upper bounds only.
+    /// Error of simulating the capture unchanged: |simulated − recorded| / recorded span. Above 0.1, there
+    /// are bounds only.
     pub simulation_error: Option<f64>,
-    /// `simulation_error` with usual latencies in place of recorded ones between dependent events: a harder
-    /// test of the dependencies.
+    /// `simulation_error` with usual latencies between dependent events: a harder test of the dependencies.
     pub usual_latency_error: Option<f64>,
     /// Number of evenly spread iterations simulated in place of all; null where all were.
     #[serde(default)]
     pub sampled_iterations: Option<u64>,
     /// Scatter of the capture's iterations, which widens the ranges at both ends; null without iterations.
     pub range_scatter_ns: Option<i64>,
-    /// Number of NCCL kernels, which wait for other processes. Simulations keep a kernel's recorded length
-    /// where the capture lacks those processes.
+    /// Number of NCCL kernels, which wait for other processes. In simulations a kernel keeps its recorded
+    /// length where the capture lacks those processes.
     pub collectives: u64,
     /// The run without the profiler, estimated: the base of the savings.
     pub without_profiler: Option<WithoutProfiler>,
@@ -62,18 +61,17 @@ pub struct Totals {
     /// Further saving of the run if all undecided sites are avoidable, after all other fixes.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
-    /// Repeating needed sites with a form that does not wait, such as `torch.where` in place of an assignment
-    /// through a mask.
+    /// Repeating needed sites with a form that does not wait, e.g. `torch.where` for an assignment by mask.
     #[serde(default)]
     pub rewritable_sites: u64,
     /// Repeating undecided sites whose Python line was not at hand.
     #[serde(default)]
     pub unread_sites: u64,
-    /// Avoidable sites whose fix is not to leave them. Sites of several ranks that share a key count once.
+    /// Sites that a fix avoids, by verdict or `--fix`. Sites of several ranks that share a key count once.
     #[serde(default)]
     pub avoidable_sites: u64,
-    /// Sites that `recoverable_false_joint_ns` is of: avoidable, or with a change that `--fix` requests, and
-    /// not in `once`. Sites that share a key count once.
+    /// Sites of `recoverable_false_joint_ns`: avoidable or chosen by `--fix`, and not in `once`. Sites that
+    /// share a key count once.
     #[serde(default)]
     pub repeating_false_sites: u64,
     /// Part of `repeating_false_sites` that only `--fix` makes count as avoidable.
@@ -235,7 +233,7 @@ pub struct ClassTotals {
     pub blocked_ns: i64,
     /// GPU idle time after the waits.
     pub drain_ns: i64,
-    /// Simulated saving of fixing every avoidable site; null in other classes, with sites chosen by `--fix`,
-    /// or without a simulation.
+    /// Simulated saving of fixing every avoidable site; null in other classes, with `--fix`, or without a
+    /// simulation.
     pub recoverable_ns: Option<i64>,
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// A limit of the result, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Stable code of the warning, a word of [`Code`] or of another version of the program.
+    /// Stable code of the warning. A kept report may hold codes of another version of the program.
     pub code: Cow<'static, str>,
     /// The limit, as a sentence.
     pub message: String,
@@ -200,8 +200,8 @@ codes! {
 }
 
 impl Code {
-    /// Whether an export is damaged, or several are no ranks of one run. The readable part is reported, but
-    /// the program exits with 2.
+    /// Whether an export is damaged, or several are no ranks of one run: the program reports the rest and
+    /// exits with 2.
     pub const fn is_damage(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Constants that were saved, read back for simulations.
+//! Saved constants, read back for simulations.
 
 use crate::cost::simulate::Assumed;
 pub use crate::model::replay::constants::*;
@@ -9,7 +9,7 @@ impl Constants {
     /// Reads and validates a file.
     ///
     /// # Errors
-    /// One sentence where the file cannot be read, holds no [`Constants`], or one that cannot have been measured.
+    /// One sentence where the file cannot be read, holds no [`Constants`], or holds impossible values.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let with = format!("with: sync-report bench --save {shown}");
@@ -25,7 +25,7 @@ impl Constants {
         }
     }
 
-    /// The first value that cannot have been measured: those named `…_ns` are times, the others speeds.
+    /// The first value that cannot have been measured. Names in `…_ns` are times, the others speeds.
     fn impossible(&self) -> Option<(String, String)> {
         // No call takes a second, nor less than nothing.
         const LONGEST_NS: f64 = 1e9;

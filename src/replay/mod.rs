@@ -3,8 +3,8 @@
 //! ```text
 //!  analysis ──> plan (pure value, JSON) ──> gpu (cudarc) ──> measured ──> report
 //! ```
-//! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code. [`measured`]
-//! is what came out.
+//! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code.
+//! [`measured`] is the result.
 
 pub mod constants;
 pub mod error;

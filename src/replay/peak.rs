@@ -1,7 +1,7 @@
-//! How fast a GPU can multiply matrices: fused multiply-adds of one multiprocessor in one clock.
+//! Peak speed of matrix products: fused multiply-adds of one multiprocessor in one clock.
 //!
-//! Sources: "Arithmetic instructions" of the CUDA C++ programming guide for the plain cores; for tensor cores NVIDIA's
-//! architecture whitepapers, dense rates divided by multiprocessors and boost clock. Checked against published figures:
+//! Sources: for plain cores "Arithmetic instructions" of the CUDA C++ programming guide; for tensor cores
+//! NVIDIA's whitepapers, dense rates by multiprocessors and boost clock. Checked against published figures:
 //!
 //! ```text
 //!  H100 SXM   132 × 1.83 GHz × 2048 × 2 =  989 TFLOP/s half,  ×1024: 495 tf32,  ×128: 62 single
@@ -13,10 +13,9 @@
 use super::plan::GpuModel;
 use super::product::{Compute, Element, Types};
 
-/// Compute capabilities, ascending, and multiply-adds of one multiprocessor in one clock: half precision accumulated in
-/// single (fp16 and bf16, tensor cores), tf32, single, and double (the faster of tensor and plain cores). Without tensor
-/// cores half precision is multiplied in single. 8.6, 8.9 and 12.0 are those of professional cards; see
-/// [`GEFORCE_TENSOR`].
+/// Multiply-adds of one multiprocessor in one clock, by ascending compute capability: half precision
+/// accumulated in single (fp16, bf16; tensor cores), tf32, single, and double (tensor or plain cores).
+/// Without tensor cores half precision is multiplied in single. 8.6, 8.9 and 12.0 are of professional cards.
 const RATES: [((u32, u32), [u32; 4]); 11] = [
     ((5, 0), [128, 128, 128, 4]),
     ((6, 0), [64, 64, 64, 32]),
@@ -35,7 +34,7 @@ const RATES: [((u32, u32), [u32; 4]); 11] = [
 /// GB202 whitepapers).
 const GEFORCE_TENSOR: f64 = 0.5;
 
-/// Multiply-adds a second that the GPU can do at most; `None` where the export does not say what it was.
+/// Peak multiply-adds a second; `None` where the export does not describe the GPU.
 pub fn multiply_adds(gpu: &GpuModel, types: Types) -> Option<f64> {
     let (capability, units, clock) = (gpu.compute_capability?, gpu.multiprocessors?, gpu.clock_hz?);
     let each = each_clock(gpu, capability, types)?;

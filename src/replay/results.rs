@@ -8,7 +8,7 @@ use std::path::Path;
 /// Reads what `sync-report replay --format json` wrote.
 ///
 /// # Errors
-/// One sentence where the file holds nothing of the kind, or is of a newer program.
+/// One sentence where the file holds no results, or is of a newer program.
 pub fn read(path: &Path) -> Result<Measured> {
     let shown = path.display();
     let text = std::fs::read(path).map_err(|e| anyhow!("{shown}: cannot be read ({})", e.kind()))?;
@@ -18,17 +18,17 @@ pub fn read(path: &Path) -> Result<Measured> {
         )
     };
     let tree: serde_json::Value = serde_json::from_slice(&text).map_err(broken)?;
-    // A newer layout is told before its fields are missed.
+    // A newer layout is reported before its fields are missed.
     if let Some(version) = tree["results_version"].as_u64().filter(|v| *v > u64::from(RESULTS_VERSION)) {
         bail!("{shown}: was written by a newer sync-report (version {version} of the results)");
     }
     serde_json::from_value(tree).map_err(broken)
 }
 
-/// Sets what was measured beside what was simulated, site by site; sites are told by their keys.
+/// Sets measured beside simulated savings; sites are told by their keys.
 ///
 /// # Errors
-/// One sentence where no replayed site is in a report of all sites.
+/// One sentence where a report of all sites holds no replayed site.
 pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<()> {
     let base = measured.variants.first().map_or(0, |v| v.wall.median_ns);
     let replayed = |variant: &MeasuredVariant| {
@@ -57,7 +57,7 @@ pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<()
     for variant in &measured.variants {
         match variant.fixed[..] {
             _ if variant.all_false => report.totals.replayed = replayed(variant).filter(|_| found > 0),
-            // The report of the replay may have numbered its sites otherwise, or be of several ranks.
+            // The report may number its sites otherwise, or be of several ranks.
             [one] => {
                 let key = measured.sites.get(one).map(|(key, _)| key);
                 if let Some(site) = report.sites.iter_mut().find(|s| Some(&s.key) == key) {
@@ -106,7 +106,6 @@ mod tests {
         }
     }
 
-    /// Sites keep their keys when their ids change.
     #[test]
     fn sites_are_told_by_key() {
         let mut report = sample::sample();

@@ -1,4 +1,4 @@
-//! Measuring several ways of one thing fairly: interleaved, so that a clock that drifts hits all of them.
+//! Fair measurements of several ways: interleaved, so that a drifting clock hits all of them.
 //!
 //! ```text
 //!              interleaved        paired with A
@@ -6,8 +6,7 @@
 //!  round 1     A B C C B A        A B B A  A C C A      one value per way: the mean of its two runs, of one middle
 //!  round 2     A B C C B A        A B B A  A C C A
 //! ```
-//! A drift that is straight within a round adds the same to each of its values, so differences within a round are free
-//! of it.
+//! A drift that is linear within a round adds the same to each value: it cancels in differences.
 
 use super::error::ReplayError;
 use super::interrupt;
@@ -18,18 +17,15 @@ use std::time::{Duration, Instant};
 /// Times of one run, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Host time.
     pub wall: i64,
-    /// GPU time.
     pub gpu: i64,
 }
 
-/// What two runs took in the mean.
 fn mean(a: Sample, b: Sample) -> Sample {
     Sample { wall: (a.wall + b.wall) / 2, gpu: (a.gpu + b.gpu) / 2 }
 }
 
-/// Runs ways `0..ways` in `rounds` rounds after warming each up; per way a sample for each round.
+/// Runs ways `0..ways` in `rounds` rounds after a warm-up; for each way a sample a round.
 pub fn interleaved(
     ways: usize,
     rounds: u32,
@@ -48,61 +44,52 @@ pub fn interleaved(
     Ok(samples)
 }
 
-/// What the pairs of one way were.
 #[derive(Clone, Debug, Default)]
 pub struct Paired {
-    /// Way 0 beside it, round by round.
+    /// Way 0 beside it.
     pub base: Vec<Sample>,
-    /// The way itself, round by round.
     pub own: Vec<Sample>,
 }
 
 impl Paired {
-    /// Per round, how much less this way took than way 0.
     pub fn saved(&self) -> impl Iterator<Item = i64> {
         saved(&self.base, &self.own)
     }
 
-    /// How exactly the median saving is known, as a share of what way 0 takes.
+    /// Error of the median saving, as a share of way 0's time.
     fn error(&self) -> f64 {
         let base = wall(&self.base).median_ns;
         error_of_median(self.saved().collect()) / base.max(1) as f64
     }
 }
 
-/// How many rounds to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Rounds that are made in any case.
     pub fewest: u32,
-    /// Rounds after which it is done in any case.
     pub most: u32,
-    /// When to be done, unless that is less than the fewest rounds; before, where medians are known well enough.
+    /// When to stop after `fewest` rounds; earlier if medians are known well enough. `None`: after `most`.
     pub until: Option<Instant>,
 }
 
 impl Effort {
-    /// Rounds below which a median says nothing of its own scatter.
+    /// With fewer rounds a median says nothing of its own scatter.
     pub const FEWEST: u32 = 3;
-    /// Rounds after which a hundredth more of them changes nothing.
+    /// A hundredth more rounds changes nothing.
     const MOST: u32 = 100;
     /// Rounds from which their scatter is looked at.
     const MANY: u32 = 10;
-    /// Share of the first way's time to which a median saving should be known: five such medians then lie within some
-    /// 0.6 % of it of one another.
+    /// Error of a median saving at which rounds end, as a share of the first way's time.
     const EXACT: f64 = 0.0025;
 
-    /// As many as this.
     pub const fn exactly(rounds: u32) -> Self {
         Self { fewest: rounds, most: rounds, until: None }
     }
 
-    /// As many as are over at a time.
     pub const fn until(time: Instant) -> Self {
         Self { fewest: Self::FEWEST, most: Self::MOST, until: Some(time) }
     }
 
-    /// Whether `made` rounds, the last of which took `last`, are enough.
+    /// `last`: time of the last of `made` rounds.
     fn is_enough(&self, made: u32, last: Duration, pairs: &[Paired]) -> bool {
         let Some(until) = self.until else { return made >= self.most };
         let late = Instant::now() + last > until;
@@ -111,8 +98,8 @@ impl Effort {
     }
 }
 
-/// Compares each way from 1 on with way 0, in pairs A B B A, after warming all up `warm` times: for differences of a
-/// percent, which in rounds of many ways drown in the clock. Returns all samples of way 0, and the pairs of the others.
+/// Compares each way from 1 on with way 0, in pairs A B B A, after `warm` warm-ups: differences of a percent
+/// drown in the clock in rounds of many ways. Returns all samples of way 0, and the pairs of the others.
 pub fn paired(
     ways: usize,
     effort: &Effort,
@@ -143,15 +130,14 @@ pub fn paired(
     Ok((base, pairs))
 }
 
-/// Standard error of a median of values that scatter normally but for some that something disturbed: 1.2533 × their
-/// standard deviation / √n, by what is between their quartiles.
+/// Standard error of the median, by quartiles: 1.2533 × standard deviation / √n of normal values.
 fn error_of_median(values: Vec<i64>) -> f64 {
     let count = values.len().max(1) as f64;
     let [low, _, high] = quartiles(values);
     1.2533 / QUARTILES_APART * high.saturating_sub(low) as f64 / count.sqrt()
 }
 
-/// Median and the middle eight tenths; of ten and fewer, all.
+/// Median and the middle eight tenths; of up to ten values, all.
 pub fn spread(values: impl IntoIterator<Item = i64>) -> Spread {
     let mut values: Vec<i64> = values.into_iter().collect();
     values.sort_unstable();
@@ -160,12 +146,10 @@ pub fn spread(values: impl IntoIterator<Item = i64>) -> Spread {
     Spread { median_ns, low_ns: values[cut], high_ns: values[last - cut], runs: values.len() as u32 }
 }
 
-/// Host times of runs.
 pub fn wall(samples: &[Sample]) -> Spread {
     spread(samples.iter().map(|s| s.wall))
 }
 
-/// GPU times of runs.
 pub fn gpu(samples: &[Sample]) -> Spread {
     spread(samples.iter().map(|s| s.gpu))
 }
@@ -212,7 +196,6 @@ mod tests {
         assert_eq!((base.len(), base[0].wall, pairs.len()), (3, 5, 0));
     }
 
-    /// Rounds go on while their savings scatter, and while there is time.
     #[test]
     fn rounds_end_when_their_median_is_known() {
         let rounds = |effort: Effort, apart: i64| {

@@ -170,7 +170,6 @@ impl<'a> Assembler<'a> {
             Sort::Waits => b.waits.cmp(&a.waits),
             Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
             Sort::Fix => order(a).cmp(&order(b)),
-            // Sites without a line come last.
             Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
         };
         // Ties keep the order of export and first wait: calls that begin at once may swap names and lines.
@@ -196,7 +195,6 @@ fn named(sets: Vec<(Vec<SiteId>, Together)>, sites: &[Site]) -> Vec<Together> {
 }
 
 /// Names the nearest caller that tells sites of one line, or paths of one site, apart.
-///
 /// Linear in the frames: a recursive program has thousands of stacks on one line.
 fn name_callers(sites: &mut [Site]) {
     let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();

@@ -18,7 +18,6 @@ use crate::waits::held::Held;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Most streams, ops or ranks listed.
 const LISTED: usize = 8;
 
 pub struct Look<'a> {

@@ -31,9 +31,8 @@ const UNLESS_NEEDED: &str = "only if the line's other waits may go too: ";
 
 /// Takes back edits that conflict with other sites, and hedges advice to remove a call from such a line.
 ///
-/// An edit stays on three conditions: no needed or undecided site of its line waits for what the edit
-/// removes; each line that the edit joins has a site with the same edit; the edit touches no edit kept before
-/// it.
+/// An edit stays if no needed or undecided site of its line waits for what it removes, if each line that it
+/// joins has a site with the same edit, and if it touches no edit kept before.
 /// Cost: sites × sites of a file.
 pub fn settle(sites: &mut [Site]) {
     let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();

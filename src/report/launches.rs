@@ -9,8 +9,7 @@ const ENOUGH_CALLS: usize = 100_000;
 /// Fewer give no figure.
 const FEWEST_CALLS: usize = 50;
 
-/// In ns: the lower quartile of launches, since some wait for room in the GPU's queue. `None` if there are
-/// too few.
+/// In ns: the lower quartile, since some launches wait for room in the GPU's queue. `None` if too few.
 pub fn duration(profile: &Profile) -> Option<i64> {
     let calls = &profile.calls;
     let launches = |call: CallId| calls.names[calls.name(call)].launches_kernel();

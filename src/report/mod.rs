@@ -26,8 +26,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
-/// Reads and analyses all exports into one report. An export that is unreadable or has no CUDA calls is left
-/// out with a warning.
+/// Reads and analyses all exports into one report. Unreadable exports are left out, with a warning.
 ///
 /// # Errors
 /// [`InputError`] of the first export if none can be read; other errors are defects.
@@ -60,8 +59,7 @@ pub fn run_parts(
     Ok((whole, reports))
 }
 
-/// [`run`]; `keep` gets each export and its waits after the report is done with them, for formats that show
-/// single waits.
+/// [`run`]; `keep` gets each export and its waits after the report, for formats that show single waits.
 ///
 /// The sites that `--fix` and `--assume-fixed` name are known only after judging. Until then exports wait in
 /// memory for other prices: none is read twice.

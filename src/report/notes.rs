@@ -13,7 +13,6 @@ pub(super) const WORTH_SAYING: f64 = 0.1;
 /// Share of a span from which an estimate reads "most of".
 const MOST: f64 = 0.9;
 
-/// A kernel's, in a sentence.
 const LONGEST_NAME: usize = 60;
 
 /// Fewer raise no warning.

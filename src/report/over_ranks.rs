@@ -6,7 +6,6 @@ use crate::model::Report;
 use crate::model::ranks::{Rank, Ranks};
 use rustc_hash::FxHashMap;
 
-/// Names the late rank that a site waits for.
 pub fn tell(report: &mut Report, ranks: &Ranks) {
     let behind: FxHashMap<&str, u32> =
         ranks.sites.iter().filter_map(|over| Some((&*over.key, over.late_rank?))).collect();

@@ -6,8 +6,7 @@
 //!  caller                   [0][1]              [2] [3]                   an export's memory is free once it was taken
 //! ```
 //! An export holds a share of the budget from the start of its reading until the caller is done with it. An
-//! export larger than the budget is read alone. Exports begin in order: the one the caller waits for is under
-//! way.
+//! export larger than the budget is read alone. Exports begin in order: the caller waits for one under way.
 
 use crate::profile::parallel::start;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -42,7 +41,6 @@ struct State<T> {
     taken: u64,
     /// A panic is a result too: the caller would wait for ever.
     done: Vec<Option<Result<T>>>,
-    /// The caller has ended.
     stopped: bool,
 }
 

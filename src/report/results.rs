@@ -107,7 +107,6 @@ impl<'a> Sites<'a> {
         let (b, v, sums) = (&site.bundle, &site.verdict, &waits.sums);
         let frame = |f: &PyFrame| self.options.rules.frame(f);
         let copy = b.copy.filter(|_| sums.copies > 0);
-        // Sums over waits inside iterations, per iteration.
         let iterations = found.loop_of(site).map(|i| i.spans.len() as f64);
         let each = |inside: i64| iterations.map(|count| inside as f64 / count);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
@@ -212,14 +211,12 @@ impl<'a> Sites<'a> {
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
         let advice = self.found.advice(site)?;
         let Advice { entry, strategy, title, by_entry, outside, maintainers } = advice;
-        // A wait that stays needs no confirmation.
         let confirm = if strategy == Strategy::Leave { String::new() } else { self.confirm(site) };
         if let Some(frame) = site.library_frame().filter(|_| outside) {
             return Some(Fix { confirm, ..fix_from_outside(frame, &advice) });
         }
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
-        // Only a proven edit is shown as a rewritten line.
         let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
         // An installed library's line is not the user's to rewrite.
         let proven = proven.filter(|_| maintainers.is_none());
@@ -403,8 +400,7 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Advice for a wait mostly for a late rank is about that rank. An avoidable wait keeps its own advice, with
-/// a caveat.
+/// A wait mostly for a late rank is advised about that rank; an avoidable one keeps its advice.
 pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
     let Some(late) = late else { return fix };
     let why = format!("Most of this wait is for {late}, which comes late to a collective");
@@ -423,7 +419,6 @@ pub(super) fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) ->
     })
 }
 
-/// A fix with only its strategy.
 fn by(strategy: Strategy) -> Fix {
     Fix { order: strategy as u8 + 1, strategy, ..Fix::default() }
 }
@@ -460,7 +455,6 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
 
 /// The fix's title with the site's own rewritten expression, if short enough for a column.
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
-    /// Longer expressions are in the details.
     const LONGEST: usize = 56;
     let short = |after: &&str| after.chars().count() <= LONGEST && !after.contains('\n');
     let own = here.map(|here| here.after.as_str()).filter(short);

@@ -63,8 +63,8 @@ impl Keys {
     }
 }
 
-/// Adds the saving of an export with all its avoidable sites fixed; `keys` holds the exports before. Ranks
-/// run side by side: the largest saving counts, not the sum.
+/// Adds the saving of an export with all avoidable `sites` fixed, listed or not. `keys` holds earlier
+/// exports. Ranks run side by side: the largest saving counts, not the sum.
 ///
 /// `busiest_ns` is [`crate::model::Iterations::busiest_stream_ns`] of the export.
 pub fn of_run(found: &Priced, sites: &[Site], busiest_ns: i64, keys: &mut Keys, report: &mut Report) {
@@ -158,7 +158,6 @@ pub fn moves(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (SiteId
     found.prices.sites.iter_enumerated().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
 }
 
-/// Sets that save only together. Ids come later.
 pub fn together(found: &Priced, profile: ProfileIx) -> impl Iterator<Item = (Vec<SiteId>, Together)> {
     let per_iteration = found.prices.iteration.is_some();
     found.prices.together.iter().map(move |set| {

@@ -23,9 +23,6 @@ pub fn listed(report: &Report) -> String {
     text::listed(sites.iter().map(|site| format!("{} ({})", site.id, site.class.in_words())), MOST)
 }
 
-/// Finds the sites that a scenario names.
-///
-/// # Errors
 /// [`InputError::NoSite`] for an unknown site.
 pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
     let find = |name: &str| -> Result<Vec<SiteId>, InputError> {

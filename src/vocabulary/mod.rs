@@ -168,8 +168,8 @@ words! {
         PythonFound = "python-found": "The Python function recorded at this very call, and the one line of it that waits in this way, by its source.",
         PythonFunction = "python-function": "The Python function recorded at this very call, without its line.",
         PythonSample = "python-sample": "Periodic Python samples inside or next to the wait.",
-        /// The line that called `backward()`, for waits on autograd's thread: from the last stack recorded
-        /// before on the thread inside that call.
+        /// The line that called `backward()`, for waits on autograd's thread, by the last stack recorded
+        /// before.
         Backward = "backward",
         Native = "native": "The C++ call chain: names the PyTorch method, not the line.",
         Nvtx = "nvtx": "Enclosing NVTX ranges.",
@@ -276,8 +276,7 @@ words! {
 }
 
 impl Change {
-    /// Whether a change avoids waits, by their verdict or because `--fix` asks for it. Keeping a wait never
-    /// does.
+    /// Whether a change avoids waits, by their verdict or because `--fix` asks. Keeping a wait never does.
     pub fn avoids(self, class: Class, asked: bool) -> bool {
         (class == Class::False || asked) && self != Self::Keep
     }
@@ -300,8 +299,7 @@ words! {
         Coalesce = "join several waits into one": "One copy for values that are read one by one.",
         Offload = "move the work elsewhere": "Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.",
         ExcludeFromCapture = "keep it out of the measured region": "It belongs to set-up or measuring: leave it outside the captured region.",
-        /// Nothing to do: harmless, or once at start-up. Also read for a strategy that only another version
-        /// knows.
+        /// Nothing to do: harmless, or once at start-up. Also read for a strategy of another version.
         #[default]
         #[serde(other)]
         Leave = "leave it",

@@ -11,7 +11,7 @@ const QUIET = [
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: QUIET });
 
-/** Opens a report; what it did wrong is added to `page.faults`. */
+/** Opens a report and collects its faults in `page.faults`. */
 export async function open(browser, file, { hash = "", width = 1280, height = 900, scheme = "light" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -42,7 +42,7 @@ export async function open(browser, file, { hash = "", width = 1280, height = 90
 export const drawn = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 
-/** Where the timeline is once all of it can be seen: the mouse reaches nothing beyond the window, and focus would scroll. */
+/** Shows the whole timeline and says where: the mouse reaches nothing beyond the window, and focus would scroll. */
 export async function inView(page) {
   const canvas = await page.$("canvas");
   await canvas.evaluate((node) => node.scrollIntoView({ block: "center" }));
@@ -59,7 +59,7 @@ export async function wheel(page, by) {
   await page.evaluate(() => window.turned);
 }
 
-/** What the timeline shows: from, to, and the selected site. */
+/** The timeline's view, and the selected site. */
 export async function view(page) {
   await drawn(page);
   return page.evaluate(() => {

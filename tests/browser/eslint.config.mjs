@@ -1,5 +1,4 @@
-// Lints the page's scripts and these tests. Names of one file that others use are the type checker's: the page has all files as one
-// script.
+// Lints the page's scripts and these tests. The type checker checks names across files: the page joins all into one script.
 import js from "@eslint/js";
 
 const rules = { "no-undef": "off", "no-unused-vars": "off", eqeqeq: "error", "no-var": "error", "prefer-const": "error" };
@@ -7,6 +6,6 @@ const rules = { "no-undef": "off", "no-unused-vars": "off", eqeqeq: "error", "no
 export default [
   js.configs.recommended,
   { files: ["**/*.js"], languageOptions: { sourceType: "script" }, rules },
-  // What a browser is sent may hold control characters.
+  // Text for a browser may hold control characters.
   { files: ["**/*.mjs"], rules: { ...rules, "no-control-regex": "off" } },
 ];

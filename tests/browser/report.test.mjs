@@ -11,7 +11,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** A test on a page that must do nothing wrong meanwhile. */
+/** A test that fails on any fault of its page. */
 function on(file, name, options, check) {
   test(`${file}: ${name}`, { timeout: 180000 }, async () => {
     const page = await open(browser, file, options);
@@ -276,7 +276,7 @@ for (const [scheme, ground] of [["light", "rgb(247, 247, 245)"], ["dark", "rgb(1
   });
 }
 
-// Of a page that opens a site keys begin there, since Chromium 148.
+// Since Chromium 148, keys begin at an opened site.
 on("train_mlp.html", "begins with a way to the sites", {}, async (page) => {
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
@@ -416,7 +416,7 @@ on("diff.html", "lays an iteration of either capture above the other", {}, async
   assert.deepEqual(await view(page), near, "the window stays, the captures move under it");
   await page.keyboard.press("Home");
   const whole = await view(page);
-  // The axis begins with whatever begins first.
+  // The axis begins with the earlier capture.
   assert.equal(whole.from, -Math.max(await start(0, 6), await start(1, 6)));
   assert.match(await text(page, ".status"), /before the start of iteration 6/);
   await page.fill(input, "999");

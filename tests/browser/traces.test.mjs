@@ -39,10 +39,9 @@ after(async () => {
 });
 
 const ns = (us) => Math.round(us * 1000);
-/** What an arrow may end at. */
 const isWait = (category) => category.startsWith("wait,");
 
-/** What was written: slices as [start, duration, name], rows by process in their order, arrows as a count. */
+/** The trace as written: slices as [start, duration, name], rows by process in order, number of arrows. */
 function written(file) {
   const events = JSON.parse(readFileSync(join(process.env.PAGES, file), "utf8")).traceEvents;
   const slices = events.filter((e) => e.ph === "X").map((e) => [ns(e.ts), ns(e.dur), e.name]);

@@ -5,12 +5,10 @@ use crate::random::Random;
 use rusqlite::Connection;
 use std::path::Path;
 
-/// The frames of a line of the program.
 pub fn frames(line: i64) -> [(&'static str, &'static str, i64); 2] {
     [("step", "/w/train.py", line), ("<module>", "/w/train.py", 40)]
 }
 
-/// A loop of one rank of a program.
 pub fn program(schema: Schema, rank: i64, steps: i64) -> Export {
     let mut e = Export::new(schema);
     let t = e.thread(100 + rank, 100 + rank);
@@ -58,7 +56,7 @@ fn step(e: &mut Export, t: Thread, other: Thread, at: i64) {
     e.osrt(t, "pthread_cond_wait", at + 6200..at + 6400, &[("pthread_cond_wait", "libc.so.6")]);
 }
 
-/// What a version of nsys writes, in pages of that many bytes: small ones make deep trees of few rows.
+/// Small pages make deep trees of few rows.
 pub fn write(schema: Schema, page_size: usize, steps: i64, path: &Path) {
     program(schema, 0, steps).write(path);
     let db = Connection::open(path).expect("an export");
@@ -120,7 +118,7 @@ pub fn alter_rows(path: &Path, r: &Random) {
     }
 }
 
-/// A time at the edge of what a reader takes, the same for each row or as far from one another as before.
+/// A time at the edge of the reader's range: one for all rows, or the old times shifted or scaled.
 fn time(column: &str, r: &Random) -> String {
     const EDGE: i64 = i64::MAX / 4;
     let far = r.pick(&[EDGE, EDGE, EDGE - 1, EDGE + 1, EDGE / 2, EDGE - 1_000_000, i64::MAX, 1 << 40, 0]);

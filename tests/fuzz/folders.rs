@@ -1,4 +1,4 @@
-//! Folders of parquet files, and what spoils a file: its bytes, or its columns.
+//! Folders of parquet files, and changes that spoil a file's bytes or columns.
 
 use crate::random::Random;
 use polars::prelude::{Column, DataFrame, DataType, NamedFrom, Series};
@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use sync_report::frame::parquet::{self, Layout};
 
-/// Copies the files of a folder into a new one.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a new folder");
     for path in files(from) {
@@ -14,7 +13,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The files of a folder in the order of their names.
+/// In the order of their names.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
@@ -22,7 +21,6 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Spoils one to three of some files.
 pub fn spoil(files: &[PathBuf], r: &Random) {
     for _ in 0..r.pick(&[1, 1, 1, 2, 3]) {
         let path = &files[r.below(files.len())];
@@ -107,7 +105,7 @@ fn changed(table: DataFrame, r: &Random) -> DataFrame {
                 DataType::Binary,
                 DataType::Boolean,
             ];
-            // What does not fit the type becomes NULL.
+            // Values that do not fit the type become NULL.
             if let Ok(cast) = columns[at].cast(&kinds[kind]) {
                 columns[at] = cast;
             }

@@ -1,6 +1,6 @@
 //! Mutated inputs: each target spoils a good input at random and says what must hold of the answer.
 //!
-//! `cargo test --test fuzz` runs the corpus: the same seeds each time, and those that once found something. Other seeds:
+//! `cargo test --test fuzz` runs the corpus: fixed seeds, and those that once found something. Other seeds:
 //!
 //! ```text
 //! FUZZ_SECONDS=60 cargo test --test fuzz            fresh seeds for a minute a target; each is printed before it runs

@@ -19,7 +19,7 @@ fn merge() {
     runner::run("merge", 0..35, &[], case);
 }
 
-/// What `--format parquet` writes of each of two ranks.
+/// Output of `--format parquet` for each of two ranks.
 fn bases() -> &'static TempDir {
     static BASES: OnceLock<TempDir> = OnceLock::new();
     BASES.get_or_init(|| {

@@ -16,7 +16,6 @@ fn pages() {
     runner::run("pages", 0..45, &[], case);
 }
 
-/// Exports in pages of several sizes.
 fn bases() -> &'static [Vec<u8>] {
     static BASES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     BASES.get_or_init(|| {
@@ -70,7 +69,6 @@ fn told(path: &Path, reader: Reader) -> Told {
     Ok((if report.warnings.iter().any(|w| w.is_damage()) { 2 } else { 0 }, out))
 }
 
-/// Where two answers part.
 fn differ(a: &Told, b: &Told) -> String {
     let text = |told: &Told| match told {
         Ok((_, json)) => String::from_utf8_lossy(json).into_owned(),
@@ -81,7 +79,6 @@ fn differ(a: &Told, b: &Told) -> String {
     part.map_or_else(|| "one ends before the other".to_owned(), |(a, b)| format!("`{a}` / `{b}`"))
 }
 
-/// A file that is being damaged.
 struct File<'a> {
     bytes: &'a mut Vec<u8>,
     size: usize,
@@ -102,7 +99,7 @@ fn damage(bytes: &mut Vec<u8>, r: &Random) {
 }
 
 impl File<'_> {
-    /// Where a random page of a tree begins.
+    /// Offset of a random b-tree page.
     fn tree(&self, r: &Random) -> usize {
         r.pick(&self.trees) * self.size
     }
@@ -121,7 +118,7 @@ impl File<'_> {
         matches!(self.bytes.get(page), Some(10 | 13))
     }
 
-    /// Where the pointer to a random cell of a page is.
+    /// Offset of the pointer to a random cell of a page.
     fn slot(&self, page: usize, r: &Random) -> usize {
         let cells = self.be16(page + 3).min(self.size / 4);
         page + if self.is_leaf(page) { 8 } else { 12 } + 2 * r.below(cells)
@@ -227,7 +224,7 @@ fn file_header(file: &mut File, r: &Random) {
 }
 
 fn cut(file: &mut File, r: &Random) {
-    // Mostly the file is cut where its header promises no more.
+    // The header promises fewer pages; mostly the file is cut there.
     let pages = (file.bytes.len() / file.size).saturating_sub(r.below(4)) as u32;
     file.set(28, &pages.to_be_bytes());
     if !r.one_in(3) {

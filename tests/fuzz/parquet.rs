@@ -1,4 +1,4 @@
-//! A folder of tables, as nsys exports one: a report or a sentence, whatever became of its files.
+//! A folder of tables, as nsys exports one: a report or a sentence, however its files are spoiled.
 
 use crate::export::Schema;
 use crate::export::folder::{GROUP, LARGE, to_folder};

@@ -8,7 +8,7 @@ use sync_report::render::style::Style;
 use sync_report::report::run_keeping;
 use sync_report::vocabulary::Class;
 
-/// Reads exports and prints them in one format, or says why not.
+/// Prints exports in one format. Exports that cannot be read are no failure.
 pub fn in_some_format(paths: &[PathBuf], options: &Options, r: &Random) -> Result<(), String> {
     let format = &REPORT[r.below(REPORT.len())];
     let options = Options {

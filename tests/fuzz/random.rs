@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-/// A sequence of random numbers.
 pub struct Random(Cell<u64>);
 
 impl Random {
@@ -27,7 +26,7 @@ impl Random {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// True with probability 1 / `n`.
     pub fn one_in(&self, n: usize) -> bool {
         self.below(n) == 0
     }

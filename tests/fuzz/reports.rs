@@ -73,7 +73,7 @@ fn kept(r: &Random) -> Result<(), String> {
     held_against(&odd, r)
 }
 
-/// A report beside a good one, before it and after it; each of the two held against the other as its baseline.
+/// Compares a report with a good one both ways, and checks each against the other as its baseline.
 pub fn held_against(odd: &Snapshot, r: &Random) -> Result<(), String> {
     let good = &Snapshot::of(bases()[0].clone(), r.one_in(2));
     for (before, after) in [(good, odd), (odd, good), (odd, odd)] {
@@ -95,7 +95,6 @@ pub fn held_against(odd: &Snapshot, r: &Random) -> Result<(), String> {
     Ok(())
 }
 
-/// Results of a replay are set beside a report.
 fn measured(r: &Random) -> Result<(), String> {
     let mut report = bases()[0].clone();
     let spread = json!({"median_ns": 4_000_000, "low_ns": 3_900_000, "high_ns": 4_100_000, "runs": 9});
@@ -116,7 +115,6 @@ fn measured(r: &Random) -> Result<(), String> {
     })
 }
 
-/// Constants of a GPU are what a report is priced with.
 fn constants(r: &Random) -> Result<(), String> {
     let whole = Constants {
         constants_version: 1,
@@ -144,7 +142,7 @@ fn with_file(text: &[u8], read: impl FnOnce(&Path) -> Result<(), String>) -> Res
     read(&path)
 }
 
-/// A tree with some values replaced, doubled or dropped, mostly by others of their type; now and then its text too.
+/// A tree with some values replaced, doubled or dropped, mostly by their type; now and then its text too.
 fn spoiled(tree: &Value, r: &Random) -> Vec<u8> {
     let mut tree = tree.clone();
     let by = if r.one_in(3) { spoil } else { vary };
@@ -213,7 +211,6 @@ fn vary(node: &mut Value, other: Value, r: &Random) {
 const TEXTS: [&str; 8] =
     ["", "S1", "\u{1b}[31m", "false", "</script><b>", "é\u{202e}\n|", "/w/train.py", "-1"];
 
-/// Any other value.
 fn spoil(node: &mut Value, other: Value, r: &Random) {
     match (r.below(12), &mut *node) {
         (0, Value::Object(fields)) => {

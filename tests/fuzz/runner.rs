@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// No case may take longer.
 const SLOW: Duration = Duration::from_secs(30);
-/// After so many failures a run ends.
+/// Failures that end a run.
 const ENOUGH: usize = 20;
 
 /// Runs `case` on the seeds of the corpus, on fresh ones (`FUZZ_SECONDS`), or on one (`FUZZ_SEED`).

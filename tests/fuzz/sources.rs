@@ -1,4 +1,4 @@
-//! Python that is no longer what a capture saw: the reader never panics, and its edits leave a file that parses.
+//! Python that differs from the captured program: the reader never panics, and edited files still parse.
 
 use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
 use crate::random::Random;
@@ -18,14 +18,14 @@ fn sources() {
     runner::run("sources", 0..45, &[], case);
 }
 
-/// The programs of the tests of the reader, and of its edits.
+/// Programs from the tests of the reader, and of its edits.
 fn programs() -> &'static [Vec<String>; 2] {
     static PROGRAMS: OnceLock<[Vec<String>; 2]> = OnceLock::new();
     let all = || [&["tests/it/reading", "tests/it/snippets"], &["tests/it/mending", "tests/it/cli/fixes"]];
     PROGRAMS.get_or_init(|| all().map(|folders| folders.iter().flat_map(|folder| snippets(folder)).collect()))
 }
 
-/// The programs of a folder, of which a file holds many.
+/// A file holds many programs.
 fn snippets(folder: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = fs::read_dir(folder).expect("the programs");
@@ -56,7 +56,7 @@ fn case(r: &Random) -> Result<(), String> {
     capture(&text, r).write(&export);
     let root = SourceRoot { old: Some("/w".to_owned()), new: folder.clone() };
     let options = Options { threads: 1, source_roots: vec![root], ..Options::default() };
-    // The edits of the edits too.
+    // The edited program is edited again.
     for _ in 0..2 {
         edit(&export, &file, &options, r)?;
     }
@@ -93,18 +93,18 @@ fn edit(export: &Path, file: &Path, options: &Options, r: &Random) -> Result<(),
     Ok(())
 }
 
-/// A capture of waits at some lines of a program, mostly at those that its markers name.
+/// A capture of waits at some lines of a program, mostly at lines with markers.
 fn capture(text: &str, r: &Random) -> Export {
     let lines: Vec<&str> = text.split('\n').collect();
     let marked: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].contains("#!")).collect();
     let mut e = Export::new(Schema::V2025_3);
     let t = e.thread(100, 100);
     e.launch(t, 10..20, GPU0, 30..100, "gemm");
-    // One line that is not what ran, and the file is not edited.
+    // A single line that did not run keeps the file from edits.
     let exact = !marked.is_empty() && !r.one_in(3);
     for n in 0..1 + r.below(5) {
         let line = if exact { r.pick(&marked) } else { r.below(lines.len()) };
-        // The operation that the marker tells of, as a rule.
+        // Usually the operation named by the marker.
         let marker = lines[line].split("#! ").nth(1).unwrap_or_default();
         let said = WORDS.iter().copied().find(|word| marker.contains(word));
         let word = said.unwrap_or(if marker.is_empty() { r.pick(&WORDS) } else { "read" });
@@ -117,7 +117,6 @@ fn capture(text: &str, r: &Random) -> Export {
     e
 }
 
-/// The name of the function around a line.
 fn function<'a>(lines: &[&'a str], line: usize) -> &'a str {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let around =
@@ -127,10 +126,9 @@ fn function<'a>(lines: &[&'a str], line: usize) -> &'a str {
     name.filter(|name| !name.is_empty()).unwrap_or("<module>")
 }
 
-/// Words of markers.
 const WORDS: [&str; 6] = ["upload", "pinned", "copy", "cpu", "sync", "read"];
 
-/// What a marker's word says that the trace saw.
+/// Draws the calls that a marker's word stands for.
 fn wait(e: &mut Export, t: Thread, word: &str, at: i64, frames: &[(&str, &str, i64)]) {
     e.launch(t, at..at + 20, GPU0, at + 30..at + 600, "gemm");
     let copy = match word {
@@ -152,7 +150,7 @@ fn wait(e: &mut Export, t: Thread, word: &str, at: i64, frames: &[(&str, &str, i
     }
 }
 
-/// A text as a file may hold it.
+/// Latin-1, with a byte order mark, or with a wrong byte now and then.
 fn encoded(text: &str, r: &Random) -> Vec<u8> {
     let mut bytes = match r.below(20) {
         0 => text.chars().map(|c| c as u8).collect(),
@@ -166,7 +164,6 @@ fn encoded(text: &str, r: &Random) -> Vec<u8> {
     bytes
 }
 
-/// Pieces of Python, and what is none.
 const PIECES: [&str; 56] = [
     ".item()",
     "(",

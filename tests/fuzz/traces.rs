@@ -12,7 +12,7 @@ fn traces() {
     runner::run("traces", 0..60, &[], case);
 }
 
-/// Steps with a read, an upload and a wait on autograd's thread.
+/// Steps with a launch, a read and a wait on autograd's thread.
 fn drawn(steps: u32) -> Trace {
     let mut t = Trace::new();
     let main = t.python("train.py(40): main", 0.0..1e6, 0, "");

@@ -29,7 +29,7 @@ fn case(r: &Random) -> Result<(), String> {
         drawn::alter_rows(&file, r);
         let folder = home.path().join(format!("rank_{rank}"));
         if r.one_in(4) {
-            // There all numbers of some columns are unsigned.
+            // In folders all numbers of some columns are unsigned.
             to_folder(&file, &folder, GROUP);
             paths.push(folder);
         } else {
@@ -65,7 +65,7 @@ fn examined(path: &Path, options: &Options, r: &Random) -> Result<(), String> {
 }
 
 fn replayed(path: &Path, options: &Options) -> Result<(), String> {
-    // A plan is of all waits.
+    // A plan needs all waits.
     let options = &Options { filter: Filter::default(), ..options.clone() };
     let Ok((report, mut found)) = report::run_whole(&[path.to_owned()], options) else { return Ok(()) };
     if let Ok(plan) = trace::plan(&report, &mut found[0], &ReplayRequest::default()) {
@@ -75,7 +75,6 @@ fn replayed(path: &Path, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Beside a good report, and held against one.
 fn compared(paths: &[PathBuf], options: &Options, r: &Random) -> Result<(), String> {
     let Ok(odd) = report::run(paths, options) else { return Ok(()) };
     reports::held_against(&Snapshot::of(odd, r.one_in(2)), r)

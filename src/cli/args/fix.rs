@@ -1,4 +1,4 @@
-//! What can be typed for `fix`.
+//! Arguments of `fix`.
 
 use super::{CodeArgs, RepositoryArgs, SharedArgs};
 use clap::{Args, ValueHint};

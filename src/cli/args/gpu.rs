@@ -1,4 +1,4 @@
-//! What can be typed for the commands that run on a GPU.
+//! Arguments of the commands that run on a GPU.
 
 use super::SharedArgs;
 use super::typed::format;

@@ -1,4 +1,4 @@
-//! Options of `lint`.
+//! Arguments of `lint`.
 
 use super::typed::{format, word};
 use super::{RepositoryArgs, SharedArgs};

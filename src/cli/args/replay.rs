@@ -1,4 +1,4 @@
-//! What can be typed for `sync-report replay`.
+//! Arguments of `replay`.
 
 use super::typed::{format, parse_fix, word};
 use super::{SharedArgs, SourceArgs};

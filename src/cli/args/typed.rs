@@ -1,4 +1,4 @@
-//! From a typed word to a value: names out of a list, `SITE=CHANGE`, `OLD=NEW`.
+//! Parses typed words: names out of a list, `SITE=CHANGE`, `OLD=NEW`.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -6,8 +6,7 @@ use sync_report::formats::{self, Format};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{Change, Class};
 
-/// One of a list, by its name. Names and what they mean, as `said` has them, are what `--help`, errors and completions
-/// show.
+/// One of a list, by name. `--help`, errors and completions show the names and meanings that `said` gives.
 fn one_of<T: Sync>(
     all: &'static [T],
     said: fn(&T) -> (&'static str, &'static str),
@@ -20,7 +19,6 @@ fn one_of<T: Sync>(
         .try_map(move |typed| all.iter().find(|value| said(value).0 == typed).ok_or("is not in the list"))
 }
 
-/// A value of an enum.
 pub fn word<T: Copy + Send + Sync>(
     all: &'static [T],
     said: fn(&T) -> (&'static str, &'static str),
@@ -28,7 +26,7 @@ pub fn word<T: Copy + Send + Sync>(
     one_of(all, said).map(|value| *value)
 }
 
-/// A class, by the word that people read or by that of the JSON.
+/// By the printed word or by the JSON's.
 pub fn class() -> impl TypedValueParser<Value = Class> {
     let value = |class: &Class| PossibleValue::new(class.in_words()).alias(class.as_str());
     PossibleValuesParser::new(Class::LISTED.iter().map(value)).map(|word| {
@@ -37,7 +35,6 @@ pub fn class() -> impl TypedValueParser<Value = Class> {
     })
 }
 
-/// A format of a result.
 pub fn format<T>(all: &'static [Format<T>]) -> impl TypedValueParser<Value = &'static Format<T>> {
     one_of(all, |format| (format.name, format.help))
 }

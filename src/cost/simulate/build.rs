@@ -38,10 +38,8 @@ pub struct Draft {
     origin: i64,
     recorded: i64,
     ends: Ends,
-    /// Ops that follow another by a recorded event.
     follows: FxHashMap<Rank, Rank>,
     handed: Vec<HandOver>,
-    /// Kernels that waited for another process, by rank.
     late: Vec<Late>,
     /// Whether calls of a name copy asynchronously.
     enqueues: TiVec<NameIx, bool>,
@@ -261,8 +259,8 @@ impl Builder<'_> {
         op.after_followed = (ops.start(order.op(rank)) - ops.end(order.op(followed))).min(UNEXPLAINED_NS);
     }
 
-    /// Of launch and stream, the later one counts as the cause of the op's start and keeps its recorded
-    /// distance; the other gets the learned one. True if neither explains the start.
+    /// The later of launch and stream counts as the cause of the op's start and keeps its recorded distance;
+    /// the other gets the learned one. True if neither explains the start.
     fn op(&self, op: OpId, call: Option<CallId>, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let (start, kind) = (ops.start(op), kind_index(ops.kind(op)));
@@ -302,7 +300,6 @@ impl Builder<'_> {
         (out, late)
     }
 
-    /// Time in a copy call before its op starts on an idle stream.
     fn staging(&self, call: CallId, learned: &Learned) -> i64 {
         learned.async_copy.min(self.profile.calls.length(call))
     }

@@ -84,7 +84,6 @@ pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMa
     ranks.filter(|(op, followed)| followed < op).collect()
 }
 
-/// As [`recorded`], in the order of the waits.
 fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (OpId, OpId)> + 'a {
     stream_waits(profile, devices).filter_map(|wait| {
         let next = devices.issued_before(profile, wait.stream, wait.start);
@@ -98,7 +97,6 @@ pub struct StreamWait {
     pub start: i64,
     pub end: i64,
     pub stream: StreamIx,
-    /// The stream that the event is recorded on.
     pub from: StreamIx,
     /// Last op before the record; `None` if there is none.
     pub after: Option<OpId>,
@@ -116,8 +114,8 @@ pub fn stream_waits<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iter
     })
 }
 
-/// Those ops of `list` (in order of issue) that follow one of another stream, with that one: by a recorded
-/// event, else because they start late and right at its end.
+/// Ops of `list` (in order of issue) that follow one of another stream, with that one: by a recorded event,
+/// else because they start late and right at its end.
 pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<OpId, OpId> {
     let ops = &profile.ops;
     let stream = |op: OpId| ops.stream(op);
@@ -198,7 +196,6 @@ fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {
     (a.min(b), a.max(b))
 }
 
-/// The smaller thread first.
 pub type Pairs = FxHashSet<(ThreadIx, ThreadIx)>;
 
 /// Threads that run side by side: their calls overlap, or one never has a burst of its own. Exempt is a

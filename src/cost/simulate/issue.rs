@@ -20,7 +20,6 @@ pub struct Issue {
     pub order: Order,
 }
 
-/// One outermost call, or an op without one.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub call: Option<CallId>,
@@ -136,7 +135,6 @@ impl Steps {
         self.calls += 1;
     }
 
-    /// The next step is an op without a call.
     fn push_op(&mut self) {
         self.ops.push(CallId::from(self.calls));
     }

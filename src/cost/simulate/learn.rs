@@ -70,7 +70,6 @@ pub struct Bandwidth {
     pub learned: bool,
 }
 
-/// In ns.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
     /// By [`kind_index`].
@@ -228,7 +227,6 @@ fn pace(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> f64 {
     usual_launch(profile, usual).map_or(1.0, beside)
 }
 
-/// Bounds of a copy call that does not wait.
 const LEAST_COPY_NS: i64 = 500;
 const MOST_COPY_NS: i64 = 20_000;
 

@@ -20,7 +20,6 @@ use typed_index_collections::{TiSlice, TiVec};
 pub struct Program {
     /// Simulated calls of all threads, in recorded order.
     pub steps: Packed<StepIx, StepRow>,
-    /// In the order of their issue.
     pub ops: Packed<Rank, OpRow>,
     pub(super) reach: TiVec<StreamIx, Reach>,
     pub(in crate::cost) group: TiVec<StreamIx, GroupIx>,
@@ -38,7 +37,6 @@ pub struct Program {
     pub pinned: TiVec<CopyIx, i64>,
     /// Assumed values where the capture shows none.
     pub learned: Learned,
-    /// Of the whole capture.
     pub(in crate::cost) issue: Issue,
     /// Bursts that another thread handed over, of the whole capture.
     pub(super) handed: Vec<HandOver>,
@@ -68,7 +66,6 @@ pub struct Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cost) struct Late {
     pub rank: Rank,
-    /// The kernel of the process that came last.
     pub last: Rank,
     pub tail: i64,
 }
@@ -86,7 +83,6 @@ impl Program {
         TiVec::from(vec![value; self.threads])
     }
 
-    /// The thread of ops without a recorded launch.
     pub fn unknown_thread(&self) -> HostThread {
         HostThread::from(self.threads - 1)
     }
@@ -115,7 +111,6 @@ impl Program {
         *back = (*back).max((next.index() - at.index()) as u32);
     }
 
-    /// Assigns waits to sites, by call and copy call.
     pub fn mark(&mut self, sites: &TiSlice<SiteIx, Vec<(CallId, Option<CallId>)>>) {
         self.sites = sites.len();
         for (site, waits) in sites.iter_enumerated() {

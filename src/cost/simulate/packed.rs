@@ -127,7 +127,6 @@ where
         self.stretch(at).map(|stretch| self.rows_of(stretch).get(at))
     }
 
-    /// Values kept in full, in no order.
     pub fn in_full(&self) -> impl Iterator<Item = &R::Whole> {
         self.whole.iter()
     }

@@ -21,7 +21,6 @@ pub const STEPS: usize = 200_000;
 /// Stretches that the steps are divided into: a run's changes are seen at so many moments.
 const STRETCHES: usize = 16;
 
-/// What runs pass over: nothing in most captures.
 #[derive(Default)]
 pub struct Sample {
     left_out: Vec<LeftOut>,
@@ -46,7 +45,6 @@ pub struct Laps {
 
 pub struct Loop<'a> {
     pub iterations: &'a Iterations,
-    /// `None` if the loop's thread called nothing.
     pub thread: Option<ThreadIx>,
     /// Steps to simulate, of at least twice as many.
     pub steps: usize,
@@ -57,7 +55,6 @@ impl<'a> Loop<'a> {
         Self { iterations, thread: calls.threads.binary_search(&iterations.tid).ok(), steps }
     }
 
-    /// The first step from the start of an iteration on.
     fn first_step(&self, calls: &Calls, steps: &Steps, iteration: usize) -> Option<StepIx> {
         let (own, time) = (&calls.by_thread[self.thread?], self.iterations.spans.get(iteration)?.0);
         let from = own.partition_point(|&call| calls.start(call) < time);

@@ -66,7 +66,6 @@ impl StepKind {
     }
 }
 
-/// A stream's part in the ordering by its context's legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Free,
@@ -89,7 +88,6 @@ pub enum Role {
     Index,
 }
 
-/// One outermost API call of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Host time since the step before it on thread `after`.

@@ -50,8 +50,7 @@ pub struct MeasuredVariant {
     pub wall: Spread,
     /// GPU time per stretch: from an event before a run's first operation to one after the last.
     pub gpu: Spread,
-    /// Host time saved against the variant as recorded, paired by round so that clocks cancel; null for that
-    /// variant itself.
+    /// Host time saved against the variant as recorded, paired by round so that clocks cancel; else null.
     pub saving: Option<Spread>,
     /// Simulated saving per stretch; null where nothing was simulated.
     pub predicted_saving_ns: Option<i64>,

@@ -50,8 +50,7 @@ pub struct Plan {
     pub profile: String,
     /// The recorded GPU.
     pub gpu: GpuModel,
-    /// Sites whose waits are in the workload. [`ReplayOp::Sync`] and [`ReplayOp::Copy`] point to them by
-    /// index.
+    /// Sites whose waits are in the workload. [`ReplayOp::Sync`] and [`ReplayOp::Copy`] hold their index.
     #[schemars(with = "Vec<PlannedSite>")]
     pub sites: TiVec<PlannedSiteIx, PlannedSite>,
     /// The part of the capture that is replayed.
@@ -185,8 +184,8 @@ pub struct Gemm {
     pub basis: String,
 }
 
-/// One operation of the host. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`];
-/// sites are indices into [`Plan::sites`].
+/// One operation of the host. Streams, events and sites are indices, as in [`Plan::streams`],
+/// [`Plan::events`] and [`Plan::sites`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "act")]
 pub enum ReplayOp {

@@ -1,4 +1,4 @@
-//! Sizes of a product whose operator is not recorded: the result from tiles and grid, the depth from the duration.
+//! Sizes of a product without a recorded operator: result from tiles and grid, depth from the duration.
 //!
 //! ```text
 //!   result (cuBLAS' m × n)              each block computes one tile, K deep; a multiprocessor its share of tiles:
@@ -9,49 +9,42 @@
 //!   └────┴────┴────┘
 //!    tile N
 //! ```
-//! Edges are rounded up to whole tiles. The efficiency is fitted to products of known size (own captures with shapes
-//! on an H200; GPT-2 sized layers on A100, H100 and RTX 3070 Ti) and K is right within some 30 %: what matters for a
-//! replay, the time, is measured there.
+//! Edges are rounded up to whole tiles. The efficiency is fitted to products of known size (own captures on
+//! an H200; GPT-2 sized layers on A100, H100 and RTX 3070 Ti). K is right within some 30 %.
 
 use super::names::{Family, Kernel};
 use crate::replay::peak;
 use crate::replay::plan::GpuModel;
 use crate::replay::product::{FP32, Shape, Types};
 
-/// A grid: blocks in three directions and the threads of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Grid {
-    /// In x, y and z.
     pub blocks: [u64; 3],
     pub threads: u64,
 }
 
-/// Until the first block computes and after the last one has: what an empty kernel takes on an H200; with tensor
-/// cores, what fp16 products of 512 and 1024 cubed take there besides computing.
+/// Time before the first block computes and after the last one: an empty kernel on an H200; with tensor
+/// cores, fp16 products of 512 and 1024 cubed there, without their computing.
 const START_NS: i64 = 2_000;
 const START_TENSOR_NS: i64 = 2_600;
 /// Share of the peak that large products reach: 0.67 to 0.84 (fp16, 4096 and 8192 cubed on an H200), 0.62 to 0.77
 /// (single precision, H100, A100, RTX 3070 Ti).
 const EFFICIENCY: f64 = 0.75;
-/// Threads of a multiprocessor at which plain cores reach 63 % of that: 128 threads reach half of it, 512 nearly all.
+/// Threads of a multiprocessor at which plain cores reach 63 % of it: 128 reach half, 512 nearly all.
 const FILLING_THREADS: f64 = 190.0;
-/// Share of the memory bandwidth that a product reaches.
 const BANDWIDTH: f64 = 0.85;
-/// Blocks in z that are parts of one product and no batch, where nothing else tells: attention multiplies a dozen pairs
-/// or more (batch times heads), and cuBLAS splits a product into 2 to 9 parts in captures without a reduction of their
-/// own, into more to fill a GPU that its tiles alone leave idle. Either way as much is computed.
+/// Blocks in z that are parts of one product and no batch, if nothing else tells. Attention multiplies a
+/// dozen pairs or more; cuBLAS splits a product into 2 to 9 parts, into more to fill an idle GPU.
 const FEW_PARTS: u64 = 9;
 const MORE_PARTS: u64 = 16;
-/// Largest size of a made-up product.
 const LARGEST: u64 = 1 << 17;
 
-/// Taken where the export does not say which GPU it was: an A100.
+/// An A100, where the export does not name the GPU.
 const ASSUMED_CLOCK: f64 = 1.41e9;
 const ASSUMED_UNITS: u64 = 108;
 const ASSUMED_CAPABILITY: (u32, u32) = (8, 0);
 const ASSUMED_BANDWIDTH: f64 = 1.5e12;
 
-/// What the estimates need of a GPU.
 struct Speed {
     units: u64,
     clock: f64,
@@ -76,7 +69,7 @@ impl Speed {
         }
     }
 
-    /// Time spent computing, in seconds.
+    /// Computing time, in seconds.
     fn seconds(&self, ns: i64) -> f64 {
         let start = if self.tensor { START_TENSOR_NS } else { START_NS };
         ns.saturating_sub(start).max(ns / 8).max(1) as f64 * 1e-9
@@ -87,9 +80,9 @@ impl Speed {
     }
 }
 
-/// `base` with sizes by tile and grid; `None` where they do not tell: no tile in the name, or a persistent kernel that fills the
-/// GPU with as many blocks as fit and lets each compute several tiles. `ns`: its recorded duration; `split`: whether blocks in z
-/// share the depth, because a reduction follows or the operator multiplies one pair of matrices, as far as either is known.
+/// `base` with sizes by tile and grid. `None` without a tile in the name, or for a persistent kernel whose
+/// blocks compute several tiles each. `split`: whether blocks in z share the depth, as a reduction follows or
+/// the operator multiplies one pair of matrices; `None` if unknown.
 pub fn tiled(
     kernel: &Kernel,
     base: &Shape,
@@ -126,7 +119,7 @@ pub fn tiled(
     Some(Shape { m, n, k: rounded(by_cores.min(by_memory), tile_k), batch, ..*base })
 }
 
-/// `base` with sizes that take as long, by the GPU's peak: as high as wide as deep; a vector's is as high as deep.
+/// `base` with sizes that take as long at the GPU's peak: a cube; for a vector, a square.
 pub fn matched(kernel: &Kernel, base: &Shape, ns: i64, gpu: &GpuModel) -> Shape {
     let speed = Speed::new(gpu, base.types());
     if kernel.family == Family::Vector {
@@ -145,7 +138,7 @@ fn rounded(size: f64, step: u64) -> u64 {
     steps as u64 * step
 }
 
-/// The most square result of so many tiles: which way they lie is not recorded.
+/// The most square result of so many tiles: their layout is not recorded.
 fn squarest(tiles: u64, tile_m: u64, tile_n: u64) -> (u64, u64) {
     let ratio = |across: u64| {
         let (m, n) = ((across * tile_m) as f64, (tiles / across * tile_n) as f64);

@@ -1,15 +1,15 @@
-//! Which kernels are matrix products, and of which sizes.
+//! Kernels that are matrix products, and their sizes.
 //!
-//! Three ways, best first: *exact* sizes from the NVTX range of the operator around the launch ([`shapes`]);
-//! *tile-rounded* ones from the kernel's name and grid, the depth from the duration ([`estimate`]); else a product
-//! *matched in duration*. Types and transposes come from the kernel's name ([`names`]).
+//! Best first: *exact* sizes from the NVTX range of the operator around the launch ([`shapes`]);
+//! *tile-rounded* ones from the kernel's name and grid, the depth from the duration ([`estimate`]); else a
+//! product *matched in duration*. Types and transposes come from the kernel's name ([`names`]).
 //!
 //! ```text
 //!  range   [aten::addmm, sizes = …        ]
 //!  host      [launch]   [launch]
 //!  GPU           [gemm------][splitKreduce]        one product; the reduction is a part of it
 //! ```
-//! Linear in the launches, but for sorting durations of those without sizes.
+//! Linear in the launches, but for sorting the durations of launches without sizes.
 
 pub mod estimate;
 pub mod names;
@@ -31,13 +31,11 @@ use typed_index_collections::TiVec;
 pub struct Launch {
     pub op: OpId,
     pub name: Arc<str>,
-    /// Blocks and threads, where recorded.
+    /// `None` if not recorded.
     pub grid: Option<Grid>,
-    /// Recorded duration, in ns.
     pub ns: i64,
-    /// Stream of the export.
     pub stream: StreamIx,
-    /// The operator around its launch, and a number that tells one range from another.
+    /// The operator around its launch, and the number of the operator's range.
     pub operator: Option<(Operator, u64)>,
     /// Called by `aten::linear`, whose weight is transposed.
     pub linear: bool,
@@ -53,33 +51,30 @@ pub enum Recognised {
     Unsupported(&'static str),
 }
 
-/// Products among launches.
 #[derive(Clone, Debug, Default)]
 pub struct Products {
-    /// Distinct ones, in the order of their first launch.
+    /// Distinct, in the order of their first launch.
     pub list: TiVec<GemmIx, Gemm>,
     pub found: Vec<Recognised>,
 }
 
-/// Durations of one shape differ less than this: clocks, caches. More is another shape.
+/// Durations of one shape differ by less than this factor (clocks, caches).
 const SAME_SHAPE: f64 = 1.3;
 
-/// A shape, how well it is known, and what it rests on.
 type Sized = (Shape, Certainty, String);
 
-/// A launch, and what is found out about it.
 struct Entry<'a> {
     launch: &'a Launch,
     kernel: Option<Kernel>,
     found: Recognised,
-    /// Of a product: whether a reduction follows it.
+    /// Whether a reduction follows the product.
     split: bool,
-    /// Duration with the reduction.
+    /// With the reduction.
     ns: i64,
     sized: Option<Sized>,
 }
 
-/// Finds the products among launches, which are in launch order.
+/// `launches` are in launch order.
 pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     let mut kernels: FxHashMap<&Arc<str>, Option<Kernel>> = FxHashMap::default();
     let mut all = Vec::with_capacity(launches.len());
@@ -91,7 +86,7 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     join_reductions(&mut all);
     let mut used = None;
     for entry in all.iter_mut().filter(|e| e.has_no_size()) {
-        // A second product under one operator is not the one that its sizes say.
+        // Only the first product under an operator has the operator's sizes.
         if let Some((operator, range)) = entry.launch.operator.filter(|o| used != Some(o.1))
             && let Some((n, m, k, batch)) = operator.product
         {
@@ -102,7 +97,7 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
         }
     }
     for group in unsized_groups(&all) {
-        // It is sorted by duration.
+        // Groups are sorted by duration.
         let median = all[group[group.len() / 2]].ns;
         let estimate = all[group[0]].estimated(median, gpu);
         group.iter().for_each(|&i| all[i].sized.clone_from(&estimate));
@@ -111,13 +106,12 @@ pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
 }
 
 impl Entry<'_> {
-    /// A product that is replayed, of a size not known so far.
     fn has_no_size(&self) -> bool {
         let is_product = self.kernel.is_some_and(|k| k.family != Family::Reduction);
         is_product && self.found == Recognised::Other && self.sized.is_none()
     }
 
-    /// What a kernel's name tells of a product's shape; types that it does not tell are taken to be single precision.
+    /// The shape as the kernel's name tells it; unknown types are taken as single precision.
     fn base(&self) -> Option<Shape> {
         let kernel = self.kernel?;
         let (transpose_a, transpose_b) = kernel.transposed.unwrap_or((self.launch.linear, false));
@@ -128,12 +122,11 @@ impl Entry<'_> {
         self.launch.operator.filter(|(o, _)| o.innermost).map(|(o, _)| o.batched)
     }
 
-    /// What launches of one product share.
+    /// Equal for launches of one product.
     fn kind(&self) -> (&Arc<str>, Option<Grid>, bool, Option<bool>) {
         (&self.launch.name, self.launch.grid, self.split, self.is_batched())
     }
 
-    /// The sizes of launches alike, by their median duration.
     fn estimated(&self, ns: i64, gpu: &GpuModel) -> Option<Sized> {
         let (kernel, base) = (self.kernel?, self.base()?);
         let split = if self.split { Some(true) } else { self.is_batched().map(|batched| !batched) };
@@ -150,7 +143,6 @@ impl Entry<'_> {
     }
 }
 
-/// Makes reductions a part of the products they belong to.
 fn join_reductions(all: &mut [Entry]) {
     // By stream: the kernel before, if it is a product.
     let mut before: FxHashMap<StreamIx, Option<usize>> = FxHashMap::default();
@@ -170,7 +162,6 @@ fn join_reductions(all: &mut [Entry]) {
     }
 }
 
-/// Products without sizes, those alike together: same kernel and grid, durations close to one another.
 fn unsized_groups(all: &[Entry]) -> Vec<Vec<usize>> {
     let mut missing: Vec<usize> = (0..all.len()).filter(|&i| all[i].has_no_size()).collect();
     missing.sort_by_key(|&i| (all[i].kind(), all[i].ns));
@@ -184,7 +175,7 @@ fn unsized_groups(all: &[Entry]) -> Vec<Vec<usize>> {
 fn collect(all: Vec<Entry>) -> Products {
     let mut products = Products::default();
     let mut lengths: TiVec<GemmIx, Vec<i64>> = TiVec::new();
-    // What makes two products one: everything but times.
+    // Products are one if only their times differ.
     let mut known: FxHashMap<(&Arc<str>, Shape, Certainty), GemmIx> = FxHashMap::default();
     for Entry { launch, kernel, found, ns, sized, .. } in all {
         let (Some((shape, certainty, basis)), Some(kernel)) = (sized, kernel) else {

@@ -1,8 +1,9 @@
-//! What a kernel's name says about its matrix product.
+//! The matrix product that a kernel's name tells.
 //!
-//! A kernel counts as a product if its name has a library's own mark for one: `nvjet_`, `xmma_gemm`, `cutlass_…gemm`,
-//! `ampere_…gemm` (and maxwell, pascal, volta, turing, hopper), `gemv`, cuBLAS' small ones (`gemmSN_TN_kernel`,
-//! `gemmk1_kernel`, `dot_kernel`). Convolutions and attention are built from the same parts and are no products.
+//! A kernel counts as a product if its name has a library's own mark for one: `nvjet_`, `xmma_gemm`,
+//! `cutlass_…gemm`, `ampere_…gemm` (and maxwell, pascal, volta, turing, hopper), `gemv`, cuBLAS' small ones
+//! (`gemmSN_TN_kernel`, `gemmk1_kernel`, `dot_kernel`). Convolutions and attention have the same parts, but
+//! are no products.
 //!
 //! ```text
 //!  nvjet_sm90_hsh_128x64_64x8_1x2_h_bz_NNT                              types, tile M×N, K×stages, cluster, …, layout
@@ -14,7 +15,7 @@
 
 use crate::replay::product::{BF16, FP16, FP32, FP64, TF32, Types};
 
-/// Which library's kernel it is: how its grid covers the result.
+/// The library of a kernel, which tells how its grid covers the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// `gridX` tiles cover the rows of the row-major result (cuBLAS' n), `gridY` its columns (cuBLAS' m).
@@ -26,17 +27,15 @@ pub enum Family {
     /// As many blocks as there are tiles, or as fit the GPU at once if there are more.
     Nvjet,
     Vector,
-    /// No tile in the name.
     Other,
-    /// No product: adds up the parts of the one before it, which was split along K.
+    /// No product: adds up the parts of the product before it, which was split along K.
     Reduction,
 }
 
-/// A kernel's name, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     pub family: Family,
-    /// Types of the product, where the name tells them.
+    /// `None` where the name does not tell.
     pub types: Option<Types>,
     /// Of A and B.
     pub transposed: Option<(bool, bool)>,
@@ -44,11 +43,10 @@ pub struct Kernel {
     pub tile: Option<(u64, u64, u64)>,
     /// Blocks that are launched together.
     pub cluster: u64,
-    /// Types that the replay cannot multiply.
     pub unsupported: Option<&'static str>,
 }
 
-/// Built from parts of products, but none.
+/// Names with parts of products that are no products.
 const OTHERS: [&str; 8] = ["fprop", "dgrad", "wgrad", "fmha", "flash", "sdpa", "attention", "conv2d"];
 
 const REDUCTIONS: [&str; 3] = ["splitKreduce", "execute_split_k_kernel", "reduce_1Block"];
@@ -59,7 +57,7 @@ const FP8: &str = "8-bit floating point";
 const INTEGER: &str = "integers";
 const COMPLEX: &str = "complex numbers";
 
-/// Reads the name of a kernel; `None` for one that has to do with no product.
+/// `None` if the kernel has to do with no product.
 pub fn read(name: &str) -> Option<Kernel> {
     if REDUCTIONS.iter().any(|part| name.contains(part)) {
         return Some(plain(Family::Reduction));
@@ -124,7 +122,7 @@ fn nvjet(word: &str) -> Kernel {
         [b'd', _, _] => Some(FP64),
         _ => None,
     };
-    // Longer words name A and B apart, as 8-bit products do.
+    // Longer words name A and B apart, as in 8-bit products.
     let unsupported = types.is_none().then_some(FP8);
     let transposed = parts.iter().rev().find_map(|p| transposed(p).filter(|_| p.len() == 3));
     let cluster = parts.iter().filter_map(|p| numbers(p)).nth(2).map_or(1, |pair| pair.iter().product());
@@ -153,7 +151,7 @@ fn xmma(word: &str) -> Kernel {
     Kernel { types, unsupported, transposed, tile: tile(&parts, 8), ..plain(Family::Xmma) }
 }
 
-/// cutlass' and cuBLAS' own names: types stand before and after a part like `s16816gemm`.
+/// Names of cutlass and cuBLAS: types are before and after a part like `s16816gemm`.
 fn by_parts(word: &str, family: Family) -> Kernel {
     let word = &word[word.find("cutlass_").unwrap_or(0)..];
     let parts: Vec<&str> = word.split('_').collect();
@@ -176,7 +174,6 @@ fn by_parts(word: &str, family: Family) -> Kernel {
     Kernel { types, unsupported, transposed, tile: tile(&parts, 8), ..plain(family) }
 }
 
-/// Types among template arguments, the first one named.
 fn template_types(name: &str) -> Option<Types> {
     const TYPES: [(&str, Types); 7] = [
         ("__nv_bfloat16", BF16),

@@ -129,7 +129,7 @@ fn types_without_a_replay_are_said() {
     }
 }
 
-/// Names are hostile text: nothing panics, whatever stands where numbers are expected.
+/// Names are hostile text: nothing panics.
 #[test]
 fn damaged_names_are_read_as_far_as_they_go() {
     const NAMES: &str = "nvjet_ nvjet xmma_gemm_ xmma_gemm__x_tilesize0x0x0 gemmé cutlass::gemm:: \

@@ -4,29 +4,26 @@
 //!  aten::addmm, seq = 51, op_id = 13, sizes = [[2048], [256, 512], [512, 2048], [], []], input_op_ids = […]
 //!                                               bias    A           B
 //! ```
-//! Sizes are logical and row-major: `R (rows × columns) = A (rows × depth) · B (depth × columns)`. cuBLAS computes the
-//! transposed product of the transposed matrices, so its m is `columns` and its n is `rows`.
+//! Sizes are logical and row-major: `R (rows × columns) = A (rows × depth) · B (depth × columns)`. cuBLAS
+//! computes the transposed product of the transposed matrices: its m is `columns`, its n is `rows`.
 
 use crate::vocabulary::operand::sizes;
 
-/// Rows and columns of the result, depth, and how many pairs of matrices: as PyTorch sees a product.
+/// Rows, columns, depth, and pairs of matrices: as PyTorch sees a product.
 pub type Sizes = (u64, u64, u64, u64);
 
-/// What an operator's range says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operator {
-    /// The operator is one product and no more: mm, addmm, bmm, … but not linear or matmul, which call those.
+    /// The operator is exactly one product: mm, addmm, bmm, … but not linear or matmul, which call those.
     pub innermost: bool,
-    /// It multiplies several pairs of matrices at once.
     pub batched: bool,
-    /// Its sizes, where the range says them.
     pub product: Option<Sizes>,
 }
 
 /// Elements of the largest tensor.
 const LARGEST: u64 = 1 << 40;
 
-/// Reads the text of a range; `None` for an operator that is no product.
+/// `None` for an operator that is no product.
 pub fn read(text: &str) -> Option<Operator> {
     let name = text.split(", ").next().unwrap_or(text);
     let name = name.strip_prefix("aten::")?;
@@ -40,7 +37,7 @@ pub fn read(text: &str) -> Option<Operator> {
         let (x, &[columns, depth]) = (sizes.first()?, sizes.get(1)?.as_slice()) else { return None };
         matmul(x, &[depth, columns])
     };
-    // Additions name first what is added.
+    // Additions name the addend first.
     let (innermost, batched, product) = match name {
         "mm" | "_scaled_mm" | "_int_mm" | "mv" | "dot" | "vdot" => (true, false, of(0)),
         "addmm" | "_addmm_activation" | "addmv" => (true, false, of(1)),
@@ -59,7 +56,7 @@ fn is_sane(&(rows, columns, depth, batch): &Sizes) -> bool {
     fits(rows, columns) && fits(rows, depth) && fits(depth, columns)
 }
 
-/// Leading dimensions of equal shape are batches; those before a plain matrix on the right fold into the rows.
+/// Equal leading dimensions are batches; before a plain matrix on the right they fold into the rows.
 fn matmul(a: &[u64], b: &[u64]) -> Option<Sizes> {
     let (rows, last, other, columns, batch) = match (a, b) {
         (&[last], &[other]) => (1, last, other, 1, 1),
@@ -121,7 +118,6 @@ mod tests {
         }
     }
 
-    /// Without sizes, or with ones that cannot be, the operator is still known.
     #[test]
     fn damaged_sizes_are_none() {
         for text in [

@@ -74,7 +74,7 @@ fn sizes_of_an_operator_are_used_once() {
     assert_eq!(certainties, [Certainty::Exact, Certainty::TileRounded]);
 }
 
-/// Launches of captures whose true sizes are known, without them: m × n within a tile, K within the stated error.
+/// Launches of known size, read without it: m × n within a tile, K within the stated error.
 #[test]
 fn tiles_give_sizes() {
     type Case = (&'static str, [u64; 3], u64, i64, u64, u64, f64);
@@ -111,7 +111,7 @@ fn depth_is_split_where_a_reduction_follows() {
     assert_eq!(products(&[within(several, "aten::mm", 1)]).list.raw[0].shape.batch, 1);
 }
 
-/// A persistent kernel fills the GPU whatever its size: only the duration is left. 8192³ in fp16.
+/// A persistent kernel fills the GPU whatever its size: only its duration tells. 8192³ in fp16.
 #[test]
 fn persistent_kernels_are_matched_by_duration() {
     let one = |ns| launch("nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT", [2, 66, 1], 384, ns);

@@ -1,4 +1,4 @@
-//! Matrix products through cuBLAS, of any element type, with every argument worked out beforehand.
+//! Matrix products through cuBLAS, with every argument worked out beforehand.
 
 use super::cuda::{Result, Stream, what_is_done};
 use crate::replay::error::ReplayError;
@@ -8,12 +8,12 @@ use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-/// The first version whose products take a compute type; before, the call was another one of the same name.
+/// The first version whose products take a compute type; older ones have another call of the same name.
 const OLDEST: i32 = 11_000;
 
 #[inline]
 fn check(call: &'static str, status: cublasStatus_t) -> Result<()> {
-    // Looked at as a number only: a newer library may return one that the bindings' enum does not have.
+    // Compared as a number: a newer library may return a status that the bindings' enum lacks.
     if status as u32 == 0 { Ok(()) } else { Err(failed(call, status as u32)) }
 }
 
@@ -36,7 +36,7 @@ fn failed(call: &'static str, code: u32) -> ReplayError {
     ReplayError::Failed { call, doing, code, status, advice: ADVICE }
 }
 
-/// cuBLAS on one stream: with one handle for each, no call has to switch.
+/// One handle a stream, so that no call has to switch.
 pub struct Blas {
     raw: sys::cublasHandle_t,
     /// Keeps the stream alive.
@@ -119,8 +119,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// `None` where a dimension is not one of cuBLAS, which counts in 31 bits. Matrices lie dense, batches one after
-    /// another.
+    /// `None` where a dimension exceeds cuBLAS' 31 bits. Matrices are dense, batches consecutive.
     pub fn new(shape: &Shape, addresses: [u64; 3]) -> Option<Self> {
         use sys::cublasOperation_t::{CUBLAS_OP_N, CUBLAS_OP_T};
         let int = |v: u64| c_int::try_from(v).ok().filter(|&v| v > 0);

@@ -1,10 +1,10 @@
 //! The driver's objects, owned: contexts, streams, events, kernels; memory is in [`super::memory`].
 //!
-//! A thin layer over cudarc's bindings instead of its safe types, for two reasons. Those do host work of their own at
-//! every call (they record events for what they own and look the context up), which would be measured here. And they
-//! unwrap in destructors, where a GPU error would end the program with a panic.
+//! A thin layer over cudarc's bindings instead of its safe types. The safe types do host work at every call
+//! (they record events and look the context up), which would be measured here. They also unwrap in
+//! destructors, where a GPU error would end the program with a panic.
 //!
-//! Whoever calls keeps one rule that the types do not enforce: memory that an unfinished operation uses stays alive
+//! Callers keep one rule that the types do not enforce: memory that an unfinished operation uses stays alive
 //! until the context was synchronised. Destructors of memory do that first.
 
 use crate::replay::error::ReplayError;
@@ -33,7 +33,6 @@ thread_local! {
     static DOING: Cell<&'static str> = const { Cell::new("opening the GPU") };
 }
 
-/// Says what the calls from here on are for.
 pub fn doing(what: &'static str) {
     DOING.set(what);
 }
@@ -44,7 +43,7 @@ pub fn what_is_done() -> &'static str {
 
 #[inline]
 pub(super) fn check(call: &'static str, result: CUresult) -> Result<()> {
-    // Looked at as a number only: a newer driver may return one that the bindings' enum does not have.
+    // Compared as a number: a newer driver may return an error that the bindings' enum lacks.
     if result as u32 == 0 { Ok(()) } else { Err(failed(call, result)) }
 }
 
@@ -64,7 +63,8 @@ pub(super) fn explained(result: CUresult) -> String {
     format!("{} ({}), {}", words(error.error_name()), result as u32, words(error.error_string()))
 }
 
-/// What the driver hands out, given back at its end. An error there is nobody's: it was said before, or the process ends.
+/// A handle of the driver, given back on drop. Errors there are ignored: reported before, or the process
+/// ends.
 pub struct Owned<T: Copy> {
     raw: T,
     give_back: unsafe fn(T) -> CUresult,
@@ -138,7 +138,7 @@ impl Drop for Context {
 pub type Stream = Owned<sys::CUstream>;
 
 impl Stream {
-    /// One that does not wait for the legacy default stream, as all of PyTorch's pool.
+    /// Does not wait for the legacy default stream, as all of PyTorch's pool.
     pub fn new(context: &Rc<Context>) -> Result<Self> {
         let mut raw = null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
@@ -146,7 +146,7 @@ impl Stream {
         Ok(Self::of(context, raw, sys::cuStreamDestroy_v2))
     }
 
-    /// The legacy default stream, which synchronous copies use, and which stays.
+    /// The legacy default stream, which synchronous copies use and nobody destroys.
     pub fn legacy(context: &Rc<Context>) -> Self {
         Self::of(context, null_mut(), |_| CUresult::CUDA_SUCCESS)
     }
@@ -197,7 +197,7 @@ impl Event {
         driver!(cuEventSynchronize(self.raw))
     }
 
-    /// GPU time from this event to `end`, both having passed, in ns.
+    /// GPU time from this event to `end` in ns; both have passed.
     ///
     /// The bindings for CUDA 13 know only the second version of this call, which drivers before CUDA 12.8 lack.
     pub fn until(&self, end: &Event) -> Result<i64> {

@@ -1,8 +1,8 @@
-//! Finding CUDA's libraries, so that cudarc never has to: it panics where one, or one function of it, is missing.
+//! Finds CUDA's libraries first: cudarc panics where one, or one of its functions, is missing.
 //!
-//! cudarc opens libraries by bare name (`libcublas.so.13`). A library that the process has opened by path answers to
-//! its bare name too, so opening it here first is all that it takes to use one off the search path, such as the copy
-//! that pip installs beside PyTorch.
+//! cudarc opens libraries by bare name (`libcublas.so.13`). A library that the process has opened by path
+//! answers to its bare name too, so opening it here first is enough for one off the search path, such as
+//! pip's beside PyTorch.
 
 use crate::replay::error::ReplayError;
 use cudarc::{cublas, driver};
@@ -15,8 +15,8 @@ macro_rules! functions {
     ($library:ident: $($name:ident)+) => { &[$({ let _ = $library::sys::$name; stringify!($name) }),+] };
 }
 
-/// Every driver function that this program calls, in all drivers since CUDA 11.4. The exception, the time between two
-/// events, is looked up under two names: see [`super::cuda`].
+/// Every driver function that this program calls, in all drivers since CUDA 11.4. One more, the time between
+/// two events, has two names: see [`super::cuda`].
 const DRIVER: &[&str] = functions!(driver:
     cuInit cuDriverGetVersion cuGetErrorName cuGetErrorString
     cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute
@@ -33,7 +33,6 @@ const BLAS: &[&str] = functions!(cublas:
     cublasGemmEx cublasGemmStridedBatchedEx
 );
 
-/// Makes sure that the driver can be called.
 pub fn driver(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
     for directory in lib_dirs {
         let _ = open_in(directory, "libcuda.so");
@@ -47,7 +46,7 @@ pub fn driver(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
     complete("the CUDA driver", DRIVER, library, "a driver of the 470 series or newer")
 }
 
-/// Makes sure that cuBLAS can be called: opens it by path where the system does not find it.
+/// Opens cuBLAS by path where the system does not find it.
 pub fn blas(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
     let mut broken = None;
     let mut preload = |directories: &[PathBuf]| {
@@ -96,7 +95,7 @@ fn complete(
     Err(ReplayError::MissingSymbols { library, symbols: missing.join(", "), need })
 }
 
-/// Opens libcublasLt and then libcublas, which needs it, of one directory: whether they are there.
+/// Opens libcublasLt and then libcublas, which needs it; `false` if the directory has none.
 fn open_blas(directory: &Path) -> Result<bool, String> {
     if versions(directory, "libcublas.so").is_empty() {
         return Ok(false);
@@ -123,7 +122,7 @@ fn open_in(directory: &Path, name: &str) -> Result<bool, String> {
     last.map_or(Ok(false), Err)
 }
 
-/// What a directory holds, by name; nothing where it cannot be read.
+/// By name; empty where the directory cannot be read.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -145,7 +144,6 @@ fn versions(directory: &Path, name: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Where CUDA is usually installed, without asking anyone.
 fn usual_directories() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> =
         ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
@@ -157,7 +155,7 @@ fn usual_directories() -> Vec<PathBuf> {
     roots.iter().flat_map(|root| [root.join("lib64"), root.join(&target)]).collect()
 }
 
-/// Where pip puts NVIDIA's libraries, in every layout so far: `nvidia/cu13/lib`, `nvidia/cublas/lib`.
+/// pip's directories of NVIDIA's libraries, in every layout so far: `nvidia/cu13/lib`, `nvidia/cublas/lib`.
 fn pip_directories(tried: &mut Vec<PathBuf>) -> Vec<PathBuf> {
     let program = "import sys; print('\\n'.join(p for p in sys.path if p))";
     let output =

@@ -1,8 +1,8 @@
-//! Products whose shape is not known: one that takes as long.
+//! Products of unknown shape: finds one that takes as long.
 //!
-//! Time is nearly a cubic function of a factor on all three sides, so a few steps of `factor × (wanted / took)^⅓` come
-//! close; sides are rounded to what tensor cores like, so the rest is done by `k`, of which time is nearly linear. A
-//! product of known tiles, whose `k` was estimated, is corrected in `k` alone, where it takes far from as long.
+//! Time is nearly cubic in a factor on all three sides, so a few steps of `factor × (wanted / took)^⅓` come
+//! close. Sides are rounded for tensor cores; `k`, in which time is nearly linear, does the rest. A product
+//! of known tiles has an estimated `k`: it is corrected in `k` alone, where its time is far off.
 
 use super::cuda::Result;
 use super::open::Gpu;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Sides are multiples of this: 16 bytes of the widest type, which tensor cores need.
 const STEP: u64 = 8;
-/// Close enough, being what a clock moves between two runs.
+/// Close enough: a clock moves as much between two runs.
 const CLOSE: f64 = 0.02;
 /// How far an estimated depth may miss the duration before it is corrected.
 const FAR: f64 = 0.1;
@@ -29,8 +29,8 @@ const LIGHT: Load = (1_000_000, 1_000_000);
 /// Power limits act within some 10 ms on an H200: 8192³ fp16 goes from 1.41 to 1.64 ms.
 const SUSTAINED: Load = (30_000_000, 20_000_000);
 
-/// How hard the GPU works in the recorded stretch: one on which products took most of it runs hot, and clocks lower.
-/// Copies and small kernels do not heat a GPU.
+/// How hard the GPU works in the recorded stretch. If products take most of it, the GPU runs hot and clocks
+/// lower; copies and small kernels do not heat it.
 fn load(plan: &Plan) -> Load {
     let launched = plan.variants.iter().take(1).flat_map(|v| v.ops.iter().filter_map(ReplayOp::gemm));
     let recorded = launched.filter_map(|gemm| Some(plan.gemms.get(gemm)?.recorded_ns));
@@ -47,7 +47,7 @@ fn count(time: i64, once: i64) -> usize {
     (time / once).clamp(4, 10_000) as usize
 }
 
-/// What a recorded product should take here, and whether that could be told.
+/// Duration that a recorded product should have here, and whether that is known.
 pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &GpuModel, here: &GpuModel) -> (i64, bool) {
     if matching == Matching::Duration || (recorded.name.is_some() && recorded.name == here.name) {
         return (gemm.recorded_ns, true);
@@ -59,12 +59,11 @@ pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &GpuModel, here: &GpuMo
     }
 }
 
-/// What to come close to, and how.
 struct Goal<'g> {
     gpu: &'g Gpu,
     wanted: i64,
     load: Load,
-    /// When to be content.
+    /// Fitting ends at this time.
     until: Option<Instant>,
 }
 
@@ -78,7 +77,7 @@ impl Goal<'_> {
         Ok(self.off(took) < CLOSE || self.until.is_some_and(|until| Instant::now() >= until))
     }
 
-    /// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
+    /// Duration of `shape` in a full queue, less the gap before it: as Nsight measures kernels.
     fn duration(&self, shape: &Shape) -> Result<i64> {
         const PLACES: usize = 8;
         let (gpu, (warm, part)) = (self.gpu, self.load);
@@ -94,7 +93,7 @@ impl Goal<'_> {
         Ok((spin::median_of_three(|| launch(count))? - gpu.spin.gap_ns).max(EMPTY_NS))
     }
 
-    /// A shape of the same types and transposes that takes as long as wanted, and what it takes.
+    /// A shape of the same types and transposes that takes as long as wanted, and its duration.
     fn fit(&self, start: Shape) -> Result<(Shape, i64)> {
         let mut best = (start, self.duration(&start)?);
         let mut factor = 1.0;
@@ -114,7 +113,7 @@ impl Goal<'_> {
         self.deepened(best)
     }
 
-    /// Likewise, by its depth alone.
+    /// As [`Self::fit`], by depth alone.
     fn deepened(&self, start: (Shape, i64)) -> Result<(Shape, i64)> {
         let mut best = start;
         for _ in 0..LINEAR_STEPS {
@@ -139,8 +138,8 @@ fn side(length: u64, factor: f64) -> u64 {
     (steps as u64).max(1) * STEP
 }
 
-/// Fits a product to the GPU at hand: exact ones stay as they are, and those of known tiles unless they are far off.
-/// Returns the product to run, what it should take and what it takes.
+/// Fits a product to this GPU. Exact ones stay, and ones of known tiles unless they are far off. Returns the
+/// shape to run, its wanted and its actual duration.
 pub fn matched(
     gpu: &Gpu,
     gemm: &Gemm,

@@ -14,7 +14,7 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// `what` it is for says the error where there is not enough.
+    /// `what` names the use in an error.
     pub fn new(context: &Rc<Context>, bytes: usize, what: &str) -> Result<Self> {
         let mut raw = 0;
         driver!(cuMemAlloc_v2(&mut raw, bytes.max(1)))
@@ -54,7 +54,6 @@ fn within(at: usize, bytes: usize, size: usize) -> Result<()> {
     Err(ReplayError::Unplayable(format!("bytes {at} to {at}+{bytes} of a buffer of {size}")))
 }
 
-/// Memory of the host that copies read and write.
 pub struct HostBuffer(Owned<*mut [u8]>);
 
 impl HostBuffer {
@@ -96,7 +95,7 @@ impl HostBuffer {
         self.start() as u64
     }
 
-    /// One 32-bit word, which a kernel may be writing.
+    /// A kernel may be writing it.
     #[inline]
     pub fn word(&self, index: usize) -> u32 {
         assert!((index + 1) * 4 <= self.bytes());
@@ -125,7 +124,7 @@ impl HostBuffer {
     }
 }
 
-/// A copy whose ends were looked up and checked; see the rule of this module.
+/// A copy with checked ends; [`super::cuda`] has the rule for its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedCopy {
     device: CUdeviceptr,
@@ -203,7 +202,6 @@ impl<M> Ring<M> {
         Self { memory, bytes, next: 0, alignment }
     }
 
-    /// Byte offset of the next piece.
     pub fn take(&mut self, bytes: u64) -> usize {
         let bytes = bytes.max(1).next_multiple_of(self.alignment);
         if self.next + bytes > self.bytes {
@@ -219,14 +217,13 @@ impl<M> Ring<M> {
     }
 }
 
-/// Copies `values` to the device and waits until they are there: the call itself returns once it has staged them.
+/// Waits until `values` are on the device: the call itself returns once it has staged them.
 pub fn write(memory: &DeviceMemory, at: usize, values: &[u8]) -> Result<()> {
     let to = memory.address(at, values.len())?;
     driver!(cuMemcpyHtoD_v2(to, values.as_ptr().cast(), values.len()))?;
     memory.memory.context().synchronize()
 }
 
-/// Copies from the device and waits.
 pub fn read(memory: &DeviceMemory, at: usize, values: &mut [u8]) -> Result<()> {
     let from = memory.address(at, values.len())?;
     driver!(cuMemcpyDtoH_v2(values.as_mut_ptr().cast(), from, values.len()))

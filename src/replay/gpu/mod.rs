@@ -1,9 +1,9 @@
-//! Running a plan on the GPU at hand, through cudarc: the only room that holds `unsafe` code, but for a declaration in `profile::memory`.
+//! Runs a plan on this GPU through cudarc: the only `unsafe` room but for a declaration in `profile::memory`.
 //!
 //! ```text
 //!  libraries ──> open ──> matching (shapes) ──> operands (memory) ──> program (runs) ──> Measured
 //! ```
-//! `cuda` and `blas` own what the libraries hand out; what is above them is safe code.
+//! `cuda` and `blas` own the libraries' handles; the rooms above them are safe code.
 
 mod bench;
 // The bindings of CUDA's libraries are foreign functions.
@@ -36,19 +36,17 @@ use typed_index_collections::TiVec;
 
 pub use bench::{Work, bench, self_test};
 
-/// Where to measure.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The GPU, as CUDA counts devices.
+    /// As CUDA counts devices.
     pub device: usize,
-    /// Where CUDA's libraries are looked for first.
+    /// Searched first for CUDA's libraries.
     pub lib_dirs: Vec<PathBuf>,
 }
 
-/// How thoroughly a replay measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// Rounds of measurements; each runs every variant twice.
+    /// Each round runs every variant twice.
     Rounds(u32),
     /// As many rounds as this time allows and accuracy needs.
     Time(Duration),
@@ -62,7 +60,6 @@ pub const DEFAULT_SECONDS: f64 = 20.0;
 const FITTED: f64 = 0.3;
 
 impl Thoroughness {
-    /// What to do until a share of the time since `start` is over.
     fn effort(self, start: Instant, share: f64) -> Effort {
         match self {
             Self::Rounds(rounds) => Effort::exactly(rounds),
@@ -71,7 +68,6 @@ impl Thoroughness {
     }
 }
 
-/// Runs a plan.
 pub fn execute(plan: &Plan, options: &Options, budget: Thoroughness) -> Result<Measured> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     let start = Instant::now();
@@ -104,8 +100,7 @@ pub fn execute(plan: &Plan, options: &Options, budget: Thoroughness) -> Result<M
     })
 }
 
-/// What runs for each product of the plan: made smaller where memory does not suffice, matched where its shape is not
-/// known.
+/// For each product of the plan the shape that runs: smaller where memory is short, matched if unknown.
 fn fit(
     gpu: &Gpu,
     plan: &Plan,
@@ -119,7 +114,7 @@ fn fit(
     let mut shapes = TiVec::new();
     for ((index, gemm), shape) in plan.gemms.iter_enumerated().zip(fitting) {
         super::interrupt::check()?;
-        // One that nothing launches is not worth its time, nor its memory.
+        // A product that nothing launches is worth neither time nor memory.
         if !order.contains(&index) {
             shapes.push(shape);
             continue;
@@ -130,31 +125,28 @@ fn fit(
         products.push(MeasuredProduct { gemm: index, m, n, k, batch, recorded_ns, wanted_ns, took_ns });
         shapes.push(shape);
     }
-    // Matching can make one larger: then all must fit again.
+    // Matching can enlarge a shape: then all must fit again.
     let shapes = operands::fitting(gpu, &shapes, order, notes)?;
     Ok((shapes, products))
 }
 
-/// Products in the order in which a stretch launches them, of the variant with most.
+/// Products in the launch order of a stretch, of the variant with most.
 fn launches(plan: &Plan) -> Vec<GemmIx> {
     let launched = plan.variants.iter().map(|v| v.ops.iter().filter_map(ReplayOp::gemm).collect());
     launched.max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// What the parts of a replay share.
 struct Replay<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
-    /// Products in launch order.
     order: Vec<GemmIx>,
-    /// What runs for each product of the plan.
     shapes: TiVec<GemmIx, Shape>,
     operands: Operands,
     notes: Vec<String>,
 }
 
 impl Replay<'_> {
-    /// The variants, and how many stretches in a row each run was.
+    /// The variants, and how many stretches each run had in a row.
     fn timeline(&mut self, effort: Effort) -> Result<(usize, Vec<MeasuredVariant>)> {
         let Self { gpu, plan, order, shapes, operands, notes, .. } = self;
         if plan.variants.is_empty() {
@@ -190,12 +182,12 @@ impl Replay<'_> {
     }
 }
 
-/// Stretches in a row, so that `runs` of them end in time: of one alone the first is slow, so two at least.
+/// Stretches in a row that let `runs` end in time; at least two, since the first is slow.
 fn affordable(wanted: usize, once_ns: i64, runs: usize, until: Option<Instant>) -> usize {
     const FEWEST: usize = 2;
     let Some(until) = until else { return wanted };
     let left = until.saturating_duration_since(Instant::now()).as_nanos() as f64;
     let most = left / (once_ns.max(1) as f64 * runs.max(1) as f64);
-    // From a float too large for it, the largest number.
+    // A float that is too large becomes the largest number.
     wanted.min((most as usize).max(FEWEST))
 }

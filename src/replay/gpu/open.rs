@@ -1,4 +1,4 @@
-//! Opening one GPU, and saying in one sentence why it cannot be.
+//! Opens one GPU, or says in one sentence why it cannot.
 
 use super::blas::Blas;
 use super::cuda::{self, Context, Result, Stream, driver, explained};
@@ -24,16 +24,15 @@ pub struct Gpu {
     pub stream: Rc<Stream>,
     pub context: Rc<Context>,
     pub info: ReplayGpu,
-    /// As an export would describe it: for comparing peaks.
+    /// As an export would describe it, for comparing peaks.
     pub described: GpuModel,
     /// Bytes of the second-level cache.
     pub cache: u64,
-    /// What makes times on it doubtful.
+    /// Reasons to doubt its times.
     pub notes: Vec<String>,
 }
 
 impl Gpu {
-    /// Opens device `index`; libraries are looked for in `lib_dirs` first.
     pub fn open(index: usize, lib_dirs: &[PathBuf]) -> Result<Self> {
         cuda::doing("opening the GPU");
         let version = start(lib_dirs)?;
@@ -66,7 +65,7 @@ impl Gpu {
     }
 }
 
-/// Loads and initialises the driver: its version.
+/// Loads and initialises the driver; returns its version.
 pub fn start(lib_dirs: &[PathBuf]) -> Result<i32> {
     libraries::driver(lib_dirs)?;
     // SAFETY: the driver was found to have this function, which takes no pointers.
@@ -91,7 +90,7 @@ pub fn count() -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// Device `index`, or an error that lists what there is.
+/// Device `index`, or an error that lists all.
 pub fn device(index: usize) -> Result<sys::CUdevice> {
     let count = count()?;
     if count == 0 {
@@ -122,7 +121,7 @@ fn attribute(device: sys::CUdevice, which: CUdevice_attribute) -> Result<u32> {
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Whether others seem to use the GPU too: how busy it is, only NVML tells, but programs at work hold memory.
+/// A note if others seem to use the GPU: only NVML tells its load, but working programs hold memory.
 fn busy(context: &Context) -> Result<Option<String>> {
     let (free, total) = context.memory()?;
     let used = total.saturating_sub(free);

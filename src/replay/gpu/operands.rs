@@ -1,8 +1,8 @@
-//! Where the operands of products lie, and what they hold.
+//! Places and values of the operands of products.
 //!
-//! Operands and results of each element type have a ring of device memory each. Every product takes the next piece, so
-//! that products that follow one another touch as much memory as the recorded program's did; a ring larger than the
-//! cache by [`CACHES`] is no different from an endless one.
+//! Operands and results of each element type have a ring of device memory each. Every product takes the next
+//! piece, so consecutive products touch as much memory as in the recorded program. A ring larger than the
+//! cache by [`CACHES`] is like an endless one.
 
 use super::blas::Product;
 use super::cuda::Result;
@@ -15,13 +15,13 @@ use crate::text;
 use half::{bf16, f16};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Sizes of the cache after which what was used first is surely gone from it.
+/// Sizes of the cache after which the oldest data is surely gone from it.
 const CACHES: u64 = 4;
-/// Pieces begin at multiples of this, as those of CUDA's and PyTorch's allocators do: cuBLAS chooses by alignment.
+/// Pieces begin at multiples of this, as in CUDA's and PyTorch's allocators: cuBLAS chooses by alignment.
 const ALIGNMENT: u64 = 512;
-/// Of the free memory; the rest is for what cuBLAS and the driver allocate on the way.
+/// Share of the free memory; cuBLAS and the driver allocate from the rest.
 const USABLE: f64 = 0.8;
-/// Length of the sequence of values that fills the operands: prime, so that rows of no matrix repeat.
+/// Length of the sequence of values in the operands: prime, so that rows of no matrix repeat.
 const PERIOD: u64 = 1_000_003;
 
 struct Rings {
@@ -32,7 +32,7 @@ struct Rings {
 
 pub struct Operands(Vec<Rings>);
 
-/// Bytes that the rings of an element type need for `shapes`, in launch order.
+/// Bytes of an element type's rings (operands, results) for `shapes`, in launch order.
 fn ring_bytes(shapes: &[Shape], element: Element, cache: u64) -> (u64, u64) {
     let size = element.bytes();
     let piece = |elements: u64| elements.saturating_mul(size).saturating_add(2 * ALIGNMENT);
@@ -67,7 +67,6 @@ impl Operands {
         Ok(Self(all))
     }
 
-    /// A product of this shape, in the next place.
     pub fn place(&mut self, shape: &Shape) -> Result<Product> {
         let unplayable = || ReplayError::Unplayable(format!("cuBLAS takes no product of {shape}"));
         let rings = self.0.iter_mut().find(|r| r.element == shape.element).ok_or_else(unplayable)?;
@@ -83,7 +82,7 @@ impl Operands {
         Product::new(shape, addresses).ok_or_else(unplayable)
     }
 
-    /// The next product goes where the first one went: another pass over the same operands.
+    /// The next product goes where the first one went.
     pub fn rewind(&mut self) {
         for rings in &mut self.0 {
             rings.inputs.rewind();
@@ -92,14 +91,14 @@ impl Operands {
     }
 }
 
-/// Fills memory with the sequence of values: one period from the host, then copies of what is there.
+/// Fills memory with the values: one period from the host, then copies of it.
 fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
     let period = period(element);
     let first = period.len().min(memory.bytes());
     memory::write(memory, 0, &period[..first])?;
     let mut filled = first;
     while filled < memory.bytes() {
-        // What is there is whole periods, so that it goes on seamlessly.
+        // Only whole periods are there, so the sequence goes on seamlessly.
         let bytes = filled.min(memory.bytes() - filled);
         PreparedCopy::inside(memory, filled, memory, 0, bytes)?.move_async(&gpu.stream)?;
         filled += bytes;
@@ -107,8 +106,8 @@ fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
     gpu.stream.synchronize()
 }
 
-/// One period of pseudo-random values, evenly spread over (−1, 1), as the GPU holds them: a GPU that multiplies zeros
-/// draws less power, so its clocks stay higher than the program's.
+/// One period of pseudo-random values, evenly spread over (−1, 1): a GPU that multiplies zeros draws less
+/// power, so its clocks stay higher than the program's.
 fn period(element: Element) -> Vec<u8> {
     let values = (0..PERIOD).map(|i| {
         // SplitMix64's finalizer (Steele, Lea, Flood 2014), of which the upper 53 bits are a fraction.
@@ -125,12 +124,11 @@ fn period(element: Element) -> Vec<u8> {
     }
 }
 
-/// Of some shapes those that are launched, in that order.
 pub fn launched(order: &[GemmIx], shapes: &TiSlice<GemmIx, Shape>) -> Vec<Shape> {
     order.iter().filter_map(|&i| shapes.get(i)).copied().collect()
 }
 
-/// Shapes made smaller until they fit the GPU's memory together, and notes that say so.
+/// Halves the largest shapes until all fit the GPU's memory; notes say so.
 pub fn fitting(
     gpu: &Gpu,
     shapes: &TiVec<GemmIx, Shape>,

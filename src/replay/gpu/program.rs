@@ -1,6 +1,6 @@
-//! The ops of a variant as a list of calls whose arguments are all known, and running it.
+//! The ops of a variant as calls with known arguments, and their run.
 //!
-//! While it runs, an op costs its call to the driver and that of a closure: some tens of ns.
+//! While it runs, an op costs its driver call and a closure's: some tens of ns.
 
 use super::blas::Blas;
 use super::cuda::{Context, Event, EventKind, Result, Stream};
@@ -18,13 +18,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// Memory that copies rotate through, so that the host's caches hold it no better than in the recorded program.
+/// Memory that copies rotate through: the host's caches hold no more of it than in the recorded program.
 const COPY_RING: u64 = 256 << 20;
-/// Bytes of copies in a stretch that stay in the host's caches anyhow.
+/// Fewer bytes of copies in a stretch stay in the host's caches anyhow.
 const SMALL_COPIES: u64 = 256 << 10;
 const MOST_PASSES: u64 = 64;
 
-/// What all variants of a plan share: streams, events, and the memory of copies.
 pub struct Stage<'g> {
     gpu: &'g Gpu,
     streams: TiVec<PlanStream, Rc<Stream>>,
@@ -35,21 +34,20 @@ pub struct Stage<'g> {
     to: Event,
     /// At the end of each stream, for `to` to follow.
     ends: Vec<Event>,
-    /// Host time of cuBLAS before it launches: the recorded program's was between its calls, and is spent here again.
+    /// Host time of cuBLAS before a launch: recorded host segments hold it, and it is spent here again.
     choosing: Duration,
     copies: Copies,
 }
 
 type Step<'g> = Box<dyn Fn() -> Result<()> + 'g>;
 
-/// One variant, ready to run: the same ops some times over, each with other pieces of the copies' memory.
+/// One variant: the same ops some times over, each time with other pieces of the copies' memory.
 pub struct Playback<'g>(Vec<Vec<Step<'g>>>);
 
 fn ops(plan: &Plan) -> impl Iterator<Item = &ReplayOp> {
     plan.variants.iter().flat_map(|v| &v.ops)
 }
 
-/// What the plan calls by number.
 fn known<I: Copy + Display, T: Clone>(what: &str, list: &TiSlice<I, T>, index: I) -> Result<T>
 where
     usize: From<I>,
@@ -60,7 +58,7 @@ where
 impl<'g> Stage<'g> {
     pub fn new(gpu: &'g Gpu, plan: &Plan, notes: &mut Vec<String>) -> Result<Self> {
         let context = &gpu.context;
-        // A synchronous copy is on the legacy default stream, so the stream that has some is that one.
+        // Synchronous copies use the legacy default stream, so the stream that has some is that one.
         let legacy = ops(plan).find_map(|op| match op {
             ReplayOp::Copy { stream, blocking: true, .. } => Some(*stream),
             _ => None,
@@ -86,7 +84,7 @@ impl<'g> Stage<'g> {
         })
     }
 
-    /// Measures what host time of the smallest product is cuBLAS' own, to be taken off the host segments before products.
+    /// Measures cuBLAS' own host time for the smallest product; host segments before products lose it.
     pub fn weigh_products(
         &mut self,
         shapes: &[Shape],
@@ -107,10 +105,10 @@ impl<'g> Stage<'g> {
         Ok(())
     }
 
-    /// How many passes over the ops touch all memory that copies rotate through.
+    /// Passes over the ops that touch all memory that copies rotate through.
     pub fn passes(&self, plan: &Plan) -> usize {
         let once = self.copies.once.max(1);
-        // Copies of some bytes are in the cache of any program.
+        // Small copies are in any program's cache.
         if once < SMALL_COPIES {
             1
         } else {
@@ -118,8 +116,7 @@ impl<'g> Stage<'g> {
         }
     }
 
-    /// Makes a variant ready, in as many passes as [`Self::passes`] says. `shapes`: what runs for each of the plan's
-    /// products.
+    /// Makes a variant ready, in `passes` passes. `shapes`: one for each of the plan's products.
     pub fn prepare(
         &mut self,
         ops: &[ReplayOp],
@@ -143,7 +140,7 @@ impl<'g> Stage<'g> {
         Ok(Playback(program))
     }
 
-    /// `less`: what a host segment takes less.
+    /// `less`: time taken off a host segment.
     fn step(
         &mut self,
         op: &ReplayOp,
@@ -201,7 +198,7 @@ impl<'g> Stage<'g> {
         }))
     }
 
-    /// Runs a variant `repeat` times in a row: host and GPU time of one.
+    /// Runs a variant `repeat` times in a row; host and GPU time of one.
     pub fn run(&self, program: &Playback, repeat: usize) -> Result<Sample> {
         let repeat = repeat.max(1);
         self.gpu.context.synchronize()?;
@@ -225,7 +222,7 @@ impl<'g> Stage<'g> {
     }
 }
 
-/// Host time of one call that only enqueues: the median of many, made while the GPU is busy with something else.
+/// Median host time of a call that only enqueues, while the GPU is busy.
 fn calls(Gpu { stream, spin, .. }: &Gpu, call: impl Fn() -> Result<()>) -> Result<Duration> {
     const ROWS: usize = 5;
     const CALLS: usize = 32;
@@ -251,7 +248,7 @@ fn busy(time: Duration) {
     while start.elapsed() < time {}
 }
 
-/// Memory of the copies: a ring for each kind, empty where no copy needs it.
+/// A ring for each kind of memory, empty where no copy needs it.
 struct Copies {
     device: Ring<DeviceMemory>,
     pageable: Ring<Rc<HostBuffer>>,
@@ -317,7 +314,7 @@ impl Copies {
             let (at, from) = (self.device.take(bytes), host.take(bytes));
             PreparedCopy::host(&self.device.memory, at, &host.memory, from, bytes as usize)?
         };
-        // Synchronous calls between host and device are on the legacy stream; elsewhere a synchronisation follows.
+        // Synchronous calls with the host use the legacy stream; elsewhere a synchronisation follows.
         let wait = blocking && (inside || !stream.is_legacy());
         let call: fn(&PreparedCopy, &Stream) -> Result<()> = match direction {
             Direction::HostToDevice if blocking && !wait => |copy, _| copy.upload(),
@@ -338,7 +335,7 @@ impl Copies {
     }
 }
 
-/// Bytes that an op copies or sets, and which rings it needs: of the device, of pageable and of pinned memory.
+/// Bytes that an op copies or sets, and the rings it needs: device, pageable, pinned.
 fn touched(op: &ReplayOp) -> Option<(u64, [bool; 3])> {
     Some(match *op {
         ReplayOp::Copy { direction: Direction::HostToHost, bytes, .. } => (2 * bytes, [false, true, false]),
@@ -349,8 +346,7 @@ fn touched(op: &ReplayOp) -> Option<(u64, [bool; 3])> {
     })
 }
 
-/// What a plan needs of one of the kinds of memory that [`touched`] tells apart, in bytes: for all copies of a variant, of
-/// the one with most, and for the largest copy.
+/// Bytes of one of [`touched`]'s kinds of memory: all copies of the variant with most, and the largest copy.
 fn needed(plan: &Plan, kind: usize) -> (u64, u64) {
     let pieces = |variant: &Variant| -> Vec<u64> {
         let own = variant.ops.iter().filter_map(touched).filter(|(_, kinds)| kinds[kind]);
@@ -362,7 +358,7 @@ fn needed(plan: &Plan, kind: usize) -> (u64, u64) {
     })
 }
 
-/// Bytes of a ring of host memory: a multiple of whole passes, so that each pass finds its pieces in one order.
+/// Bytes of a ring of host memory: whole passes, so that each pass finds its pieces in one order.
 fn of_host((sum, largest): (u64, u64)) -> u64 {
     match sum {
         0..SMALL_COPIES => sum,

@@ -1,4 +1,4 @@
-//! Kernels of a given length, which stand for all kernels that are no matrix products.
+//! Kernels of a given length, in place of all kernels that are no matrix products.
 
 use super::cuda::{Event, EventKind, Function, Module, Result, Stream};
 use super::memory::{self, DeviceMemory};
@@ -6,32 +6,30 @@ use crate::replay::error::ReplayError;
 use std::ffi::CString;
 use std::rc::Rc;
 
-/// What Nsight records for a kernel that does nothing: the shortest of 8 H200 captures are 544 to 736 ns long. A kernel
-/// that waits is longer than its wait by this.
+/// Nsight's length of an empty kernel: the shortest of 8 H200 captures are 544 to 736 ns. A waiting kernel is
+/// longer than its wait by this.
 pub const EMPTY_NS: i64 = 700;
-/// Coarser timers are no use for kernels of a few µs; they last by the clock of their multiprocessor instead.
+/// Coarser timers are no use for kernels of a few µs: the multiprocessor's clock replaces them.
 const COARSE_NS: u64 = 64;
 
-/// How the kernel knows that its time has come.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     Timer,
-    /// The multiprocessor's clock, at this many cycles in a ns.
+    /// Cycles of the multiprocessor's clock in a ns.
     Cycles(f64),
 }
 
 pub struct Spin {
-    /// On which all is measured.
     stream: Rc<Stream>,
     function: Function,
     clock: Clock,
     /// From the end of a kernel to the start of the next on the same stream.
     pub gap_ns: i64,
-    /// The functions are its.
+    /// Owns the functions.
     _module: Module,
 }
 
-/// Kernels of this length tell what one takes besides.
+/// Length of the kernels that measure the gap.
 const LONG_NS: i64 = 10_000;
 
 /// A kernel of a given length: nanoseconds, clock cycles, and the address that it writes 1 to at its end.
@@ -65,7 +63,7 @@ impl Spin {
         Ok(spin)
     }
 
-    /// A kernel of one block that Nsight would record as `ns` long.
+    /// Nsight would record this kernel of one block as `ns` long.
     pub fn kernel(&self, ns: i64) -> Kernel {
         let wait = (ns - EMPTY_NS).max(0) as u64;
         match self.clock {
@@ -79,7 +77,6 @@ impl Spin {
         self.function.launch(stream, kernel.0)
     }
 
-    /// The clock that it waits by, in words.
     pub fn describe(&self) -> String {
         match self.clock {
             Clock::Timer => "the GPU's nanosecond timer".to_owned(),
@@ -87,7 +84,7 @@ impl Spin {
         }
     }
 
-    /// Time from one kernel to the next of a full queue.
+    /// Time from one kernel to the next in a full queue.
     pub fn spacing(&self, kernel: Kernel) -> Result<i64> {
         const KERNELS: usize = 32;
         let run = || self.queued(KERNELS, |_| self.launch(&self.stream, kernel));
@@ -95,10 +92,9 @@ impl Spin {
         median_of_three(run)
     }
 
-    /// GPU time of each of `count` launches, put into the queue while the GPU is kept busy, so that it never waits for the
-    /// host.
+    /// GPU time of each of `count` launches, queued while the GPU is busy: it never waits for the host.
     pub fn queued(&self, count: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<i64> {
-        // A launch takes the host 2 to 7 µs. Many need no such lead, since the GPU works on them meanwhile.
+        // A launch takes the host 2 to 7 µs. Many need no such lead: the GPU works on them meanwhile.
         const HEAD_START_NS: i64 = 20_000;
         const LONGEST_NS: i64 = 3_000_000;
         let (stream, event) = (&*self.stream, || Event::new(self.stream.context(), EventKind::Timing));
@@ -118,7 +114,7 @@ impl Spin {
         let [short, long] = CYCLES.map(|cycles| self.spacing(Kernel::of_cycles(cycles)));
         let ns = [short?, long?];
         let per_ns = (CYCLES[1] - CYCLES[0]) as f64 / (ns[1] - ns[0]) as f64;
-        // From the slowest clock of a GPU that saves power to one faster than any.
+        // From the slowest clock of a power-saving GPU to one faster than any.
         if (0.05..10.0).contains(&per_ns) {
             return Ok(per_ns);
         }
@@ -128,14 +124,13 @@ impl Spin {
     }
 }
 
-/// The middle one of three measurements.
 pub fn median_of_three(mut measure: impl FnMut() -> Result<i64>) -> Result<i64> {
     let mut times = [measure()?, measure()?, measure()?];
     times.sort_unstable();
     Ok(times[1])
 }
 
-/// How far the nanosecond timer jumps at a time: the least of a few.
+/// Least step of the nanosecond timer, of a few measurements.
 fn tick(stream: &Stream, module: &Module) -> Result<u64> {
     let function = module.function(c"tick")?;
     let memory = DeviceMemory::new(stream.context(), 8, "a few bytes")?;

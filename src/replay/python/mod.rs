@@ -1,7 +1,7 @@
-//! The plan as a PyTorch script, for someone to reproduce the stall without this tool.
+//! The plan as a PyTorch script that reproduces the stall without this tool.
 //!
-//! Between `head.py` and `body.py`, which runs it, the plan stands as literals. All text of the export stands in string
-//! literals of plain ASCII, so that no name becomes code.
+//! The plan's literals are between `head.py` and `body.py`, which runs it. All text of the export is in ASCII
+//! string literals, so that no name becomes code.
 
 use super::plan::{Certainty, Gemm, Plan, ReplayOp, Target, Variant};
 use super::product::{Compute, Element, Shape};
@@ -10,7 +10,6 @@ use crate::vocabulary::HostMemory;
 const HEAD: &str = include_str!("head.py");
 const BODY: &str = include_str!("body.py");
 
-/// Writes the script.
 pub fn script(plan: &Plan) -> String {
     let notes: String = plan.notes.iter().map(|note| format!("    {},\n", literal(note))).collect();
     let gemms: String = plan.gemms.iter().map(|gemm| format!("    {}\n", product(gemm))).collect();
@@ -52,7 +51,7 @@ fn variant(variant: &Variant) -> String {
     format!("    ({}, [\n{calls}    ]),\n", literal(&variant.name))
 }
 
-/// The change of the only site asked for, else that of all.
+/// The variant of the only site asked for, else the last.
 fn default_fixed(variants: &[Variant]) -> usize {
     let mut single = (0..variants.len()).filter(|&i| variants[i].fixed.len() == 1);
     let only = single.next().filter(|_| single.next().is_none());

@@ -7,10 +7,10 @@
 //!
 //!  ops       Gemm Host Spin Host Gemm Host Copy Sync Host Spin …
 //! ```
-//! `stretch` chooses sites and the part of the capture, `record` reads what it holds, `ops` lines it up,
-//! `variants` changes it as fixes would. A predicted saving is that of the whole run, divided: a site's by its waits
-//! in the stretch, that of all false sites by the same share of each one's part. It leaves out the profiler's
-//! estimated time, as the report's savings do.
+//! `stretch` chooses sites and the part of the capture, `record` reads the part, `ops` lines it up,
+//! `variants` applies fixes. A predicted saving is the run's, divided: a site's by its waits in the stretch,
+//! that of all avoidable sites by the same share of each one's part. It leaves out the profiler's time, as
+//! the report's savings do.
 
 mod ops;
 mod order;
@@ -34,25 +34,21 @@ use record::Recording;
 use stretch::Chosen;
 use typed_index_collections::{TiSlice, TiVec};
 
-/// What a plan is asked to hold.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayRequest {
-    /// Ids or keys; none: the false sites that cost most.
+    /// Ids or keys; empty: the avoidable sites that cost most.
     pub sites: Vec<String>,
-    /// Changes other than what is advised, by id or key.
+    /// Changes other than the advised ones, by id or key.
     pub fixes: Vec<(String, Change)>,
-    /// How long the host works between calls.
     pub host: HostTime,
-    /// How products of unknown shape are fitted to a GPU.
     pub matching: Matching,
 }
 
-/// Length of a timed run: enough for the clock, and for the host to run ahead as far as it can.
+/// Length of a timed run: enough for the clock, and for the host to run ahead.
 const RUN_NS: i64 = 100_000_000;
 const FEWEST_REPEATS: i64 = 3;
 const MOST_REPEATS: i64 = 2_000;
 
-/// What a plan is made from.
 struct Scene<'a> {
     report: &'a Report,
     found: &'a Priced,
@@ -63,7 +59,7 @@ struct Scene<'a> {
     host: HostTime,
 }
 
-/// Makes the plan of one export. `report` and `found` are of the same export, unfiltered and uncut.
+/// `report` and `found` are of the same export, unfiltered and uncut.
 ///
 /// # Errors
 /// One sentence where there is nothing to replay; as reading an export otherwise.
@@ -107,7 +103,6 @@ pub fn plan(report: &Report, found: &mut Priced, request: &ReplayRequest) -> any
     })
 }
 
-/// The report's site of one of the analysis.
 fn reported(report: &Report, site: SiteIx) -> Option<&Site> {
     report.sites.iter().find(|s| s.ix == SiteId { profile: 0.into(), site })
 }
@@ -127,7 +122,7 @@ impl Scene<'_> {
         }
     }
 
-    /// As recorded, each chosen site fixed, all false sites fixed; and how many events the ops of all use.
+    /// As recorded, each chosen site fixed, all avoidable sites fixed; and the number of events.
     fn variants(
         &self,
         trace: &Trace,
@@ -136,7 +131,6 @@ impl Scene<'_> {
     ) -> (Vec<Variant>, usize) {
         let (found, chosen) = (self.found, self.chosen);
         let mut events = 0;
-        // `fixed`: indices into the analysis' sites.
         let mut variant = |name: String, fixed: &[SiteIx], predicted_saving_ns| {
             let fixes: Vec<(PlannedSiteIx, Change)> =
                 fixed.iter().filter_map(|&s| Some((trace.number_of(s)?, chosen.fix(found, s)))).collect();
@@ -165,14 +159,14 @@ impl Scene<'_> {
         (variants, events)
     }
 
-    /// A site's saving in the stretch: that of the run times the share of its waits.
+    /// The run's saving times the share of the site's waits in the stretch.
     fn predicted(&self, trace: &Trace, site: SiteIx) -> Option<i64> {
         let prices = &self.found.prices;
         let (price, share) = (&prices.sites[site], trace.share_of(self.found, site));
         (price.simulated && prices.usable()).then(|| (price.alone as f64 * share).round() as i64)
     }
 
-    /// What all false sites save together in the stretch: the run's total, divided as their own parts of it are.
+    /// The run's total saving, divided as the sites' own parts of it are.
     fn predicted_jointly(&self, trace: &Trace, all: &[SiteIx]) -> Option<i64> {
         let prices = &self.found.prices;
         let weight = |s: SiteIx| prices.sites[s].joint.max(prices.sites[s].alone).max(1) as f64;
@@ -182,7 +176,6 @@ impl Scene<'_> {
         prices.usable().then(|| (prices.run.saved as f64 * part / whole.max(1.0)).round() as i64)
     }
 
-    /// How well the sizes of the products are known.
     fn about_products(&self) -> Vec<String> {
         let of = |(certainty, what): (Certainty, &str)| {
             let count = self.products.list.iter().filter(|g| g.certainty == certainty).count() as u64;

@@ -4,9 +4,9 @@
 //!  calls      [launch k1]····[memcpyAsync][streamSync------]··[launch k2]
 //!  ops        Gemm   Host(gap) Copy        Sync             Host(gap) Spin
 //! ```
-//! Threads are merged by time. The time between calls is the host's own; calls that have no op of their own (event
-//! records, allocations) count as such. What follows an op of another stream ([`super::order`]) waits for an event that
-//! is recorded right after that op.
+//! Threads are merged by time. Time between calls is the host's own, as are calls without an op (event
+//! records, allocations). An op that follows one of another stream ([`super::order`]) waits for an event that
+//! is recorded right after the other op.
 
 use super::Scene;
 use super::order::Order;
@@ -35,19 +35,16 @@ pub struct RemovedHostTime {
     pub traced: i64,
 }
 
-/// An op with what a fix needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     pub op: ReplayOp,
     pub site: Option<PlannedSiteIx>,
     pub role: Role,
-    /// Of a wait: the next wait is not of its site.
+    /// The next wait is of another site.
     pub last: bool,
-    /// Of a wait and its copy.
     pub removed: RemovedHostTime,
-    /// Stream that a wait is for.
     pub stream: PlanStream,
-    /// Of a wait that is to wait for less: the event after what is needed.
+    /// The event after the needed op, if the wait is to wait for less.
     pub narrower: Option<PlanEvent>,
 }
 
@@ -60,11 +57,10 @@ impl Placed {
 
 #[derive(Default)]
 pub struct Trace {
-    /// In the order of the host.
+    /// In host order.
     pub placed: Vec<Placed>,
-    /// The sites that wait in the stretch, by first wait.
+    /// Sites that wait in the stretch, by first wait.
     pub sites: TiVec<PlannedSiteIx, SiteIx>,
-    /// Waits of each.
     pub waits: TiVec<PlannedSiteIx, u64>,
     pub streams: usize,
     pub events: usize,
@@ -87,13 +83,11 @@ impl Trace {
         builder.finish()
     }
 
-    /// Share of a site's waits that are in the stretch.
     pub fn share_of(&self, found: &Priced, site: SiteIx) -> f64 {
         let all = found.sites[site].bundle.waits.len().max(1) as f64;
         self.number_of(site).map_or(0.0, |i| self.waits[i] as f64 / all)
     }
 
-    /// The number of one of the analysis' sites here.
     pub fn number_of(&self, site: SiteIx) -> Option<PlannedSiteIx> {
         self.sites.position(|&own| own == site)
     }
@@ -115,27 +109,22 @@ const RIGHT_BEFORE_TRACED_NS: i64 = 60_000;
 
 struct Builder<'a> {
     scene: &'a Scene<'a>,
-    /// Of the waits in the stretch: index into the analysis' sites.
+    /// Only of waits in the stretch.
     site_of: TiVec<WaitId, Option<SiteIx>>,
-    /// By copy call: the wait that it belongs to.
     copy_of: FxHashMap<CallId, WaitId>,
-    /// Kernels by their place in the recording.
     launch_of: FxHashMap<OpId, usize>,
     order: Order,
-    /// Event recorded after an op.
     event_after: FxHashMap<OpId, PlanEvent>,
     streams: FxHashMap<StreamIx, PlanStream>,
     out: Trace,
-    /// What the plan leaves out or replaces, counted by reason.
+    /// Parts that the plan leaves out or replaces, counted by reason.
     counts: BTreeMap<&'static str, u64>,
     /// End of the last call that has an op.
     at: i64,
-    /// The call before, if one has been.
     before: Option<CallId>,
     costs: overhead::Costs,
-    /// Length of all host segments as recorded, and the profiler's part of it.
+    /// Recorded length of all host segments, and the profiler's part of it.
     host: (i64, i64),
-    /// Memsets that cuBLAS makes itself before a product.
     own_memsets: FxHashSet<OpId>,
     /// Event recorded before the first op.
     first_event: Option<PlanEvent>,
@@ -181,7 +170,7 @@ impl<'a> Builder<'a> {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// Gives each op that another one or an event wait refers to an event of its own.
+    /// Numbers the events of all ops that another op or an event wait refers to.
     fn number_events(&mut self) {
         let mut after: BTreeSet<OpId> = self.order.followed().collect();
         for call in &self.scene.recording.calls {
@@ -197,14 +186,14 @@ impl<'a> Builder<'a> {
         self.out.events = self.event_after.len();
     }
 
-    /// The wait of the stretch that a call is.
+    /// `None` unless the call is a wait of a site in the stretch.
     fn wait_of(&self, call: CallId) -> Option<(WaitId, &'a Wait)> {
         let waits = &self.scene.found.waits;
         let w = WaitId::from(waits.raw.binary_search_by_key(&call, |w| w.call).ok()?);
         self.site_of[w].map(|_| (w, &waits[w]))
     }
 
-    /// The site of a wait by its number in the plan.
+    /// Numbers the wait's site on first use.
     fn site(&mut self, wait: WaitId) -> Option<PlannedSiteIx> {
         let site = self.site_of[wait]?;
         Some(self.out.number_of(site).unwrap_or_else(|| {
@@ -222,7 +211,6 @@ impl<'a> Builder<'a> {
         self.out.placed.push(Placed::plain(op));
     }
 
-    /// Host time up to `until`, of the length asked for.
     fn gap(&mut self, until: i64) {
         let ns = until - self.at;
         if ns > 0 {
@@ -233,7 +221,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// cuBLAS clears a few bytes right before some products, and will do so here.
+    /// cuBLAS clears a few bytes right before some products, and does so again in the replay.
     fn memsets_of_products(&self) -> FxHashSet<OpId> {
         let (ops, calls) = (&self.scene.found.profile.ops, &self.scene.found.profile.calls);
         let near = if calls.twins.is_empty() { RIGHT_BEFORE_NS } else { RIGHT_BEFORE_TRACED_NS };
@@ -345,7 +333,6 @@ impl<'a> Builder<'a> {
         self.out.placed.push(Placed { site, role, removed, stream, ..Placed::plain(op) });
     }
 
-    /// What goes with a call, as replayed.
     fn removed(&self, kind: Blocking) -> RemovedHostTime {
         let pace = self.costs.pace();
         let around = overhead::around_call(kind, pace);
@@ -354,7 +341,7 @@ impl<'a> Builder<'a> {
         RemovedHostTime { around: host.replayed(around, 0), traced: host.replayed(traced, traced) }
     }
 
-    /// A wait; the copy that waits by itself is placed already.
+    /// A copy that waits by itself is placed already.
     fn wait(&mut self, w: WaitId, wait: &Wait, has_ops: bool) {
         let site = self.site(w);
         if let Some(site) = site {
@@ -383,14 +370,14 @@ impl<'a> Builder<'a> {
         self.out.placed.push(Placed { site, role, removed, stream, narrower, ..Placed::plain(op) });
     }
 
-    /// The op that a wait needs, where its site is to wait for less.
+    /// The op that a wait needs, if its site is to wait for less.
     fn narrower(&self, w: WaitId, wait: &Wait) -> Option<OpId> {
         let (found, site) = (self.scene.found, self.site_of[w]?);
         let asked = self.scene.chosen.fix(found, site) == Change::Narrow;
         asked.then(|| self.held.narrower(wait))?.map(|less| less.op)
     }
 
-    /// The event after an op; for one before the stretch an event at its very beginning.
+    /// The event after an op; for an op before the stretch, an event at the very beginning.
     fn event(&mut self, after: Option<OpId>) -> PlanEvent {
         if let Some(&event) = after.and_then(|op| self.event_after.get(&op)) {
             return event;

@@ -1,13 +1,13 @@
-//! Order between streams: which op, or which wait of a stream, follows which op of another stream.
+//! Order between streams: the op, or the wait of a stream, that follows an op of another stream.
 //!
-//! A stretch is repeated, so what stands before it is its own end:
+//! A stretch is repeated, so its own end comes before it:
 //!
 //! ```text
 //!  recorded    …[gemm a][gemm b][record e] | [stream-wait e][copy]…[gemm a][gemm b][record e'] | …
 //!  replayed                                  [stream-wait e'][copy]…[gemm a][gemm b][record e']     repeated
 //! ```
-//! An op before the stretch is the one of its stream that has as many behind it in the stretch. One further back than
-//! the stretch is long ended before, and nothing needs to wait for it.
+//! An op before the stretch is the one of its stream with as many behind it in the stretch. An op further
+//! back than the stretch has long ended: nothing waits for it.
 
 use super::Scene;
 use crate::cost::simulate::follow::{self, StreamWait};
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Debug, Default)]
 pub struct Order {
-    /// Recorded, by time; each after an op of the stretch.
+    /// Recorded, by time, each after an op of the stretch.
     pub waits: Vec<StreamWait>,
     /// Concluded from times: op, and the op of the stretch that it follows.
     pub follows: FxHashMap<OpId, OpId>,
@@ -26,7 +26,7 @@ impl Order {
     /// Linear in the ops of the stretch and in all recorded stream waits.
     pub fn new(scene: &Scene) -> Self {
         let recorded = scene.recorded();
-        // Ops that a recorded wait holds back are explained, be it one at the end of the stretch before.
+        // A recorded wait explains the ops it holds back, also a wait at the end of the stretch before.
         let held: FxHashSet<OpId> =
             recorded.iter().filter_map(|wait| scene.next_on(wait.stream, wait.start)).collect();
         let is_here = |wait: &StreamWait| wait.start >= scene.stretch.from_ns && wait.after.is_some();
@@ -40,20 +40,17 @@ impl Order {
         Self { waits, follows }
     }
 
-    /// Ops after which an event is recorded.
     pub fn followed(&self) -> impl Iterator<Item = OpId> + '_ {
         self.waits.iter().filter_map(|w| w.after).chain(self.follows.values().copied())
     }
 }
 
 impl Scene<'_> {
-    /// Streams of the replayed process and device.
     fn is_here(&self, stream: StreamIx) -> bool {
         self.found.profile.ops.streams[stream].pid == self.chosen.pid
             && self.found.devices.of_stream[stream] == self.chosen.device
     }
 
-    /// Ops of a stream that were issued before `time`.
     fn issued_before(&self, stream: StreamIx, time: i64) -> usize {
         self.found.devices.issued_before(&self.found.profile, stream, time)
     }
@@ -65,7 +62,7 @@ impl Scene<'_> {
         next.then(|| self.found.devices.stream_ops[stream][at])
     }
 
-    /// An op, or the one of the stretch that stands for it in the stretch before.
+    /// The op, or the op of the stretch that stands for one of the stretch before.
     fn repeated(&self, op: OpId) -> Option<OpId> {
         let stream = self.found.profile.ops.stream(op);
         let list = &self.found.devices.stream_ops[stream];
@@ -78,7 +75,7 @@ impl Scene<'_> {
         (here < end).then(|| list[here])
     }
 
-    /// Recorded waits of this stretch and the one before, by time, and what each one follows of this one.
+    /// Recorded waits of this stretch and the one before, by time, with the op of this one that each follows.
     fn recorded(&self) -> Vec<StreamWait> {
         let inside = self.before()..self.stretch.to_ns;
         let is_own =
@@ -91,12 +88,11 @@ impl Scene<'_> {
         waits
     }
 
-    /// Where the stretch before begins.
     fn before(&self) -> i64 {
         self.stretch.from_ns.saturating_sub(self.stretch.to_ns.saturating_sub(self.stretch.from_ns))
     }
 
-    /// Ops that were issued within the stretch's length before it, in that order.
+    /// In order of issue, within the stretch's length before it.
     fn ops_before(&self) -> Vec<OpId> {
         let since = self.before();
         let streams = self.found.devices.stream_ops.iter_enumerated().filter(|(s, _)| self.is_here(*s));

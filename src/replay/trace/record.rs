@@ -1,4 +1,4 @@
-//! What the stretch holds: outermost calls of the process, the ops that each issued, kernels with grids and operators.
+//! Content of the stretch: the process' outermost calls, their ops, kernels with grids and operators.
 
 use super::stretch::Chosen;
 use crate::analysis::Priced;
@@ -13,10 +13,9 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How far outwards an operator's range is looked for: `aten::mm` in `aten::matmul` in `aten::linear` in modules.
+/// How far outwards an operator is looked for: `aten::mm` in `aten::matmul` in `aten::linear` in modules.
 const REACH: usize = 8;
 
-/// One outermost call.
 pub struct Call {
     pub call: CallId,
     /// Its ops on the replayed device, in start order.
@@ -28,7 +27,7 @@ pub struct Call {
 pub struct Recording {
     pub gpu: GpuModel,
     pub calls: Vec<Call>,
-    /// Kernels on the device in launch order.
+    /// On the device, in launch order.
     pub launches: Vec<Launch>,
     pub details: Details,
 }
@@ -49,7 +48,6 @@ impl Recording {
         Ok(Self { gpu, calls, launches, details })
     }
 
-    /// What is replayed, in the order of its issue.
     pub fn ops(&self) -> impl Iterator<Item = OpId> {
         self.calls.iter().flat_map(|c| c.ops.iter().copied())
     }
@@ -58,7 +56,7 @@ impl Recording {
 /// Outermost calls that begin in the stretch, in start order. Linear in its calls and in all ops.
 fn calls(found: &Priced, chosen: &Chosen, stretch: &Stretch) -> Vec<Call> {
     let (table, ops) = (&found.profile.calls, &found.profile.ops);
-    // Of the outermost call that is open: its end, and its place in the list.
+    // The open outermost call: its end, and its index in `calls`.
     let mut open: FxHashMap<ThreadIx, (i64, usize)> = FxHashMap::default();
     let mut calls: Vec<Call> = Vec::new();
     let mut place: FxHashMap<CallId, usize> = FxHashMap::default();
@@ -85,7 +83,7 @@ fn calls(found: &Priced, chosen: &Chosen, stretch: &Stretch) -> Vec<Call> {
     calls
 }
 
-/// Kernels in launch order, those that may be products with the operators around them.
+/// Kernels in launch order; possible products with the operators around them.
 fn launches(found: &mut Priced, calls: &[Call], details: &Details) -> Result<Vec<Launch>, InputError> {
     let profile = &mut found.profile;
     let mut launches = Vec::new();

@@ -1,4 +1,4 @@
-//! Repetitions of the program's work: its iterations, or ranges inside them where an iteration is too much to replay.
+//! Repetitions of the program's work: iterations, or ranges inside iterations too long to replay.
 //!
 //! ```text
 //!  iterations   [window 0                 ][window 1                 ]     80 ms each, 40 waits of the site
@@ -15,11 +15,10 @@ use crate::waits::Wait;
 
 /// Ranges of one name read; loops longer than this are not profiled.
 const MOST_RANGES: usize = 200_000;
-/// Repetitions that make a loop.
 const FEWEST: usize = 3;
 
-/// Ranges around a wait that count something or speak of iterations, the outermost first; PyTorch's own are parts of
-/// one. Those of the loop's thread count too: a wait of the autograd thread is in the step of the main thread.
+/// Ranges around a wait that have a number or name an iteration, the outermost first; PyTorch's own are parts
+/// of one. The loop's thread counts too: a wait of the autograd thread is in the main thread's step.
 pub fn around(found: &mut Priced, wait: &Wait) -> Result<Vec<Iterations>, InputError> {
     let own = found.profile.calls.threads[wait.thread];
     let threads = std::iter::once(own).chain(found.iterations.as_ref().map(|i| i.tid).filter(|t| *t != own));
@@ -41,7 +40,7 @@ pub fn around(found: &mut Priced, wait: &Wait) -> Result<Vec<Iterations>, InputE
     Ok(all)
 }
 
-/// All ranges of a thread that stand as deep as one and share its name.
+/// All ranges of a thread with the depth and the name of one.
 fn family(found: &mut Priced, range: RangeId, name: String) -> Result<Option<Iterations>, InputError> {
     let profile = &mut found.profile;
     let ranges = &profile.nvtx.ranges;

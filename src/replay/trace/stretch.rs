@@ -1,4 +1,4 @@
-//! Which sites are replayed, and which part of the capture.
+//! The sites that are replayed, and the part of the capture.
 //!
 //! ```text
 //!  iterations   [ 0 ]·[ 1 ]·[  2  ]·[ 3 ]·[ 4 ]   the one of median length among those that hold most chosen sites,
@@ -27,26 +27,22 @@ use crate::waits::device::DeviceIx;
 use anyhow::{anyhow, bail};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Sites replayed where none is named.
 const DEFAULT_SITES: usize = 3;
-/// Calls of a stretch: more make a plan that nobody reads, and a run of minutes.
+/// More calls make a plan that nobody reads, and a run of minutes.
 const MOST_CALLS: usize = 20_000;
 
-/// A stretch that is longer, or holds more waits of the first site, says no more of one of them, and takes its time.
+/// A stretch that is longer, or holds more waits of the first site, says no more and takes its time.
 const LONG_NS: i64 = 50_000_000;
 const MOST_WAITS: usize = 64;
 
 pub struct Chosen {
-    /// The one that decides on the stretch.
+    /// Decides on the stretch.
     first: SiteIx,
-    /// All of them, the first in front.
+    /// The first in front.
     pub sites: Vec<SiteIx>,
-    /// The process.
     pub pid: GlobalPid,
     pub device: DeviceIx,
-    /// They were asked for.
     pub by_name: bool,
-    /// Changes other than what is advised.
     fixes: FxHashMap<SiteIx, Change>,
 }
 
@@ -58,7 +54,7 @@ impl Chosen {
                 "{profile}: no host thread waits for the GPU in this capture, so there is nothing to replay"
             );
         }
-        // A replay is of one export: what it is asked for is one site.
+        // A replay is of one export: a name is one site.
         let named = |name: &str| {
             let found = scenario::named(report, name).next().map(|found| found.site);
             found.ok_or_else(|| InputError::NoSite {
@@ -90,8 +86,7 @@ impl Chosen {
         Ok(Self { first, sites, pid, device, by_name: !request.sites.is_empty(), fixes })
     }
 
-    /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
-    /// other work.
+    /// Change of a site: as asked, else as advised. A needed wait that was named is moved behind other work.
     pub fn fix(&self, found: &Priced, site: SiteIx) -> Change {
         let asked = self.fixes.get(&site).copied();
         match found.change_of(&found.sites[site], asked).0 {
@@ -100,19 +95,19 @@ impl Chosen {
         }
     }
 
-    /// Whether a wait is for the replayed device, as far as is known.
+    /// Whether a wait is for the replayed device; true if unknown.
     pub fn is_here(&self, found: &Priced, wait: &Wait) -> bool {
         found.devices.of_wait(&found.profile.ops, wait).is_none_or(|device| device == self.device)
     }
 
-    /// Whether a site is one of "all false sites".
+    /// Whether a site's change avoids waits.
     pub fn counts(&self, found: &Priced, site: SiteIx) -> bool {
         found.change_of(&found.sites[site], self.fixes.get(&site).copied()).1
     }
 }
 
-/// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
-/// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
+/// Avoidable sites that save most, by bound if not simulated. If some wait in iterations, only they stay:
+/// work that happens once can be measured, but not repeated.
 fn most_costly(report: &Report, found: &Priced, fixes: &FxHashMap<SiteIx, Change>) -> Vec<SiteIx> {
     let worth = |s: SiteIx| {
         let price = found.prices.sites.get(s).copied().unwrap_or_default();
@@ -129,13 +124,13 @@ fn most_costly(report: &Report, found: &Priced, fixes: &FxHashMap<SiteIx, Change
     if sites.iter().any(|&s| repeats(s)) {
         sites.retain(|&s| repeats(s));
     }
-    // What waits once, as at the end of a loop, is not worth a replay that nobody asked for.
+    // A single wait, as at the end of a loop, is not worth a replay unasked.
     sites.retain(|&s| waits(found, s).nth(1).is_some() || fixes.contains_key(&s));
     sites.truncate(DEFAULT_SITES);
     sites
 }
 
-/// The device that most waits of the site are for, else the one on which its process did most.
+/// The device of most waits of the site, else of most ops of its process.
 fn device_of(found: &Priced, site: SiteIx, pid: GlobalPid) -> Option<DeviceIx> {
     let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
     for device in waits(found, site).filter_map(|wait| found.devices.of_wait(&found.profile.ops, wait)) {
@@ -154,7 +149,7 @@ fn device_of(found: &Priced, site: SiteIx, pid: GlobalPid) -> Option<DeviceIx> {
 }
 
 impl Stretch {
-    /// The part of the capture that is replayed; what is left out of it goes to `notes`.
+    /// The replayed part of the capture; what is left out of it goes to `notes`.
     ///
     /// # Errors
     /// As reading an export.
@@ -172,7 +167,6 @@ impl Stretch {
         Ok(Self { gpu_busy_ns: busy.busy_within(stretch.from_ns, stretch.to_ns), ..stretch })
     }
 
-    /// The smallest recorded repetition around a wait that is worth its time.
     fn repetition(found: &mut Priced, chosen: &Chosen) -> Result<Self, InputError> {
         let own = found.iterations.as_ref().and_then(|i| i.of(chosen.pid));
         let iteration = own.and_then(|own| Self::of_median(found, chosen, own, "iteration"));
@@ -190,7 +184,7 @@ impl Stretch {
             }
         }
         let around = Self::around_wait(found, chosen);
-        // A long iteration that its site cuts into nothing smaller stays what the user knows.
+        // A long iteration stays if its site cuts it into nothing smaller: the user knows it.
         Ok(iteration.filter(|own| around.length() > own.length() / 2).unwrap_or(around))
     }
 
@@ -199,7 +193,7 @@ impl Stretch {
         self.length() <= LONG_NS && held <= MOST_WAITS
     }
 
-    /// The repetition of median length among those that hold most of the chosen sites.
+    /// The repetition of median length among those with most chosen sites.
     fn of_median(found: &Priced, chosen: &Chosen, repeated: &Iterations, what: &str) -> Option<Self> {
         let mut held = vec![0usize; repeated.spans.len()];
         for (number, &site) in chosen.sites.iter().enumerate() {
@@ -252,7 +246,7 @@ impl Stretch {
         Self::of(from.min(wait.start), to.max(wait.end), chosen)
     }
 
-    /// Leaves of a stretch with too many calls those around the first site's first wait in it.
+    /// Cuts a stretch with too many calls to those around the first site's first wait.
     fn cut(&mut self, found: &Priced, chosen: &Chosen, notes: &mut Vec<String>) {
         let calls = &found.profile.calls;
         let all = calls.starting(self.from_ns, self.to_ns);

@@ -1,4 +1,4 @@
-//! What a fix makes of the ops. The same changes that the simulation knows ([`Change`]), one to one.
+//! Effects of fixes on the ops: the simulation's changes ([`Change`]), one to one.
 //!
 //! ```text
 //!                as recorded          Copy(pageable)  Sync
@@ -12,8 +12,8 @@
 //!  delay, none known                  Copy(pinned)    Sync(e) Record e       e: that of the stretch before
 //!  coalesce                           Copy(pinned)    … the last of a run keeps its Sync
 //! ```
-//! With a call goes host time around it. A host wait orders all streams; the changes that keep order replace it by an
-//! event for which every other stream waits.
+//! The host time around a removed call goes too. A host wait orders all streams; changes that keep this order
+//! replace the wait by an event for which every other stream waits.
 
 use super::ops::{Placed, Trace};
 use crate::cost::overhead;
@@ -23,7 +23,7 @@ use crate::replay::plan::{PlanEvent, PlanStream, PlannedSiteIx, ReplayOp, Target
 use crate::vocabulary::{Change, HostMemory};
 use std::collections::BTreeSet;
 
-/// The ops with some sites fixed, by their number in the trace, and how many events they use.
+/// The ops with some sites fixed, and the number of events used.
 pub fn fixed(trace: &Trace, fixes: &[(PlannedSiteIx, Change)], in_iteration: bool) -> (Vec<ReplayOp>, usize) {
     let (ops, at_end) = (Vec::with_capacity(trace.placed.len()), Vec::new());
     let streams = trace.placed.iter().filter_map(|p| p.op.works_on()).collect();
@@ -41,9 +41,8 @@ struct Variant {
     /// Delayed waits.
     at_end: Vec<ReplayOp>,
     events: usize,
-    /// Those that something runs on.
     streams: BTreeSet<PlanStream>,
-    /// The profiler's part of the next host segment that goes with the call before it, which is gone.
+    /// The profiler's part of the next host segment that goes with a removed call before it.
     traced: i64,
     in_iteration: bool,
 }
@@ -70,7 +69,7 @@ impl Variant {
     fn copy(&mut self, placed: &Placed, fix: Change) {
         let mut op = placed.op.clone();
         let ReplayOp::Copy { memory, blocking, .. } = &mut op else { return };
-        // Staging keeps the host, whatever is asked of the call.
+        // Staging blocks the host in any case.
         let staged = fix == Change::NonBlocking && *memory != HostMemory::Pinned;
         match fix {
             Change::Drop => return self.without(placed),
@@ -84,7 +83,7 @@ impl Variant {
         }
     }
 
-    /// The wait itself. `is_sync`: it is an op of its own, not part of a copy.
+    /// `is_sync`: the wait is an op of its own, not part of a copy.
     fn wait(&mut self, placed: &Placed, fix: Change, is_sync: bool) {
         match fix {
             Change::Coalesce if placed.last => {
@@ -119,7 +118,6 @@ impl Variant {
         PlanEvent::from(self.events - 1)
     }
 
-    /// A call that is gone, with the host time around it.
     fn without(&mut self, placed: &Placed) {
         if let Some(ReplayOp::Host { ns }) = self.ops.last_mut() {
             *ns -= placed.removed.around.min(*ns / overhead::AROUND_OF_GAPS);
@@ -127,7 +125,7 @@ impl Variant {
         self.traced = placed.removed.traced;
     }
 
-    /// What comes next on other streams stays behind what `stream` holds.
+    /// Later work on other streams stays behind `stream`.
     fn order(&mut self, stream: PlanStream) {
         let others: Vec<PlanStream> = self.streams.iter().copied().filter(|&s| s != stream).collect();
         if others.is_empty() {
@@ -139,7 +137,6 @@ impl Variant {
     }
 }
 
-/// Host segments next to one another become one.
 fn merged(ops: Vec<ReplayOp>) -> Vec<ReplayOp> {
     let mut out: Vec<ReplayOp> = Vec::with_capacity(ops.len());
     for op in ops {

@@ -22,11 +22,9 @@ pub fn most_of(gap: i64) -> i64 {
 /// In ns since the program's origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Last end of all threads and ops.
     pub end: i64,
     /// Busy time by process and device.
     pub busy: Vec<i64>,
-    /// Host time inside the waits of each site.
     pub waited: TiVec<SiteIx, i64>,
     /// First iteration to last, each from when earlier work was done and the host had come to it.
     pub laps: Option<i64>,
@@ -49,7 +47,6 @@ pub struct Variant {
 /// Passes for processes that wait for each other: from the third on, only near ties change.
 pub(in crate::cost) const PASSES: usize = 4;
 
-/// Variants that run side by side at most.
 pub(in crate::cost) const LANES: usize = 6;
 
 /// Runs the program once. Linear in steps and ops.
@@ -103,7 +100,6 @@ fn counts(program: &Program, passes: u64) {
     program.progress.iter().for_each(|progress| progress.costs(Work::Steps, steps));
 }
 
-/// Runs on a host thread, in ns.
 #[derive(Clone)]
 struct Thread<const L: usize> {
     ended: [i64; L],

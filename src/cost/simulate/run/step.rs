@@ -82,7 +82,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
             .fold(self.threads[thread].ended[self.lane], i64::max)
     }
 
-    /// A step unchanged; returns the end of its call.
     fn keep(&mut self, step: &Step, now: i64) -> i64 {
         let own = now + step.length;
         if step.ops > 0 && step.kind.waits() {
@@ -273,7 +272,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
         }
     }
 
-    /// End of the awaited work.
     fn awaited(&self, step: &Step) -> i64 {
         match step.kind {
             StepKind::Stream(stream) => self.streams[stream].end[self.lane],

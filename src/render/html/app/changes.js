@@ -59,7 +59,7 @@ function changeDetail(change, timeline) {
     noise.length ? el("p", { class: "count" }, `Jitter within the captures moves ${noise.join(", ")}.`) : null);
 }
 
-/** The first wait of some sites in the iteration that the captures are aligned at, or after it; -1 for none. */
+/** The first wait of some sites from the aligned iteration on, else their first; -1 for none. */
 function firstWait({ model, offset }, ids) {
   const { waits, sites } = model;
   const wanted = sites.map((site) => ids.includes(site.id));
@@ -72,7 +72,7 @@ function firstWait({ model, offset }, ids) {
   return first;
 }
 
-/** Where iterations are, they are what the captures have in common: one of each is laid above the other. */
+/** Lays an iteration of one capture above the same iteration of the other. */
 class Alignment {
   constructor(timeline, onChange) {
     this.timeline = timeline;
@@ -100,7 +100,7 @@ class Alignment {
     this.onChange();
   }
 
-  /** One iteration of either, and the next. */
+  /** Shows the aligned iteration and the next. */
   show() {
     if (this.most < 1) return;
     this.to(this.number);

@@ -2,7 +2,6 @@
 
 const WIDTH = 360;
 
-/** How many waits were how long. */
 function histogram(buckets) {
   const most = Math.max(...buckets.map(([, waits]) => waits), 1);
   const height = 96;

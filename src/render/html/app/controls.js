@@ -1,4 +1,4 @@
-// What hands do to the timeline: wheel, pointers, keys.
+// Input to the timeline: wheel, pointers, keys.
 
 /** Movement in pixels from which a press is a drag. */
 const STILL = 4;

@@ -37,7 +37,7 @@ class Reader {
   }
 }
 
-/** Start after the start before and length, as two arrays. */
+/** Packed as distances between starts, and lengths. */
 function readPairs(text, count) {
   const reader = new Reader(text);
   const start = new Float64Array(count);
@@ -51,7 +51,7 @@ function readPairs(text, count) {
   return { start, end };
 }
 
-/** As many pairs as there are. */
+/** All pairs up to the end. */
 function readAllPairs(text) {
   const reader = new Reader(text);
   const list = [];
@@ -62,7 +62,7 @@ function readAllPairs(text) {
   return list;
 }
 
-/** Levels of busyness, 0 to 255; runs of either end are followed by how many more there are. */
+/** Levels of busyness, 0 to 255. After 0 and 255 comes the number of repeats. */
 function readBins(text, count) {
   const reader = new Reader(text);
   const bins = new Uint8Array(count);

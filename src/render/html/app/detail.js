@@ -1,10 +1,10 @@
-// What a click on a site opens.
+// The details of a site.
 
 const block = (title, ...content) => el("section", {}, el("h3", {}, title), ...content);
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Lines of code; `marked` is the number of the one that counts. */
+/** `marked`: number of the waiting line. */
 function codeLines(lines, first, marked) {
   const rows = lines.map((text, i) => {
     const number = first + i;
@@ -19,7 +19,6 @@ function codeLines(lines, first, marked) {
 
 const codeBlock = (text) => el("pre", { class: "code" }, el("code", {}, text));
 
-/** Lines of a change: what goes, what comes. */
 const change = (text) => el("pre", { class: "code" }, text.split("\n").map((line) =>
   el("code", { class: line.startsWith("-") ? "line gone" : "line come" }, line)));
 
@@ -35,7 +34,6 @@ const parts = (blocks) => blocks.flatMap((one) => {
 
 const section = (one) => block(sentence(one.section), ...parts(one.parts));
 
-/** All texts of blocks, for a search. */
 const textsOf = (blocks) => blocks.flatMap((one) =>
   [one.section ?? "", one.code ?? "", ...(one.lines ?? []), ...(one.facts ?? []).flat(), ...textsOf(one.parts ?? [])]);
 
@@ -87,7 +85,6 @@ function examples(site, timeline) {
     plainTable("", [{ class: "unseen" }, "Waits of this site"], ["at", "blocked", "idle after", "awaited"], site.examples.map(one)));
 }
 
-/** The open part of a site. */
 function detail(site, timeline) {
   const drawn = timeline?.tracks[site.profile]?.model.sites.find((one) => one.id === site.id);
   const charts = el("div", { class: "charts" },

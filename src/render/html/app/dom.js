@@ -18,11 +18,10 @@ const svg = (tag, attributes = {}, ...children) =>
 
 const byId = (id) => document.getElementById(id);
 
-/** Labels and texts, side by side. */
 const pairs = (list, attributes = { class: "pairs" }) =>
   el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, held(text)))));
 
-/** A small table; `caption` as `el` takes it, `isNumber` of the index of a column. */
+/** `caption`: arguments of `el`. `isNumber`: by the index of a column. */
 const plainTable = (kind, caption, heads, rows, isNumber = (_index) => false) =>
   el("div", { class: "scroll" }, el("table", { class: `plain ${kind}` }, el("caption", ...caption),
     el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: isNumber(i) ? "num" : "" }, text)))),
@@ -34,9 +33,9 @@ function sayRoles(host) {
   for (const [parts, role] of Object.entries(roles)) host.querySelectorAll(parts).forEach((part) => part.setAttribute("role", role));
 }
 
-/** What a class of waits is called and how its colour is named in the style sheet. */
+/** Classes, which name their colours in the style sheet too. */
 const CLASSES = ["false", "true", "unknown"];
 const VERDICT = { false: "avoidable", true: "needed", unknown: "undecided" };
 
-/** The word of a class with a sign of its own, for eyes that do not tell the colours apart. */
+/** A sign of a class, for eyes that do not tell the colours apart. */
 const classMark = (name) => el("span", { class: `mark ${name}`, "aria-hidden": "true" });

@@ -45,7 +45,7 @@ function roundStep(least) {
   return power * [1, 2, 5, 10].find((factor) => factor * power >= least * 0.999999);
 }
 
-/** Numbers stay on a line with their units. */
+/** Keeps numbers on a line with their units. */
 const held = (text) => text.replace(/(\d) (?=(ns|µs|ms|s|min|h|%)\b|%)/g, "$1\u00a0");
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);

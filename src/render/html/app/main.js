@@ -2,7 +2,6 @@
 
 const page = JSON.parse(byId("data").textContent);
 
-/** A comparison, else a report. */
 const isDiff = page.kind === "diff";
 
 function showHead() {
@@ -18,7 +17,6 @@ function showHead() {
   return undefined;
 }
 
-/** Where GPU time goes. */
 function gpuTime(parts) {
   let x = 0;
   const rects = parts.map(({ kind, share }) => {
@@ -64,7 +62,7 @@ function legend() {
     key("kernel", "kernel"), key("copy", "copy"), key("memset", "memset"), key("call", "CUDA call"), key("striped", "outline only"), key("awaited", "what the chosen wait waited for"));
 }
 
-/** The toolbar above a timeline, and the words below it. */
+/** The toolbar above a timeline, and the legend below. */
 function dress(host, timeline) {
   const button = (label, sign, action) => el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: action }, sign);
   host.prepend(el("div", { class: "tools" }, new Search(timeline).node, alignment?.node,
@@ -72,7 +70,7 @@ function dress(host, timeline) {
   host.append(legend(), el("details", { class: "keys" }, el("summary", {}, "Keys and wheel"), pairs(KEYS, { class: "pairs", id: "timeline-keys" })));
 }
 
-/** The row of the table that a site of a drawing belongs to: what it is called there, and its words. */
+/** Finds the table's row for a site of a drawing: its id and its place. */
 function rowFinder() {
   const known = new Map();
   const key = (side, id) => `${side} ${id}`;
@@ -128,7 +126,7 @@ function showTheme() {
     before = root.dataset.theme;
     root.dataset.theme = "light";
     label();
-    // There is no frame before the paper.
+    // Printing waits for no frame.
     timeline?.draw();
   });
   addEventListener("afterprint", () => {
@@ -139,7 +137,7 @@ function showTheme() {
   label();
 }
 
-/** Open sites and what the timeline shows, in the address: a link to them can be sent along. */
+/** Open sites and the timeline's view are in the address, so that a link shows them. */
 let waiting = null;
 function remember() {
   clearTimeout(waiting);
@@ -154,7 +152,7 @@ function remember() {
     try {
       history.replaceState(null, "", `#${state}`);
     } catch {
-      // Too many changes at once: the next one is kept.
+      // Browsers refuse too many changes at once: the next one is kept.
     }
   }, 150);
 }

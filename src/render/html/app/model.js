@@ -12,7 +12,7 @@ function lowerBound(array, value) {
   return low;
 }
 
-/** The bins, then each time half as many, each the mean of two; what was busy at all never fades to nothing. */
+/** Levels of bins, each with half as many: means of two, rounded up so that nothing busy fades out. */
 function pyramid(finest) {
   const levels = [finest];
   for (let last = finest; last.length > 64; last = levels[levels.length - 1]) {
@@ -37,7 +37,7 @@ function readLane(data, bins) {
     waits: [],
     drains: [],
   };
-  // Whether the thread ever waits, of which the bins know even where the waits are not kept.
+  // Bins tell whether a thread ever waits, even if its waits are not kept.
   lane.waited = lane.kind === "thread" && lane.byClass.some((levels) => levels[levels.length - 1].some((level) => level > 0));
   let previous = 0;
   for (let i = 0; i < data.kept; i++) {
@@ -49,7 +49,7 @@ function readLane(data, bins) {
   return lane;
 }
 
-/** Waits as columns; `lane`, `awaited` and `idle` are -1 where the drawing has none; `elsewhere`: what other streams did. */
+/** Waits as columns. `lane`, `awaited` and `idle` are -1 for none; `elsewhere`: awaited work of other streams. */
 function readWaits(data) {
   const reader = new Reader(data.packed);
   const column = () => new Float64Array(data.kept);
@@ -93,7 +93,7 @@ function readWaits(data) {
   return waits;
 }
 
-/** What a wait waited for: `[lane, from, to]`. Streams work in order, so all that its stream still did was awaited. */
+/** Work that a wait waited for: `[lane, from, to]`. Streams work in order: all that was left of the stream counts. */
 function awaitedParts(waits, i) {
   if (waits.awaited[i] < 0) return [];
   return [[waits.awaited[i], waits.start[i], waits.awaitedEnd[i]], ...(waits.elsewhere.get(i) ?? [])];

@@ -37,7 +37,7 @@ function readable(ground, colours) {
   return colours.reduce((a, b) => (contrast(b) > contrast(a) ? b : a));
 }
 
-/** What of the time axis is where: `x(time)` in pixels of the canvas. */
+/** Maps times to pixels of the canvas. */
 class Scale {
   constructor(from, to, left, width) {
     this.from = from;
@@ -64,10 +64,7 @@ class Scale {
 /** Levels of opacity: fewer make longer runs of one colour. */
 const SHADES = 8;
 
-/**
- * Spans between two times. Those under a pixel are added up to a pixel's shade, from `faintest` on, so that many of them
- * look as busy as they were.
- */
+/** Spans narrower than a pixel add up to its shade, from `faintest` on: many look as busy as they were. */
 function paintSpans(ctx, spans, scale, y, height, colourOf, faintest = 0.25, from = scale.from, to = scale.to) {
   let pixel = -1;
   let covered = 0;
@@ -107,7 +104,6 @@ function paintSpans(ctx, spans, scale, y, height, colourOf, faintest = 0.25, fro
   flush();
 }
 
-/** Names on spans that are wide enough to be read. */
 function paintNames(ctx, spans, scale, y, height, textOf, colourOf) {
   const least = 34;
   ctx.textAlign = "left";
@@ -165,7 +161,6 @@ function eachPixel(levels, span, scale, from, to, draw) {
   for (let x = first; x < last; x++) draw(x, busiest(levels[level], perBin, scale.time(x), scale.time(x + 1)));
 }
 
-/** Busyness between two times, in shades. */
 function paintBins(ctx, levels, span, scale, y, height, colour, from = 0, to = span) {
   ctx.fillStyle = colour;
   let start = 0;
@@ -191,7 +186,7 @@ function paintBins(ctx, levels, span, scale, y, height, colour, from = 0, to = s
   ctx.globalAlpha = 1;
 }
 
-/** Time by class as stacked bars: false at the bottom, then unknown, then true; what is there at all has some pixels. */
+/** Time by class as stacked bars: avoidable at the bottom, then undecided, then needed; any time has some pixels. */
 function paintStacks(ctx, byClass, span, scale, y, height, colours) {
   const left = Math.floor(scale.left);
   const base = new Float32Array(Math.ceil(scale.width) + 2);
@@ -216,7 +211,7 @@ function paintStacks(ctx, byClass, span, scale, y, height, colours) {
   }
 }
 
-/** Diagonal stripes: something is known here only as a whole. */
+/** Diagonal stripes: only an outline is known. */
 function stripes(ctx, colour) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
@@ -232,7 +227,6 @@ function stripes(ctx, colour) {
   return ctx.createPattern(tile, "repeat");
 }
 
-/** Text cut to a width. */
 function fitText(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
   let low = 0;

@@ -33,7 +33,7 @@ class Picture {
     this.paintLabels();
   }
 
-  /** The whole capture: waits by class, and a frame around what is shown. Drawn once, then copied. */
+  /** The whole capture: waits by class, and a frame around the view. Drawn once, then copied. */
   paintOverview() {
     const { ctx, timeline } = this;
     const left = timeline.gutter;
@@ -62,7 +62,7 @@ class Picture {
     ctx.fillStyle = this.colours.sunken;
     ctx.fillRect(0, 0, this.width, OVERVIEW);
     const whole = new Scale(timeline.low, timeline.high, 0, this.width - timeline.gutter);
-    // Tracks above each other; the threads of one drawn over one another.
+    // Tracks lie above each other, the threads of a track over one another.
     const tall = OVERVIEW / timeline.tracks.length;
     timeline.tracks.forEach(({ model, offset }, number) => {
       for (const { byClass } of model.lanes.filter((lane) => lane.waited)) {
@@ -82,7 +82,7 @@ class Picture {
     // The export's clock is written in seconds, as everywhere.
     const least = timeline.origin === null ? 1 : 1e9;
     const largest = Math.max(least, Math.abs(origin + scale.from), Math.abs(origin + scale.to));
-    // Room for all digits: of a microsecond of the tenth second there are many.
+    // Room for all digits: a microsecond of the tenth second has many.
     const digits = Math.log10(largest * scale.perNs);
     const step = roundStep((40 + 7 * Math.max(4, digits)) / scale.perNs);
     const y = OVERVIEW + RULER / 2 + 1;
@@ -150,7 +150,7 @@ class Picture {
     return paintNames(ctx, lane, scale, y, height, (i) => model.names[lane.name[i]], (i) => row.track.onNameColours[lane.name[i]]);
   }
 
-  /** Busyness where the spans are not kept: striped, so that it is not taken for spans. */
+  /** Stripes, so that busyness is not taken for spans. */
   paintOutline(lane, model, scale, y, height, colour, from, to) {
     const { ctx } = this;
     paintBins(ctx, lane.busy, model.span, scale, y, height, colour, from, to);
@@ -170,7 +170,7 @@ class Picture {
       return paintStacks(this.ctx, row.lane.byClass, model.span, scale, y, height, this.colours);
     }
     const of = (i) => model.sites[waits.site[spans.index[i]]].class;
-    // Later ones lie above: what can be avoided must not hide.
+    // Later classes lie above: avoidable waits must not hide.
     for (const name of ["true", "unknown", "false"]) {
       paintSpans(this.ctx, spans, scale, y, height, (i) => (of(i) === name ? this.colours.classOf[name] : null), 0.55);
     }
@@ -229,7 +229,7 @@ class Picture {
     }
   }
 
-  /** What the search found: marked above its row's spans, wherever it is kept. */
+  /** Marks matches of the search: names at a row's top, sites at its bottom. */
   paintMatches() {
     const { matches } = this.timeline;
     if (!matches) return;
@@ -245,7 +245,7 @@ class Picture {
     }
   }
 
-  /** The selected wait, and the way from the work it awaited to its end. */
+  /** The selected wait, and a line from the awaited work to the wait's end. */
   paintSelection() {
     const { selected, rows } = this.timeline;
     if (!selected) return;
@@ -258,7 +258,7 @@ class Picture {
     if (!own) return;
     const [a, b] = [scale.x(waits.call[wait]), scale.x(waits.end[wait])];
     ctx.strokeStyle = this.colours.ink;
-    // From the copy that it completes.
+    // From the copy that the wait completes.
     ctx.lineWidth = 1.5;
     ctx.beginPath();
     ctx.moveTo(scale.x(waits.start[wait]), own.y + own.height - 1);
@@ -282,7 +282,7 @@ class Picture {
     ctx.fill();
   }
 
-  /** The operations that a wait waited for, lit up: a mark above and below each. */
+  /** Marks above and below each operation that a wait waited for. */
   paintAwaited(rowOf, parts, scale) {
     this.ctx.fillStyle = this.colours.accent;
     for (const [index, from, to] of parts) {

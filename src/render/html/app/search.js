@@ -21,7 +21,7 @@ class Search {
     this.node = el("div", { class: "search" }, this.input, button("match before", -1, "↑"), button("next match", 1, "↓"), this.count);
   }
 
-  /** Marks what holds the text, and counts what of it is kept. */
+  /** Marks matches, and counts those kept in the drawing. */
   find() {
     const wanted = this.input.value.trim().toLowerCase();
     const { timeline } = this;
@@ -68,7 +68,7 @@ class Search {
       : (all.findLast(([start]) => start < centre) ?? all[all.length - 1]);
     this.last = next[0];
     timeline.unfold(next[2], [next[3]]);
-    // Near enough to see it, no nearer than the reader was.
+    // Near enough to see the match, no farther than the reader was.
     const half = Math.min((to - from) / 2, Math.max((next[1] - next[0]) * 20, 50000));
     const middle = (next[0] + next[1]) / 2;
     timeline.show(middle - half, middle + half, true);

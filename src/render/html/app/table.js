@@ -38,7 +38,7 @@ class Table {
   }
 
   table() {
-    // The roles are said because a narrow screen lays rows out as cards, which ends being a table for browsers.
+    // Roles are explicit: a narrow screen lays rows out as cards, which some browsers no longer take for a table.
     this.heads = this.spec.columns.map((column) => el("th", { role: "columnheader", scope: "col", class: `col-${column.key}${column.number ? " num" : ""}` },
       el("button", { type: "button", title: column.title, onclick: () => this.sort(column) },
         column.label, el("span", { class: "arrow", "aria-hidden": "true" }))));

@@ -27,7 +27,7 @@ class Timeline {
     this.zero = "the start";
     this.selected = null;
     this.matches = null;
-    /** Goes on to another iteration, where captures are aligned by them. */
+    /** Goes on to another iteration, if captures are aligned. */
     this.turn = () => {};
     this.build(host);
     this.refreshColours();
@@ -70,7 +70,7 @@ class Timeline {
     new Controls(this);
   }
 
-  /** What a reader who cannot see the drawing needs: how much there is, and that the table has the findings. */
+  /** For readers who cannot see the drawing: amounts, and that the table has the findings. */
   spokenSummary() {
     const all = this.tracks.map(({ model }) => {
       const of = (kind) => model.lanes.filter((lane) => lane.kind === kind).length;
@@ -200,7 +200,7 @@ class Timeline {
     this.say();
   }
 
-  /** Moves on towards where the view is going. */
+  /** Moves the view on towards its goal. */
   step() {
     if (!this.goal) return;
     const part = clamp((performance.now() - this.goal.begun) / 180, 0, 1);
@@ -217,7 +217,7 @@ class Timeline {
     }
   }
 
-  /** Shows a stretch of the axis, kept within what there is. */
+  /** Shows a stretch, kept within the axis. */
   show(from, to, smooth = false) {
     const all = this.high - this.low;
     const length = clamp(to - from, Math.min(SHORTEST, all), all);
@@ -246,7 +246,7 @@ class Timeline {
   pan(part, smooth = true) {
     const { from, to } = this.target;
     const by = (to - from) * part;
-    // At an end it stays as long as it is.
+    // At an end the view keeps its length.
     const shift = clamp(by, this.low - from, this.high - to);
     this.show(from + shift, to + shift, smooth);
   }
@@ -255,7 +255,7 @@ class Timeline {
     this.show(this.low, this.high, true);
   }
 
-  /** Shows a wait and its drain with some of their surroundings, selects it, and goes there. The drain may be many times longer. */
+  /** Selects a wait and shows its surroundings, with the beginning of its drain, which may be many times longer. */
   jump(track, start, end, drain) {
     const { offset, model } = track;
     const length = end - start;
@@ -309,7 +309,6 @@ class Timeline {
     return this.since(time - track.offset) + own;
   }
 
-  /** A wait in words. */
   waitLines(track, i) {
     const { waits, sites, lanes } = track.model;
     const site = sites[waits.site[i]];

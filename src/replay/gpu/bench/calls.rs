@@ -1,6 +1,6 @@
 //! Host time of single calls.
 //!
-//! What a synchronisation adds to the work it waits for cannot be seen in one call, so two are compared:
+//! One call does not show what a synchronisation adds to the awaited work, so two are compared:
 //!
 //! ```text
 //!  launch [kernel 20 µs------]·write flag     host polls the flag:         launch ──────> seen
@@ -30,7 +30,6 @@ pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
 pub struct Calls {
     /// From the end of awaited work to the return of a synchronisation.
     pub back: [i64; 3],
-    /// A synchronisation with nothing to wait for.
     pub floor: [i64; 3],
     pub launch: i64,
     pub product: i64,
@@ -40,7 +39,7 @@ pub struct Calls {
     pub after_call: i64,
 }
 
-/// All calls, interleaved; each value is the median over rounds of the median of a few dozen calls.
+/// Each value is the median over interleaved rounds of the median of a few dozen calls.
 pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Calls> {
     const CALLS: usize = 31;
     const BYTES: usize = 4096;
@@ -82,12 +81,12 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Calls> {
         Ok(Sample { wall: rounds::spread(times).median_ns, gpu: 0 })
     })?;
     let host = |i: usize| rounds::wall(&samples[i]).median_ns;
-    // Not below 0: seeing the flag takes its way over the bus.
+    // Not below 0: the flag takes its way over the bus.
     let back = |i: usize| rounds::spread(rounds::saved(&samples[i], &samples[6])).median_ns.max(0);
     Ok(Calls {
         back: [back(3), back(4), back(5)],
         floor: [host(0), host(1), host(2)],
-        // The kernel has run for as long as an empty one does when its write is seen.
+        // When its write is seen, the kernel has run as long as an empty one.
         after_call: (host(7) - EMPTY_NS).max(0),
         launch: host(8),
         product: host(9),
@@ -96,7 +95,7 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Calls> {
     })
 }
 
-/// From before (`launch`) or after a launch to where the host sees the flag that the kernel writes at its end.
+/// Time from before (`launch`) or after a launch until the host sees the flag that ends the kernel.
 fn flagged(gpu: &Gpu, flag: &HostBuffer, ns: i64, launch: bool) -> Result<i64> {
     flag.set_word(0, 0);
     let before = Instant::now();

@@ -1,4 +1,4 @@
-//! Large copies between host and device: how fast they are.
+//! Speed of large copies between host and device.
 
 use super::calls::timed;
 use crate::replay::error::ReplayError;
@@ -40,7 +40,7 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Speeds> {
     })
 }
 
-/// What a copy from pinned memory takes besides its bytes: a small one in a full queue, less the gap before it.
+/// Time of a pinned copy besides its bytes: a small copy in a full queue, less the gap before it.
 pub fn overhead(gpu: &Gpu) -> Result<i64> {
     const SMALL: usize = 256;
     let device = DeviceMemory::new(&gpu.context, SMALL, "a few bytes")?;
@@ -51,7 +51,6 @@ pub fn overhead(gpu: &Gpu) -> Result<i64> {
     Ok((run()? - gpu.spin.gap_ns).max(0))
 }
 
-/// Data that went to the GPU and came back, by every way.
 pub fn self_test(gpu: &Gpu) -> Result<String> {
     const WORDS: usize = 4096;
     let context = &gpu.context;

@@ -11,17 +11,14 @@ use crate::replay::bench::{BENCH_VERSION, Bench};
 use crate::replay::constants::{CONSTANTS_VERSION, Constants};
 use crate::replay::product::Types;
 
-/// What to measure.
 pub struct Work {
-    /// Sides of the square products.
     pub sizes: Vec<u64>,
-    /// Their types.
     pub types: Vec<Types>,
     /// Rounds of measurements; each runs every way twice.
     pub rounds: u32,
 }
 
-/// Measures everything; `announce` is told what comes next.
+/// `announce` is told what comes next.
 pub fn bench(options: &Options, work: &Work, announce: &dyn Fn(&str)) -> Result<Bench> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     cuda::doing("measuring products");
@@ -62,7 +59,7 @@ pub fn bench(options: &Options, work: &Work, announce: &dyn Fn(&str)) -> Result<
 fn queue_depth(gpu: &Gpu) -> Result<Option<u32>> {
     const BUSY_NS: i64 = 60_000_000;
     const MOST: u32 = 8_192;
-    // A launch takes some µs; one this long waited for the GPU, unless the system took the processor away just then.
+    // A launch takes some µs; one this long waited for the GPU, unless the system paused the program.
     const BLOCKED_NS: i64 = 5_000_000;
     let empty = gpu.spin.kernel(0);
     gpu.spin.launch(&gpu.stream, gpu.spin.kernel(BUSY_NS))?;
@@ -78,7 +75,7 @@ fn queue_depth(gpu: &Gpu) -> Result<Option<u32>> {
     Ok(depth)
 }
 
-/// Runs every kind of work once and checks what can be checked, quickly: what works, line by line.
+/// Runs every kind of work once and checks what can be checked; one line for each.
 pub fn self_test(options: &Options) -> Result<Vec<String>> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     let (free, total) = gpu.context.memory()?;

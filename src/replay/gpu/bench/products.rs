@@ -11,13 +11,12 @@ use crate::replay::product::{Shape, TYPES, type_name};
 use crate::replay::rounds::{self, Effort, Sample};
 use std::time::Instant;
 
-/// A run should take this long: clocks and timers are exact then, and a hundred runs are done in a few seconds.
+/// Length of a run: clocks and timers are exact then, and a hundred runs take a few seconds.
 const RUN_NS: i64 = 20_000_000;
-/// Fewer would leave little between a wait after each and the one at the end.
+/// Fewer passes hardly differ from one wait at the end.
 const FEWEST_PASSES: i64 = 6;
 const MOST_PASSES: i64 = 2_000;
 
-/// One product, and what each wait after it needs.
 struct Loop<'g> {
     gpu: &'g Gpu,
     product: Product,
@@ -37,7 +36,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Host time of one pass, of `passes` in a row.
+    /// Host time of one of `passes` passes in a row.
     fn run(&self, way: Option<Way>, passes: i64) -> Result<Sample> {
         self.gpu.context.synchronize()?;
         let start = Instant::now();
@@ -73,7 +72,7 @@ pub fn measure(gpu: &Gpu, work: &Work, announce: &dyn Fn(&str)) -> Result<Vec<Pr
         let run = |way: usize| looped.run(WAYS[way], passes);
         let (base, pairs) = rounds::paired(WAYS.len(), &Effort::exactly(work.rounds), 1, run)?;
         let with = WAYS.into_iter().flatten().zip(&pairs).map(|(name, pair)| {
-            // A run without waits ends with one too: `passes` products are one wait short of telling them apart.
+            // A run without waits ends with one too: it lacks only `passes` − 1 waits.
             let added = pair.saved().map(|saved| -saved * passes / (passes - 1));
             WayCost { name, wall: rounds::wall(&pair.own), added: rounds::spread(added) }
         });
