@@ -2,12 +2,14 @@
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
-//! [`report`], which fills the result tree of [`model`]; [`render`] prints it, as [`formats`] says. [`analysis`] runs that flow for one export,
-//! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget,
-//! [`patch`] edits the sources, [`lint`] reads them without a capture, [`replay`] runs
-//! the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
+//! [`report`], which fills the result tree of [`model`]; [`render`] prints that tree in one of the [`formats`].
+//! [`analysis`] runs this flow for one export, [`doctor`] judges the capture itself, [`diff`] compares two reports,
+//! [`check`] holds a report against a budget, [`patch`] edits the sources, [`lint`] reads sources without a capture,
+//! [`replay`] runs the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
 
 pub mod analysis;
+#[cfg(unix)]
+pub mod capture;
 pub mod catalogue;
 pub mod check;
 pub mod cost;

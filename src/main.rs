@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! The command line: parse, configure, run, exit code.
 //!
-//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, an input that is bad in whole or in part, or no usable GPU; 130
-//! Ctrl-C while one was measured.
+//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, bad input in whole or in part, or no usable GPU; 130 Ctrl-C during a
+//! measurement.
 
 mod cli;
 
@@ -20,9 +20,18 @@ fn main() -> ExitCode {
         Err(e) => {
             let text = format!("{e:#}");
             let _ = writeln!(std::io::stderr(), "sync-report: {}", sync_report::text::escape_terminal(&text));
-            ExitCode::from(e.downcast_ref::<ReplayError>().map_or(2, ReplayError::exit_code))
+            ExitCode::from(exit_code(&e))
         }
     }
+}
+
+/// 2, unless a replay or a capture says otherwise.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    #[cfg(unix)]
+    if let Some(failed) = error.downcast_ref::<sync_report::capture::Failed>() {
+        return failed.exit;
+    }
+    error.downcast_ref::<ReplayError>().map_or(2, ReplayError::exit_code)
 }
 
 fn run(cli: cli::args::Cli) -> Result<ExitCode> {
@@ -38,6 +47,8 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     }
     match cli.command {
         None => cli::report::run(cli.report),
+        #[cfg(unix)]
+        Some(Command::Run(args)) => cli::run::run(args),
         Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Merge(args)) => cli::merge::run(args),

@@ -1,4 +1,4 @@
-//! From what was typed to a validated configuration, and from a result to an exit code. Only this room knows clap.
+//! From the command line to a configuration, and from a result to an exit code. Only this room knows clap.
 
 pub mod args;
 pub mod bench;
@@ -19,4 +19,6 @@ pub mod own;
 pub mod progress;
 pub mod replay;
 pub mod report;
+#[cfg(unix)]
+pub mod run;
 pub mod threads;

@@ -27,7 +27,7 @@ const SAME_LENGTH: f64 = 0.2;
 const SAME_HOST: f64 = 1.15;
 
 const CAPTURE_ALIKE: &str =
-    "capture both alike (scripts/capture.sh, or the command that `sync-report doctor` prints)";
+    "capture both alike (sync-report run, or the command that `sync-report doctor` prints)";
 const ONE_MACHINE: &str = "capture both on one machine, one after the other";
 const SAME_RANGES: &str = "capture both with the same NVTX ranges";
 

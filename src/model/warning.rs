@@ -55,12 +55,12 @@ const COPY_AGAIN: &str =
     "Copy the export again, or make it anew from its .nsys-rep with the command of the warning.";
 const EXPORT_AGAIN: &str = "Export the .nsys-rep again, with all its tables.";
 const WITH_LINES: &str =
-    "Capture with `--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree`.";
+    "Capture with `sync-report run`, which takes a backtrace of each synchronising call.";
 const BASIS: &str = "Nothing: it says on what the figures rest.";
 const ONE_RUN: &str = "Give the exports of one run, exported by one nsys.";
 const CHOOSE: &str = "Choose one of those that the warning lists.";
 const ALIKE: &str =
-    "Capture both alike, with scripts/capture.sh or the command that `sync-report doctor` prints.";
+    "Capture both alike, with `sync-report run` or the command that `sync-report doctor` prints.";
 const SAME_RANGES: &str = "Capture both with the same NVTX ranges.";
 const AS_MEANT: &str = "Nothing, where that is what you meant to compare.";
 
@@ -85,7 +85,7 @@ codes! {
     RangesLeftOut = "ranges-left-out": "NVTX ranges were left out that nest deeper than a program's parts do"
         => "Look for ranges that are pushed in a loop and never popped.",
     NoGpuWork = "no-gpu-work": "No kernel or copy is recorded: copies, GPU idle time and idle waits are unknown"
-        => "Capture with `-t cuda`; where nsys names a reason (driver, CUPTI, permissions), mend that first.",
+        => "Capture with `sync-report run`; where nsys names a reason (driver, CUPTI, permissions), mend that first.",
     SamplingOnly = "sampling-only": "Python was sampled, not asked at each CUDA call: a short wait shows its function, not its line"
         => WITH_LINES,
     SyncBacktracesOff = "sync-backtraces-off": "Python backtraces were asked for, those of synchronisations were not"
@@ -99,15 +99,15 @@ codes! {
     PythonPayloadMissing = "python-payload-missing": "Python marks were exported without their frames"
         => "Export the .nsys-rep again with `--include-json=true`, by nsys 2024.5 or later.",
     ChainsUnresolved = "chains-unresolved": "Native call chains hold addresses, not symbols"
-        => "Capture with `--resolve-symbols=true`, where the program's libraries are.",
+        => "Capture with `sync-report run --nsys=--resolve-symbols=true`, where the program's libraries are.",
     NoChains = "no-chains": "CUDA calls carry no native call chains"
-        => "Capture with `--cudabacktrace=sync:0 --sample=process-tree`.",
+        => WITH_LINES,
     BacktraceThreshold = "backtrace-threshold": "Waits shorter than the capture's threshold got no backtrace"
-        => "Give a threshold of 0: `--cudabacktrace=sync:0`.",
+        => "Capture with `sync-report run`, or by hand with `--cudabacktrace=sync:0`.",
     EventsLost = "events-lost": "nsys says that it missed events: counts and times may be low"
-        => "Capture a shorter stretch (`--capture-range`), or flush more often (`--cuda-flush-interval=1000`).",
+        => "Capture a shorter stretch (`--capture-range`), or flush more often (`sync-report run --nsys=--cuda-flush-interval=1000`).",
     GraphLevelTrace = "graph-level-trace": "CUDA graphs were traced as a whole: their kernels are hidden"
-        => "Capture with `--cuda-graph-trace=node`.",
+        => "Capture with `sync-report run --nsys=--cuda-graph-trace=node`.",
     LaunchBlocking = "launch-blocking": "CUDA_LAUNCH_BLOCKING=1 was set: this is not how the program runs"
         => "Capture without CUDA_LAUNCH_BLOCKING.",
     WaitAfterEveryLaunch = "wait-after-every-launch": "A wait follows nearly every kernel launch: a debug mode, or a loop that synchronises after each step"
@@ -123,7 +123,7 @@ codes! {
     OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them"
         => "Let the capture end between iterations, where the open ones matter.",
     NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms"
-        => "Nothing. For places, capture with `--cudabacktrace=sync:0 --sample=process-tree`, of a build with symbols.",
+        => "Nothing. For places, capture a build with symbols with `sync-report run`.",
     // the program
     HostAllocation = "host-allocation": "A tenth of the run or more goes into allocating pinned memory of the host"
         => "Allocate pinned buffers once and reuse them.",

@@ -1,22 +1,9 @@
 //! The capture commands that the tool recommends for the program that an export names.
-//!
-//! Flags as `nsys profile --help` of 2023.4 to 2026.2 lists them. CUDA backtraces need CPU sampling, or nsys
-//! records neither chains nor Python frames.
 
 use crate::profile::target::Target;
 use crate::vocabulary::Recorder;
 
-/// Exact Python lines need a backtrace of each synchronising call; without the threshold of 0 short waits get
-/// none. Asked for several kinds, nsys 2025.3.1 keeps one or none.
-const BACKTRACES: &str = "--cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree";
-
-/// Without Python: C++ functions.
-const NATIVE_BACKTRACES: &str = "--cudabacktrace=sync:0 --sample=process-tree";
-
-/// With backtraces nsys copies every mapped library into its report. Its default compression takes 95 s more
-/// for those of PyTorch (2025.3.1); versions that do not know the key ignore it.
-const QUICK: &str = "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false";
-
+/// Traced by `sync-report run` unless told.
 const TRACED: &[&str] = &["cuda", "nvtx"];
 
 /// Exact Python lines, whatever the version of PyTorch.
@@ -28,8 +15,7 @@ pub fn capture(target: &Target, more: &str) -> String {
     if target.recorder == Recorder::TorchProfiler {
         return TRACE.to_owned();
     }
-    let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
-    profile(target, backtraces, more, "profile")
+    run(target, more, "profile")
 }
 
 /// Captures the fixed program, and compares.
@@ -37,11 +23,10 @@ pub fn capture_again(target: &Target) -> String {
     if target.recorder == Recorder::TorchProfiler {
         return format!("{TRACE}\nsync-report diff BEFORE trace.json.gz   # BEFORE: this trace");
     }
-    let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
-    format!("{}\n{COMPARE}   # BEFORE: this capture", profile(target, backtraces, "", "fixed"))
+    format!("{}\n{COMPARE}   # BEFORE: this capture", run(target, "", "fixed"))
 }
 
-pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
+pub const COMPARE: &str = "sync-report diff BEFORE fixed.sqlite";
 
 /// Advice for a capture that traced CUDA and recorded none: the same capture again would not help. `None`
 /// where CUDA was not traced, or the export does not say.
@@ -54,16 +39,29 @@ pub fn cuda_failed(target: &Target) -> Option<&'static str> {
     target.capture.cuda.then_some(if unsupported { DRIVER } else { ANY })
 }
 
-fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
+/// `flags`: of `nsys profile`.
+fn run(target: &Target, flags: &str, output: &str) -> String {
     let capture = &target.capture;
-    let extra = capture.traced.iter().map(String::as_str).filter(|api| !TRACED.contains(api));
-    let traced: Vec<&str> = TRACED.iter().copied().chain(extra).collect();
-    let kept = capture.kept.iter().copied();
-    let flags: Vec<&str> =
-        [flags].into_iter().chain(kept).chain((!more.is_empty()).then_some(more)).collect();
+    let extra: Vec<&str> =
+        capture.traced.iter().map(String::as_str).filter(|api| !TRACED.contains(api)).collect();
+    let mut words = vec![format!("sync-report run -o {output}")];
+    words.extend(
+        (!extra.is_empty()).then(|| format!("--nsys=--trace={},{}", TRACED.join(","), extra.join(","))),
+    );
+    words.extend(capture.steps.as_ref().map(|steps| format!("--steps {steps}")));
+    words.extend(capture.kept.iter().copied().chain(flags.split_whitespace()).map(|flag| {
+        match flag.strip_prefix("--capture-range=") {
+            Some("cudaProfilerApi") => "--range cudaProfilerApi".to_owned(),
+            _ => format!("--nsys={flag}"),
+        }
+    }));
+    // Steps are a range of cudaProfilerStart too.
+    if capture.steps.is_some() {
+        words.retain(|word| word != "--range cudaProfilerApi");
+    }
     let any = if target.without_python { "./your_program" } else { "python your_script.py" };
-    let program = target.command.as_deref().unwrap_or(any);
-    format!("{QUICK} nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
+    words.push(format!("-- {}", target.command.as_deref().unwrap_or(any)));
+    words.join(" ")
 }
 
 #[cfg(test)]
@@ -73,16 +71,16 @@ mod tests {
     #[test]
     fn a_capture_keeps_the_options_of_the_one_before() {
         let mut target = Target::default();
-        assert_eq!(
-            capture(&target, ""),
-            "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false nsys profile -t cuda,nvtx --cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree -o profile python your_script.py"
-        );
+        assert_eq!(capture(&target, ""), "sync-report run -o profile -- python your_script.py");
         target.capture.traced = ["cublas", "nvtx", "cuda", "osrt"].map(str::to_owned).to_vec();
         target.capture.kept = vec!["--capture-range=cudaProfilerApi"];
         target.command = Some("python3 train.py".to_owned());
+        target.capture.steps = Some("5:25".to_owned());
+        assert!(capture(&target, "").contains(" --steps 5:25 ") && !capture(&target, "").contains("--range"));
+        target.capture.steps = None;
         assert_eq!(
             capture(&target, "--cuda-graph-trace=node"),
-            "NSYS_CONFIG_DIRECTIVES=UseLZ4HighCompression=false nsys profile -t cuda,nvtx,cublas,osrt --cudabacktrace=sync:0 --python-backtrace=cuda --sample=process-tree --capture-range=cudaProfilerApi --cuda-graph-trace=node -o profile python3 train.py"
+            "sync-report run -o profile --nsys=--trace=cuda,nvtx,cublas,osrt --range cudaProfilerApi --nsys=--cuda-graph-trace=node -- python3 train.py"
         );
     }
 }

@@ -55,6 +55,8 @@ pub struct Capture {
     pub cuda: bool,
     /// Options for the next capture. The export records neither an NVTX range nor what ends a range.
     pub kept: Vec<&'static str>,
+    /// Steps of the optimizer, `A:B`, that `sync-report run --steps` recorded.
+    pub steps: Option<String>,
     /// Only a range of the program was captured, that it or the user marked.
     pub ranged: bool,
 }
@@ -236,7 +238,12 @@ impl Target {
             match key {
                 "COMMAND" => words.push((0, value.to_string())),
                 "CAPTURE_EVENT_TYPE" => types.push(value.to_string()),
-                _ if key.contains("ENVIRONMENT") => self.rank = self.rank.or(rank_in(key, &value)),
+                _ if key.contains("ENVIRONMENT") => {
+                    self.rank = self.rank.or(rank_in(key, &value));
+                    let steps = value.strip_prefix("SYNC_REPORT_STEPS=").map(|steps| steps.trim_matches('"'));
+                    let is_range = |steps: &&str| steps.bytes().all(|b| b.is_ascii_digit() || b == b':');
+                    capture.steps = capture.steps.take().or(steps.filter(is_range).map(str::to_owned));
+                }
                 "CUDA_GRAPH_TRACE_OPTIONS:MODE" if &*value == "Graph" => capture.graph_level = true,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so

@@ -1,6 +1,8 @@
 //! The integration tests: one binary, so that the library is linked once.
 
 mod browser;
+#[cfg(unix)]
+mod capture;
 mod cli;
 mod cost;
 mod diff;

@@ -20,9 +20,6 @@ fn count(database: &Path, query: &str) -> i64 {
     db.query_row(query, [], |row| row.get(0)).expect("one number")
 }
 
-#[cfg(unix)]
-mod capture;
-
 /// Runs one of our scripts; `None` without Python.
 fn python(script: &str, arguments: &[&std::ffi::OsStr]) -> Option<Output> {
     let run = Command::new("python3").arg(root().join("scripts").join(script)).args(arguments).output();

@@ -4,12 +4,16 @@ mod fix;
 mod gpu;
 mod lint;
 mod replay;
+#[cfg(unix)]
+mod run;
 mod typed;
 
 pub use fix::FixArgs;
 pub use gpu::BenchArgs;
 pub use lint::LintArgs;
 pub use replay::ReplayArgs;
+#[cfg(unix)]
+pub use run::RunArgs;
 
 use super::progress::Shown;
 use chrono::NaiveDate;
@@ -34,8 +38,7 @@ use typed::{class, format, parse_fix, parse_root, parse_size, top_help, word};
 
 macro_rules! exit_codes {
     () => {
-        "A capture first: sync-report-capture -o profile python train.py. Also: completions SHELL, man [COMMAND], schema [NAME]. \
-         Exit codes: 0 done; 1 `check` or `lint` failed; 2 wrong usage, bad input, part of it damaged, or no usable GPU; 130 Ctrl-C \
+        "Also: completions SHELL, man [COMMAND], schema [NAME]. Exit codes: 0 done; 1 `check` or `lint` failed; 2 wrong usage, bad input, part of it damaged, or no usable GPU; 130 Ctrl-C \
          during a measurement."
     };
 }
@@ -71,6 +74,9 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 /// What the program does besides reports.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Captures a program with nsys, exports and reports, in one go
+    #[cfg(unix)]
+    Run(RunArgs),
     /// What changed between two captures, site by site
     Diff(DiffArgs),
     /// The gate for CI: fails where a capture breaks a budget, a baseline or a condition
@@ -87,7 +93,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
-    /// What a wait costs on this machine's GPU: syncs, value reads, copies, and the constants of simulations
+    /// What a wait costs on this machine's GPU, and the constants of simulations
     Bench(BenchArgs),
     /// Shell completions on stdout
     #[command(hide = true)]

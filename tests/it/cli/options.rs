@@ -363,7 +363,7 @@ fn the_table_fits_its_width() {
     for name in [TRAIN, "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable"] {
         for width in [50usize, 60, 80, 100, 132, 200] {
             let ran = program(&[&*sample(name), "--width", &width.to_string(), "--top", "0"]);
-            let text = |l: &&str| !l.contains("nsys profile ");
+            let text = |l: &&str| !l.contains("sync-report run ");
             for line in ran.stdout.lines().filter(text) {
                 let columns = sync_report::text::width(line);
                 assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");

@@ -109,10 +109,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
     const THRESHOLD: &str = "CUDA_BACKTRACE_OPTIONS:SYNCHRONIZATION_BACKTRACES_THRESHOLD_NS";
     let cases: [(Spoil, &str); 6] = [
         (|e| e.sql("UPDATE NVTX_EVENTS SET jsonText = NULL, binaryData = NULL"), "--include-json=true"),
-        (
-            |e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 67"),
-            "--python-backtrace=cuda",
-        ),
+        (|e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 67"), "sync-report run "),
         (
             |e| e.drop_table("CUPTI_ACTIVITY_KIND_KERNEL").drop_table("CUPTI_ACTIVITY_KIND_MEMCPY"),
             "no kernel or copy is recorded",
@@ -167,16 +164,16 @@ fn what_is_said_of_every_range_is_no_warning() {
     assert!(!ranged.contains("nsys says"), "{ranged}");
     // The next capture is made as this one was.
     for option in [
-        "-t cuda,nvtx,cublas ",
-        "--capture-range=cudaProfilerApi",
-        "--cuda-memory-usage=true",
-        "python train.py",
+        "--nsys=--trace=cuda,nvtx,cublas ",
+        "--range cudaProfilerApi",
+        "--nsys=--cuda-memory-usage=true",
+        "-- python train.py",
     ] {
         assert!(ranged.contains(option), "{option}: {ranged}");
     }
     assert!(!ranged.contains("Bracket the steps"), "they are: {ranged}");
     let whole = doctor("Profiling has started.");
-    assert!(whole.contains("nsys says") && !whole.contains("--capture-range=cudaProfilerApi -o"), "{whole}");
+    assert!(whole.contains("nsys says") && !whole.contains("--range cudaProfilerApi --"), "{whole}");
 }
 
 /// A graph traced as a whole, and launches that block until their kernel has ended.

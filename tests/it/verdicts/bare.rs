@@ -160,7 +160,7 @@ fn a_capture_of_calls_alone_proves_nothing() {
         (said.message.clone(), said.fix.clone())
     };
     let (_, fix) = said(&e);
-    assert!(fix.contains("nsys profile -t cuda"), "{fix}");
+    assert!(fix.contains("sync-report run "), "{fix}");
     e.capture_meta("CAPTURE_EVENT_TYPE", "Cuda");
     let (message, fix) = said(&e);
     assert!(message.contains("the same capture again would not") && fix.is_empty(), "{message} {fix}");

@@ -109,7 +109,7 @@ fn nothing_of_pytorch_is_advised_to_a_compiled_program() {
         for word in ["torch", "non_blocking", "pin_memory", "DataLoader", "python"] {
             assert!(!text.contains(word), "{word} in {text}");
         }
-        assert!(fix.confirm.contains("--cudabacktrace=sync:0 --sample=process-tree -o fixed ./your_program"));
+        assert!(fix.confirm.contains("sync-report run -o fixed -- ./your_program"));
     }
     assert!(!report.warnings.iter().any(|w| w.code == "no-python-backtraces"));
 }
@@ -169,7 +169,7 @@ fn other_python_toolkits_keep_their_lines() {
     let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
     assert_eq!(sync.user_frame.as_ref().map(|f| f.line), Some(12));
     let fix = sync.fix.as_ref().expect("a fix");
-    assert!(fix.confirm.contains("--python-backtrace=cuda"), "{}", fix.confirm);
+    assert!(fix.confirm.contains("sync-report run -o fixed -- python your_script.py"), "{}", fix.confirm);
     assert_eq!(sync.pattern, Some(PatternId::K01));
 }
 

@@ -1,11 +1,16 @@
-//! `scripts/capture.sh`, with a program in the place of nsys.
+//! `sync-report run`, with a program in the place of nsys.
 
-use super::*;
+use crate::cli::command;
+use rusqlite::Connection;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Records its arguments and the program's environment beside itself, and leaves the files that nsys would. Files beside it say
 /// what it does: `records` the kind of recording, `status` what `nsys status` prints, `runs` that the program runs,
-/// `exit` its exit status, `broken` that its export is no database.
+/// `exit` its exit status, `broken` that its export is no database, `sample` the export that it gives.
 const FAKE_NSYS: &str = r#"#!/bin/bash
 here=$(dirname "$0")
 printf '%s\n' "$*" >>"$here/arguments"
@@ -15,11 +20,13 @@ case "$*" in
   status*) cat "$here/status" 2>/dev/null || echo "CPU Profiling Environment (process-tree): OK" ;;
   profile*)
     env -0 >"$here/environment"
+    trap 'touch "$here/stopped"' INT
     [ ! -e "$here/runs" ] || { NSYS_PROFILING_SESSION_ID=1 "${@: -2}"; sleep 1.5; }
     [ ! -e "$here/records" ] || echo recording >"${output//%%/%}.$(cat "$here/records")"
     exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
     ;;
   export*)
+    [ ! -e "$here/sample" ] || { cp "$(cat "$here/sample")" "$output"; exit; }
     [ ! -e "$here/broken" ] || { echo "no database, but long enough to be taken for one" >"$output"; exit; }
     python3 - "$output" "$here/environment" <<'PYTHON'
 import sqlite3, sys
@@ -43,7 +50,7 @@ PYTHON
 esac
 "#;
 const FAKE_IMPORTER: &str = "#!/bin/bash\ncp \"$2\" \"$4\"\n";
-const ENVIRONMENT: [(&str, &str); 18] = [
+const ENVIRONMENT: [(&str, &str); 19] = [
     ("WANDB_API_KEY", "0123456789abcdef0123"),
     ("SHORT_TOKEN", "abc"),
     ("INFERENCE", "Bearer hf_abcdefghijklmnopqr"),
@@ -54,11 +61,11 @@ const ENVIRONMENT: [(&str, &str); 18] = [
     ("SIGNING", "-----BEGIN RSA PRIVATE KEY-----\nMIIEabcdef\n-----END RSA PRIVATE KEY-----"),
     ("http_proxy", "http://jane:hunter2hunter@proxy:3128"),
     ("RANK", "3"),
+    ("WORLD_SIZE", "1"),
     ("MASTER_ADDR", "10.0.0.1"),
     ("DATA", "/data/a b"),
     ("LINES", "one\ntwo"),
     ("TOKENIZERS_PARALLELISM", "false"),
-    // Names that the script has variables of.
     ("name", "resnet"),
     ("range", "7"),
     ("program", "gpt"),
@@ -108,17 +115,21 @@ impl Bench {
         fs::write(self.path("host/target-linux-x64").join(file), content).expect("a file");
     }
 
-    fn capture(&self, arguments: &[&str]) -> Output {
-        Command::new("bash")
-            .arg(root().join("scripts/capture.sh"))
-            .args(arguments)
+    /// The program, its environment as given.
+    fn run(&self) -> Command {
+        let mut command = command();
+        command
+            .arg("run")
             .current_dir(self.folder.path())
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "HOME"))
             .env("NSYS", self.path("host/target-linux-x64/nsys"))
-            .envs(ENVIRONMENT)
-            .output()
-            .expect("bash runs")
+            .envs(ENVIRONMENT);
+        command
+    }
+
+    fn capture(&self, arguments: &[&str]) -> Output {
+        self.run().arg("--no-report").args(arguments).output().expect("it runs")
     }
 
     fn captured(&self, arguments: &[&str]) -> String {
@@ -175,7 +186,7 @@ fn printed_commands_are_complete_and_show_no_values() {
         "--withhold",
         "WANDB_*",
         "-o",
-        "out_%q{RANK}",
+        "out_%q{RANK}_%r",
         "python",
         "train.py",
         "--n",
@@ -184,11 +195,11 @@ fn printed_commands_are_complete_and_show_no_values() {
         "--key=sk-anargumentofthecommand",
     ]);
     for part in [
-        "# The environment has secrets, which capture.sh removes from the export: CLOUD, FORGE, INFERENCE, LLM",
+        "# The environment has secrets, which are removed from the export: CLOUD, FORGE, INFERENCE, LLM",
         "env -u WANDB_API_KEY NSYS_CONFIG_DIRECTIVES=",
-        "--capture-range=nvtx --nvtx-capture=epoch\\ 1 --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
-        "python train.py --n a\\ b",
-        "--include-json=true --output=out_3.sqlite out_3.nsys-rep",
+        "--capture-range=nvtx '--nvtx-capture=epoch 1' --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+        "python train.py --n 'a b'",
+        "--include-json=true --output=out_3_3.sqlite out_3_3.nsys-rep",
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
@@ -338,14 +349,16 @@ fn a_recording_of_nsight_compute_is_converted() {
 fn mistakes_are_told() {
     let bench = Bench::new(None);
     for (arguments, message) in [
-        (&[][..], "which program?"),
-        (&["--fast", "python"], "unknown option --fast"),
-        (&["--range", "nvtx:", "python"], "--range is none, cudaProfilerApi or nvtx:NAME"),
-        (&["-o"], "-o needs a value"),
+        (&[][..], "<PROGRAM>..."),
+        (&["--fast", "python"], "unexpected argument '--fast'"),
+        (&["--range", "nvtx:", "python"], "it is none, cudaProfilerApi or nvtx:NAME"),
+        (&["--steps", "7:3", "python"], "two numbers of steps with 1 ≤ A < B"),
+        (&["-o"], "a value is required for '--output <NAME>'"),
         (&["-o", "%q{NONE_SUCH}", "python"], "NONE_SUCH is not set"),
-        (&["-o", "run_%p", "python"], "-o takes %q{VAR}, %h and %%, not %p"),
+        (&["-o", "run_%p", "python"], "-o takes %q{VAR}, %h, %r and %%, not %p"),
         (&["-o", "none/run", "python"], "cannot write to the folder none"),
         (&["--range", "cudaProfilerApi", "python"], "torch.cuda.profiler.start()"),
+        (&["srun", "-n2", "./job"], "srun … sync-report run -o NAME -- PROGRAM"),
     ] {
         let refused = bench.capture(arguments);
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
@@ -353,7 +366,158 @@ fn mistakes_are_told() {
     }
     let help = bench.capture(&["--help"]);
     assert!(help.status.success());
-    for option in ["--range", "--full", "--light", "--withhold", "%q{RANK}"] {
+    for option in ["--range", "--full", "--light", "--withhold", "%q{VAR}"] {
         assert!(text(&help.stdout).contains(option), "{option}");
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn count(database: &Path, query: &str) -> i64 {
+    let db = Connection::open(database).expect("the database opens");
+    db.query_row(query, [], |row| row.get(0)).expect("one number")
+}
+
+fn sample(name: &str) -> String {
+    format!("{}/sample-profiles/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_report_follows_the_capture() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("sample", &sample("train_mlp.sqlite"));
+    let done =
+        bench.run().args(["-o", "run", "--", "python", "train.py", "--light"]).output().expect("it runs");
+    let (printed, said) = (text(&done.stdout), text(&done.stderr));
+    assert!(done.status.success(), "{said}");
+    assert!(
+        printed.contains("train_mlp.py:18") && said.contains("wrote run.nsys-rep and run.sqlite"),
+        "{printed}{said}"
+    );
+    assert!(
+        bench.recorded("arguments").contains("python train.py --light"),
+        "{}",
+        bench.recorded("arguments")
+    );
+    // A program that fails has a report too; its exit code is passed on.
+    bench.fake("exit", "7");
+    let done = bench.run().args(["-o", "other", "python", "train.py"]).output().expect("it runs");
+    assert_eq!(done.status.code(), Some(7));
+    assert!(text(&done.stdout).contains("train_mlp.py:18"));
+}
+
+/// A launcher that starts two ranks, with torchrun's variables.
+const FAKE_LAUNCHER: &str = r#"#!/bin/bash
+while [ "$1" != --no-python ]; do shift; done
+shift
+for rank in 0 1; do RANK=$rank WORLD_SIZE=2 "$@" & done
+wait
+"#;
+
+/// ```text
+///  run -- torchrun train.py          torchrun --no-python run -o ranks/rank_%r -- python train.py
+///  torchrun --no-python run …        each rank writes ranks/rank_N.sqlite; rank 0 waits, and reports
+/// ```
+#[test]
+fn a_launcher_has_a_file_for_each_rank_and_one_report() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("sample", &sample("train_mlp.sqlite"));
+    bench.program("bin/torchrun", FAKE_LAUNCHER);
+    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").expect("a PATH"));
+    let files = |folder: &str| {
+        let entries = fs::read_dir(bench.path(folder)).expect("the folder").flatten();
+        let mut names: Vec<String> = entries.map(|e| e.file_name().into_string().expect("a name")).collect();
+        names.sort();
+        names
+    };
+    let expected = ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.nsys-rep", "rank_1.sqlite"];
+    let launched = |arguments: &[&str]| {
+        let mut command = bench.run();
+        let done = command.env_remove("RANK").env("PATH", &path).args(arguments).output().expect("it runs");
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (code, printed, said) =
+        launched(&["-o", "behind", "--", "torchrun", "--nproc-per-node", "2", "train.py"]);
+    assert_eq!((code, files("behind")), (Some(0), expected.map(str::to_owned).to_vec()), "{said}");
+    assert!(printed.contains("train_mlp.py:18") && printed.contains("2 ranks"), "{printed}{said}");
+    // Files of an earlier run stay, and say so.
+    let (code, printed, said) = launched(&["-o", "behind", "--", "torchrun", "train.py"]);
+    assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("behind holds ranks of an earlier capture (--force replaces them)"), "{said}");
+    let own = assert_cmd::cargo::cargo_bin!("sync-report");
+    let mut before = Command::new(bench.path("bin/torchrun"));
+    before.arg("--no-python").arg(own).args(["run", "-o", "before", "--", "python", "train.py"]);
+    before.current_dir(bench.folder.path()).env("NSYS", bench.path("host/target-linux-x64/nsys"));
+    let done = before.output().expect("it runs");
+    assert_eq!(files("before"), expected, "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("train_mlp.py:18"), "{}", text(&done.stderr));
+}
+
+/// A signal to this program alone reaches nsys, and what it then records is kept.
+#[test]
+fn a_signal_stops_nsys_and_keeps_what_was_recorded() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("runs", "");
+    let mut command = bench.run();
+    command.args(["--no-report", "-o", "run", "sleep", "3"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let start = Instant::now();
+    while bench.recorded("environment").is_empty() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    let done = child.wait_with_output().expect("it ends");
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: run.sqlite holds what was recorded"), "{said}");
+    assert!(bench.path("run.sqlite").exists() && bench.path("host/target-linux-x64/stopped").exists());
+}
+
+/// The hook counts the steps of the optimizer that steps first, in a program that imports torch when it likes.
+#[test]
+fn steps_are_counted_from_outside() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("runs", "");
+    bench.program("lib/torch/__init__.py", "from . import cuda, optim\n");
+    bench.program(
+        "lib/torch/cuda.py",
+        "def synchronize(): pass\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
+    );
+    bench.program("lib/torch/optim/__init__.py", "from .optimizer import Optimizer\n");
+    bench.program(
+        "lib/torch/optim/optimizer.py",
+        "hooks = []\nregister_optimizer_step_post_hook = hooks.append\nclass Optimizer:\n    def step(self):\n        for hook in hooks: hook(self, (), {})\n",
+    );
+    bench.program("lib/sitecustomize.py", "print('own')\n");
+    bench.program(
+        "train.py",
+        "import torch\na, b = torch.optim.Optimizer(), torch.optim.Optimizer()\nfor i in range(1, 6):\n    print(i)\n    a.step()\n    b.step()\n",
+    );
+    let mut command = bench.run();
+    command.env("PYTHONPATH", bench.path("lib"));
+    command.args(["--no-report", "--steps", "2:4", "-o", "run", "python3", "train.py"]);
+    let done = command.output().expect("it runs");
+    let printed = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(printed, "own 1 2 start 3 4 stop 5", "{}", text(&done.stderr));
+    assert!(bench.recorded("arguments").contains("--capture-range=cudaProfilerApi"));
+}
+
+/// The names that the command had before.
+#[test]
+fn the_old_names_run_the_program() {
+    let bench = Bench::new(Some("nsys-rep"));
+    for script in ["scripts/capture.sh", "python/data/scripts/sync-report-capture"] {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
+        let mut command = Command::new("bash");
+        command.arg(script).args(["--print", "python", "train.py"]).current_dir(bench.folder.path());
+        let done = command.env("SYNC_REPORT_BIN", assert_cmd::cargo::cargo_bin!("sync-report")).output();
+        let printed = text(&done.expect("bash runs").stdout);
+        let whole =
+            printed.contains("profile --output=sync-report") && printed.contains("export --type=sqlite");
+        assert!(whole, "{printed}");
     }
 }

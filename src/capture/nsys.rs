@@ -1,0 +1,95 @@
+//! Where nsys is, and what it may and can do.
+
+use super::Backtraces;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub const MISSING: &str = "nsys not found: install Nsight Systems (NVIDIA's package nsight-systems-cli, conda-forge's nsight-systems, or Debian's \
+nsight-systems), or say where it is in $NSYS; without it, sync_report.profile() in Python records a trace of torch.profiler";
+
+/// `$NSYS`, else on the PATH, in NVIDIA's folders, or last inside Nsight Compute, whose nsys does not convert its recordings.
+pub fn find() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("NSYS").filter(|named| !named.is_empty()) {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path =
+        std::env::split_paths(&path).map(|folder| folder.join("nsys")).find(|file| is_program(file));
+    let patterns = [
+        "/opt/nvidia/nsight-systems/*/bin/nsys",
+        "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
+        "/usr/local/cuda/bin/nsys",
+        "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
+    ];
+    on_path.or_else(|| patterns.iter().find_map(|pattern| newest(Path::new(pattern))))
+}
+
+/// The program that converts a recording of Nsight Compute's nsys.
+pub fn importer(nsys: &Path) -> Option<PathBuf> {
+    let nsys = std::fs::canonicalize(nsys).unwrap_or_else(|_| nsys.to_owned());
+    newest(&nsys.parent()?.parent()?.join("linux-desktop-*/QdstrmImporter"))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The last program, by name, of those that a pattern with `*` in its folders' names matches.
+fn newest(pattern: &Path) -> Option<PathBuf> {
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.components() {
+        let part = part.as_os_str();
+        match part.to_str().and_then(|text| text.split_once('*')) {
+            None => found.iter_mut().for_each(|path| path.push(part)),
+            Some((begins, ends)) => {
+                let fits = |name: &OsStr| {
+                    name.to_str().is_some_and(|name| name.starts_with(begins) && name.ends_with(ends))
+                };
+                let inside = |folder: PathBuf| {
+                    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                    entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path())
+                };
+                found = found.into_iter().flat_map(inside).collect();
+            }
+        }
+    }
+    found.retain(|path| is_program(path));
+    found.sort();
+    found.pop()
+}
+
+/// The backtraces that nsys may take here; says so where it may take none. `None` stands for samples of Python then.
+pub fn allowed(nsys: &Path, wanted: Backtraces, say: &dyn Fn(&str)) -> Option<Backtraces> {
+    if wanted == Backtraces::None {
+        return Some(wanted);
+    }
+    let answer = asked(nsys, &["status", "-e"]);
+    if !answer.contains("(process-tree): Fail") {
+        return Some(wanted);
+    }
+    let level = answer.split_once("Paranoid Level = ").map_or("not known", |(_, rest)| {
+        rest.split(|c: char| !c.is_ascii_digit() && c != '-').next().unwrap_or("not known")
+    });
+    say(&format!(
+        "nsys may not take backtraces here (kernel.perf_event_paranoid is {level}): Python is sampled instead, and its lines are probable, not exact."
+    ));
+    say(
+        "For exact lines run `sudo sysctl kernel.perf_event_paranoid=2`, or run as root, in a container with --cap-add=SYS_ADMIN.",
+    );
+    None
+}
+
+/// Whether the export can hold Python frames: versions before 2024.5 do not know the flag.
+pub fn exports_payloads(nsys: &Path) -> bool {
+    asked(nsys, &["export", "--help"]).contains("--include-json")
+}
+
+fn asked(nsys: &Path, arguments: &[&str]) -> String {
+    let answer = Command::new(nsys).args(arguments).stdin(Stdio::null()).output();
+    answer.map_or_else(
+        |_| String::new(),
+        |out| String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned(),
+    )
+}
