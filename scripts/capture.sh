@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Captures a program with Nsight Systems: `sync-report run --no-report`, by the name that it had before. See --help.
+# Captures a program with Nsight Systems: another name of `sync-report run --no-report`. See --help.
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
 for tool in "${SYNC_REPORT_BIN:-}" "$(dirname -- "$0")/sync-report" "$here"/../target/{release,debug}/sync-report; do

@@ -39,7 +39,7 @@ impl Commands {
     ) -> Self {
         let backtraces = backtraces.into();
         let begins = |flag: &OsString, word: &str| flag.to_string_lossy().starts_with(word);
-        let traces = request.flags.iter().any(|flag| begins(flag, "--trace=") || begins(flag, "-t"));
+        let traces = request.flags.iter().any(|flag| begins(flag, "--trace") || begins(flag, "-t"));
         let mut flags: Vec<OsString> = (!traces).then(|| "--trace=cuda,nvtx".into()).into_iter().collect();
         let (kind, more): (Option<&str>, &[&str]) = match backtraces {
             Some(Backtraces::Waits) => (Some("--cudabacktrace=sync:0"), &STACKS),
@@ -64,8 +64,8 @@ impl Commands {
         let stacks = kind.is_some();
         let mut set = Vec::new();
         if stacks {
-            let given = environment.all.iter().find(|(name, _)| name == DIRECTIVES).map(|(_, value)| value);
-            let given = given.cloned().unwrap_or_default().to_string_lossy().into_owned();
+            let given = environment.passed(DIRECTIVES).cloned().unwrap_or_default();
+            let given = given.to_string_lossy().into_owned();
             if !given.contains("UseLZ4") {
                 set.push((DIRECTIVES.into(), format!("{given} {QUICK}").trim().into()));
             }

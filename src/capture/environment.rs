@@ -39,6 +39,12 @@ impl Environment {
         environment
     }
 
+    /// The value of a variable that the program gets.
+    pub fn passed(&self, name: &str) -> Option<&OsString> {
+        let mut all = self.all.iter().filter(|(own, _)| !self.withheld.contains(own));
+        all.find(|(own, value)| own == name && !value.is_empty()).map(|(_, value)| value)
+    }
+
     /// A word with `***` for its secrets.
     pub fn masked(&self, word: &OsStr) -> OsString {
         let mut word = word.as_bytes().to_vec();
@@ -86,11 +92,9 @@ pub fn expanded(name: &str) -> Result<String> {
         match letters.next() {
             Some('h') => out += &host(),
             Some('r') => {
-                out += &launcher::rank()
-                    .ok_or_else(|| {
-                        anyhow!("-o has %r, and no launcher has set a rank (RANK, SLURM_PROCID, …)")
-                    })?
-                    .0;
+                out += &launcher::rank().ok_or_else(|| {
+                    anyhow!("-o has %r, and no launcher has set a rank (RANK, SLURM_PROCID, …)")
+                })?;
             }
             Some('%') => out.push('%'),
             other => {

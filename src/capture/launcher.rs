@@ -2,35 +2,89 @@
 //!
 //! ```text
 //!  sync-report run -o out -- torchrun --nproc-per-node 2 train.py --lr 0.1
-//!                            torchrun --nproc-per-node 2 --no-python  sync-report run -o out/rank_%r -- python -u  train.py --lr 0.1
+//!                            torchrun --no-python --nproc-per-node 2  sync-report run --rank-folder out -- python -u  train.py --lr 0.1
 //! ```
+//! Options are read as the launcher reads them, so far that their values pass for no program. A command whose program is not
+//! clear is refused: it would run without a capture, or with other arguments.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-/// Variables of a rank and of the number of ranks: of torchrun, srun, Open MPI, MPICH and Intel MPI, PMIx. In the batch script of Slurm a
-/// rank is set too, but no step of several tasks.
-const RANKS: [(&str, &str); 5] = [
+/// Variables of a rank and of the number of ranks: of torchrun, srun, Open MPI, MPICH and Intel MPI. In the batch script of Slurm
+/// a rank is set too, but no step of several tasks.
+const RANKS: [(&str, &str); 4] = [
     ("RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
-    ("PMIX_RANK", "PMIX_SIZE"),
 ];
 
-/// How a launcher is told to start a program as it is, and not through Python.
-const OF_PYTHON: [(&str, &str); 3] =
-    [("torchrun", "--no-python"), ("accelerate", "--no_python"), ("deepspeed", "--no_python")];
-const OF_PROGRAMS: [&str; 5] = ["srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun"];
+struct Launcher {
+    name: &'static str,
+    /// What starts a program as it is, where the launcher starts Python scripts.
+    as_it_is: Option<&'static str>,
+    /// Options that take a value behind a blank, by how they begin; `-` and `_` are alike inside a name. `2:` before it: two values.
+    valued: &'static str,
+}
 
-/// This process' rank and the number of ranks.
-pub fn rank() -> Option<(String, u32)> {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    RANKS.iter().find_map(|(rank, ranks)| {
-        let rank = set(rank).filter(|rank| rank.bytes().all(|byte| byte.is_ascii_digit()))?;
-        Some((rank, set(ranks)?.parse().ok()?))
-    })
+/// torchrun of PyTorch 2.11, accelerate 1.12, DeepSpeed 0.18; options of srun 24.11 and Open MPI 5 that take a value.
+const LAUNCHERS: [Launcher; 8] = [
+    Launcher {
+        name: "torchrun",
+        as_it_is: Some("--no-python"),
+        valued: "--nnodes --nproc --rdzv --max-restarts --monitor-interval --start-method --role --log-dir -r --redirects -t --tee \
+                 --local-ranks --node-rank --master --local-addr --logs-specs --event-log --numa --duplicate --signals",
+    },
+    Launcher {
+        name: "accelerate",
+        as_it_is: Some("--no_python"),
+        valued: "--config --num --machine --main --mixed --dynamo --gpu --rdzv --max --monitor --role --log --tee --deepspeed --zero --offload \
+                 --gradient --fsdp --megatron --mpirun --aws --fp8 --parallelism --ipex --tp --tpu --vm --env --enable --sagemaker",
+    },
+    Launcher {
+        name: "deepspeed",
+        as_it_is: Some("--no_python"),
+        valued: "-H --hostfile -i --include -e --exclude --num --min --max --master --node --launcher --ssh --bind-core --enable-each \
+                 --log --venv",
+    },
+    Launcher {
+        name: "srun",
+        as_it_is: None,
+        valued: "-A -a -B -C -c -D -d -e -G -i -J -L -M -m -N -n -o -p -q -S -T -t -w -W -x -r --account --accel --acctg --array --begin \
+                 --chdir --cluster --comment --constraint --container --cores --cpu --cpus --deadline --delay --dependency --distribution --error \
+                 --exclude --export --extra --gid --gpu --gpus --gres --hint --input --jobid --job --licenses --mail --mcs --mem --mincpus \
+                 --mpi --network --nice --nodefile --nodelist --nodes --ntasks --open --output --partition --power --priority --prolog --profile \
+                 --qos --relative --reservation --signal --slurmd --sockets --switches --task --threads --time --tmp --uid --wait --wckey",
+    },
+    MPIRUN,
+    Launcher { name: "mpiexec", ..MPIRUN },
+    Launcher { name: "mpiexec.hydra", ..MPIRUN },
+    Launcher { name: "orterun", ..MPIRUN },
+];
+
+const MPIRUN: Launcher = Launcher {
+    name: "mpirun",
+    as_it_is: None,
+    valued: "-np -n -c -N -H -f -x -host -machinefile -wdir -wd -path -prefix -npernode -npersocket -ppn -perhost -iface -rf -rankfile -map-by -bind-to \
+             -rank-by -am -app -configfile -launcher -rmk -output -report -timeout 2:-mca 2:-gmca 2:-omca 2:-pmixmca 2:-prtemca 2:-genv 2:-env",
+};
+
+/// This process' rank.
+pub fn rank() -> Option<String> {
+    RANKS.iter().find_map(|(rank, _)| number(rank))
+}
+
+/// How many ranks there are, where this is one of several.
+pub fn ranks() -> Option<u32> {
+    let all = RANKS.iter().find_map(|(rank, ranks)| number(rank).and(number(ranks)));
+    all.and_then(|all| all.parse().ok()).filter(|all| *all > 1)
+}
+
+fn number(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok()?;
+    (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())).then_some(value)
 }
 
 /// A launcher's command, parted.
@@ -40,6 +94,8 @@ pub struct Launch {
     pub launcher: Vec<OsString>,
     /// The rank's program.
     pub program: Vec<OsString>,
+    /// DeepSpeed passes `--local_rank=N` to a script: from the environment here.
+    pub local_rank: bool,
 }
 
 /// Parts a command that begins with a launcher, or with launchers; `None` of any other.
@@ -47,73 +103,148 @@ pub struct Launch {
 /// # Errors
 /// One sentence where the rank's program cannot be told from the launcher's options.
 pub fn part(command: &[OsString]) -> Result<Option<Launch>> {
-    let base =
-        |word: &OsString| Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default().to_owned();
-    let Some(first) = command.first().map(base) else { return Ok(None) };
-    let own = of_module(command);
-    if own.is_none() && !is_launcher(&first) {
-        return Ok(None);
-    }
-    // A launcher may start another: `srun … torchrun …`.
-    let script = command.iter().position(is_script).unwrap_or(command.len());
-    let last = command[..script].iter().rposition(|word| is_launcher(&base(word)));
-    let at = last.unwrap_or(0);
-    let name = own.filter(|_| last.is_none()).map_or_else(|| base(&command[at]), str::to_owned);
+    let Some((launcher, begins)) = launcher_at(command)? else { return Ok(None) };
+    let rest = &command[begins..];
     let unclear = || {
+        let name = launcher.name;
         anyhow!(
             "it is not clear which program {name} starts; put the capture before it: {name} … sync-report run -o NAME -- PROGRAM"
         )
     };
-    if let Some((_, flag)) = OF_PYTHON.iter().find(|(launcher, _)| *launcher == name) {
-        let given = |word: &OsString| ["--no-python", "--no_python"].iter().any(|flag| word == flag);
-        if command[at..script].iter().any(given) || script == command.len() {
-            return started(command, at, &base).ok_or_else(unclear).map(Some);
+    if rest.iter().any(|word| word == ":") {
+        return Err(unclear());
+    }
+    let at = launcher.program_in(rest).ok_or_else(unclear)?;
+    let given = |flags: &[&str]| rest[..at].iter().any(|word| flags.iter().any(|flag| word == flag));
+    let plain = given(&["--no-python", "--no_python"]);
+    let (Some(flag), false) = (launcher.as_it_is, plain) else {
+        // A launcher may start another: `srun … torchrun …`.
+        if let Some(inner) = part(&rest[at..])? {
+            return Ok(Some(Launch {
+                launcher: [&command[..begins + at], &inner.launcher].concat(),
+                ..inner
+            }));
         }
-        let mut launcher = command[..script].to_vec();
-        // `accelerate launch`, `python -m torch.distributed.run`: an option comes behind the last word of these.
-        launcher.push(flag.into());
-        let program = [&[python(&command[at]), "-u".into()], &command[script..]].concat();
-        return Ok(Some(Launch { launcher, program }));
-    }
-    started(command, at, &base).ok_or_else(unclear).map(Some)
-}
-
-fn is_launcher(name: &str) -> bool {
-    OF_PROGRAMS.contains(&name) || OF_PYTHON.iter().any(|(launcher, _)| *launcher == name)
-}
-
-fn is_script(word: &OsString) -> bool {
-    Path::new(word).extension().is_some_and(|extension| extension == "py")
-}
-
-/// `python -m torch.distributed.run` and `accelerate.commands.launch`, by the names of their commands.
-fn of_module(command: &[OsString]) -> Option<&'static str> {
-    let at = command.iter().take(3).position(|word| word == "-m")?;
-    match command.get(at + 1)?.to_str()? {
-        "torch.distributed.run" | "torch.distributed.launch" => Some("torchrun"),
-        "accelerate.commands.launch" => Some("accelerate"),
-        "deepspeed.launcher.runner" => Some("deepspeed"),
-        _ => None,
-    }
-}
-
-/// A program that is started as it is: from the first word that is Python or a script that can be run.
-fn started(command: &[OsString], at: usize, base: &dyn Fn(&OsString) -> String) -> Option<Launch> {
-    let is_python = |word: &OsString| {
-        let rest = base(word);
-        rest.strip_prefix("python")
-            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        if !is_program(&rest[at]) {
+            return Err(unclear());
+        }
+        let (launcher, program) = (command[..begins + at].to_vec(), rest[at..].to_vec());
+        return Ok(Some(Launch { launcher, program, local_rank: false }));
     };
-    let is_program = |word: &OsString| is_python(word) || is_script(word) && Path::new(word).is_file();
-    let from = command[at + 1..].iter().position(is_program)? + at + 1;
-    Some(Launch { launcher: command[..from].to_vec(), program: command[from..].to_vec() })
+    let module = given(&["-m", "--module"]);
+    if !module && Path::new(&rest[at]).extension().is_none_or(|extension| extension != "py") {
+        return Err(unclear());
+    }
+    let local_rank = launcher.name == "deepspeed" && !given(&["--no_local_rank"]);
+    let mut words = command[..begins].to_vec();
+    words.push(flag.into());
+    words.extend(local_rank.then(|| "--no_local_rank".into()));
+    words.extend(rest[..at].iter().filter(|word| !module || *word != "-m" && *word != "--module").cloned());
+    let mut program: Vec<OsString> = vec![python(&command[0]), "-u".into()];
+    program.extend(module.then(|| "-m".into()));
+    program.extend(rest[at..].iter().cloned());
+    Ok(Some(Launch { launcher: words, program, local_rank }))
 }
 
-/// The Python beside a launcher, as those are installed.
-fn python(launcher: &OsStr) -> OsString {
+/// The launcher that a command begins with, and where its options begin.
+fn launcher_at(command: &[OsString]) -> Result<Option<(&'static Launcher, usize)>> {
+    let known = |name: &str| LAUNCHERS.iter().find(|launcher| launcher.name == name);
+    let Some(first) = command.first() else { return Ok(None) };
+    if let Some(launcher) = known(base(first)) {
+        let launches = launcher.name == "accelerate";
+        let begins = command.get(1).is_some_and(|word| word == "launch");
+        return Ok(if launches && !begins { None } else { Some((launcher, 1 + usize::from(launches))) });
+    }
+    let module = command.get(1).filter(|word| is_python(first) && *word == "-m").and(command.get(2));
+    let name = match module.and_then(|module| module.to_str()) {
+        Some("torch.distributed.run") => "torchrun",
+        Some("accelerate.commands.launch") => return Ok(known("accelerate").map(|launcher| (launcher, 3))),
+        Some("deepspeed.launcher.runner") => "deepspeed",
+        Some("torch.distributed.launch") => {
+            bail!("torch.distributed.launch is the old torchrun: start the program with torchrun")
+        }
+        _ => return Ok(None),
+    };
+    Ok(known(name).map(|launcher| (launcher, 3)))
+}
+
+impl Launcher {
+    /// The first word that is neither an option nor the value of one.
+    fn program_in(&self, words: &[OsString]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            let word = words.get(at)?.to_str();
+            match word {
+                Some("--") => return (at + 1 < words.len()).then_some(at + 1),
+                Some(option) if option.starts_with('-') => at += 1 + self.values_of(option),
+                _ => return Some(at),
+            }
+        }
+    }
+
+    /// How many words behind an option are its values.
+    fn values_of(&self, option: &str) -> usize {
+        if option.contains('=') {
+            return 0;
+        }
+        let bare = option.trim_start_matches('-');
+        let long = option.starts_with("--") || self.valued.starts_with("-np");
+        let named = bare.replace('_', "-");
+        let takes = |word: &str| {
+            let word = word.trim_start_matches('-');
+            // A short option with its value in one word, `-n2`, is another word.
+            if word.len() == 1 || !long {
+                named == word
+            } else {
+                named == word || named.starts_with(&format!("{word}-"))
+            }
+        };
+        let all = self.valued.split_whitespace();
+        let mut found = all.filter_map(|word| match word.strip_prefix("2:") {
+            Some(word) => takes(word).then_some(2),
+            None => takes(word).then_some(1),
+        });
+        found.next().unwrap_or(0)
+    }
+}
+
+fn base(word: &OsStr) -> &str {
+    Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+fn is_python(word: &OsStr) -> bool {
+    let rest = base(word).strip_prefix("python");
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+}
+
+/// Whether a word names a program that can be run, here or on the PATH; a rank's Python may be elsewhere.
+fn is_program(word: &OsStr) -> bool {
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    is_python(word)
+        || if word.to_string_lossy().contains('/') {
+            runs(Path::new(word))
+        } else {
+            on_path(word).is_some_and(|path| runs(&path))
+        }
+}
+
+fn on_path(word: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(launcher)).find(|file| file.is_file());
-    let beside = found.and_then(|file| Some(file.parent()?.join("python"))).filter(|python| python.is_file());
+    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| file.is_file())
+}
+
+/// The Python of a launcher: itself, or the one beside it.
+fn python(launcher: &OsStr) -> OsString {
+    if is_python(launcher) {
+        return launcher.to_owned();
+    }
+    let file =
+        if launcher.to_string_lossy().contains('/') { Some(launcher.into()) } else { on_path(launcher) };
+    let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    let beside =
+        ["python", "python3"].map(|name| folder.join(name)).into_iter().find(|python| python.is_file());
     beside.map_or_else(|| "python3".into(), Into::into)
 }
 
@@ -121,53 +252,77 @@ fn python(launcher: &OsStr) -> OsString {
 mod tests {
     use super::*;
 
-    fn parted(command: &str) -> Option<(String, String)> {
+    fn parted(command: &str) -> Result<Option<String>> {
         let words: Vec<OsString> = command.split(' ').map(Into::into).collect();
-        let text = |words: Vec<OsString>| words.join(OsStr::new(" ")).to_string_lossy().into_owned();
-        part(&words).expect("it is clear").map(|launch| (text(launch.launcher), text(launch.program)))
+        let text = |words: &[OsString]| words.join(OsStr::new(" ")).to_string_lossy().into_owned();
+        Ok(part(&words)?.map(|launch| {
+            let program = text(&launch.program);
+            let python = program.split_once(" -u ").filter(|_| !command.contains(" -u "));
+            format!(
+                "{} | {}",
+                text(&launch.launcher),
+                python.map_or(program.clone(), |(_, rest)| format!("python -u {rest}"))
+            )
+        }))
     }
 
     #[test]
     fn a_rank_begins_behind_the_launcher() {
-        for (command, launcher, program) in [
+        for (command, expected) in [
             (
                 "torchrun --nproc-per-node 2 train.py --x 1",
-                "torchrun --nproc-per-node 2 --no-python",
-                "python3 -u train.py --x 1",
+                "torchrun --no-python --nproc-per-node 2 | python -u train.py --x 1",
             ),
             (
-                "accelerate launch --num_processes 2 a/b.py",
-                "accelerate launch --num_processes 2 --no_python",
-                "python3 -u a/b.py",
+                "torchrun --nproc_per_node=2 --log-dir=/tmp/accelerate t.py",
+                "torchrun --no-python --nproc_per_node=2 --log-dir=/tmp/accelerate | python -u t.py",
             ),
-            ("deepspeed --num_gpus 2 t.py", "deepspeed --num_gpus 2 --no_python", "python3 -u t.py"),
-            ("srun -n 2 python3.11 t.py", "srun -n 2", "python3.11 t.py"),
-            ("mpirun -np 4 /venv/bin/python -m mod", "mpirun -np 4", "/venv/bin/python -m mod"),
             (
-                "srun -N 2 torchrun --nnodes 2 t.py",
-                "srun -N 2 torchrun --nnodes 2 --no-python",
-                "python3 -u t.py",
+                "torchrun --nproc-per-node 2 -m pkg.train --config conf.py",
+                "torchrun --no-python --nproc-per-node 2 | python -u -m pkg.train --config conf.py",
             ),
+            ("torchrun -- t.py", "torchrun --no-python -- | python -u t.py"),
             (
                 "torchrun --no-python --nproc-per-node 2 python t.py",
-                "torchrun --no-python --nproc-per-node 2",
-                "python t.py",
+                "torchrun --no-python --nproc-per-node 2 | python t.py",
             ),
             (
                 "python -m torch.distributed.run --nproc-per-node=2 t.py",
-                "python -m torch.distributed.run --nproc-per-node=2 --no-python",
-                "python3 -u t.py",
+                "python -m torch.distributed.run --no-python --nproc-per-node=2 | python -u t.py",
+            ),
+            (
+                "accelerate launch --num_processes 2 --multi_gpu a/b.py",
+                "accelerate launch --no_python --num_processes 2 --multi_gpu | python -u a/b.py",
+            ),
+            (
+                "deepspeed --num_gpus 2 t.py",
+                "deepspeed --no_python --no_local_rank --num_gpus 2 | python -u t.py",
+            ),
+            ("srun -n 2 -J deepspeed python3.11 t.py", "srun -n 2 -J deepspeed | python3.11 t.py"),
+            ("srun --chdir=/home/u/python -n2 python t.py", "srun --chdir=/home/u/python -n2 | python t.py"),
+            ("srun -n 2 bash -c x python", "srun -n 2 | bash -c x python"),
+            (
+                "srun -N 2 --gpus-per-node 4 torchrun --nnodes 2 t.py",
+                "srun -N 2 --gpus-per-node 4 torchrun --no-python --nnodes 2 | python -u t.py",
+            ),
+            (
+                "mpirun --prefix /opt/python -np 4 --mca a b /venv/bin/python -m mod",
+                "mpirun --prefix /opt/python -np 4 --mca a b | /venv/bin/python -m mod",
             ),
         ] {
-            let (left, right) = parted(command).unwrap_or_else(|| panic!("{command}"));
-            let right = right
-                .rsplit_once("/python -u ")
-                .map_or(right.clone(), |(_, rest)| format!("python3 -u {rest}"));
-            assert_eq!((left.as_str(), right.as_str()), (launcher, program), "{command}");
+            assert_eq!(parted(command).expect("it is clear").as_deref(), Some(expected), "{command}");
         }
-        assert_eq!(parted("python train.py torchrun"), None);
-        assert_eq!(parted("./server"), None);
-        let unclear = part(&["srun".into(), "-n2".into(), "./job".into()]).expect_err("unclear");
-        assert!(unclear.to_string().contains("srun … sync-report run -o NAME -- PROGRAM"), "{unclear}");
+        for other in ["python train.py torchrun", "./server", "accelerate config", "python -m mod torchrun"] {
+            assert_eq!(parted(other).expect("it is clear"), None, "{other}");
+        }
+        for unclear in [
+            "srun -n2 ./job conf.py",
+            "mpirun -np 1 python a.py : -np 1 python b.py",
+            "torchrun --new-option 3 t.py",
+            "srun",
+        ] {
+            let error = parted(unclear).expect_err(unclear).to_string();
+            assert!(error.contains("sync-report run -o NAME -- PROGRAM"), "{unclear}: {error}");
+        }
     }
 }

@@ -73,7 +73,7 @@ pub struct Captured {
     pub export: PathBuf,
     /// The program's exit code, or 128 and the signal that ended it; 0 where nsys ended it with its range.
     pub exit: u8,
-    /// Ctrl-C or a signal came meanwhile.
+    /// A signal came meanwhile.
     pub interrupted: bool,
 }
 
@@ -89,6 +89,11 @@ pub struct Failed {
 const INTERRUPTED: u8 = 130;
 /// nsys ends the program at the end of its range with SIGTERM.
 const TERMINATED: u8 = 128 + 15;
+
+/// A command as one would type it, without the values of secrets.
+pub fn typed(words: &[OsString], withhold: &[String]) -> String {
+    shown(words, &Environment::read(withhold))
+}
 
 /// The commands of a capture, as one would type them, without the values of secrets.
 ///
@@ -126,42 +131,60 @@ pub fn capture(request: &Request, say: &dyn Fn(&str)) -> Result<Captured> {
     refuse(&stem, request.force)?;
     let nsys = nsys::find().ok_or_else(|| anyhow!(nsys::MISSING))?;
     let backtraces = nsys::allowed(&nsys, request.backtraces, say);
-    let hook = request.steps.as_ref().map(steps::Hook::new).transpose()?;
+    let hook = request.steps.is_some().then(steps::Hook::new).transpose()?;
     let commands = Commands::new(request, &nsys, backtraces, &environment, hook.as_ref());
-    let part = Part::beside(&stem);
-    let done = part.fill(request, &commands, &environment, &nsys, say);
-    part.leave(say);
-    let (exit, interrupted, since) = done?;
+    let heard = process::Heard::listen()?;
+    let part = Part { stem: with(&stem, &format!("unfinished-{}", std::process::id())), heard: &heard, say };
+    let ran = part.record(request, &commands, &environment, hook.as_ref());
+    let done = ran.and_then(|ran| part.export(ran.exit, &commands, &nsys).map(|()| ran));
+    let ran = done.inspect_err(|_| part.leave())?;
     let removed = scrub::scrub(&part.with("sqlite"), &environment);
-    let own = if removed.is_ok() { stem.clone() } else { with(&stem, "unscrubbed") };
+    let own = if removed.is_ok() { stem } else { free(&with(&stem, "unscrubbed")) };
     part.finish(&own, request.force)?;
     let [report, export] = ["nsys-rep", "sqlite"].map(|extension| with(&own, extension));
-    let removed = removed.map_err(|error| Failed {
-        message: format!(
-            "secrets could not be removed ({error:#}): {} and {} hold them: {}",
-            report.display(),
-            export.display(),
-            if environment.secrets.is_empty() {
-                "none that is known".to_owned()
-            } else {
-                listed(&environment.secrets)
-            }
-        ),
-        exit: if exit == 0 { 1 } else { exit },
+    let removed = removed.map_err(|error| {
+        let names = match environment.secrets.is_empty() {
+            true => "none that is known".to_owned(),
+            false => listed(&environment.secrets),
+        };
+        let (report, export) = (report.display(), export.display());
+        let message =
+            format!("secrets could not be removed ({error:#}): {report} and {export} hold them: {names}");
+        Failed { message, exit: if ran.exit == 0 { 1 } else { ran.exit } }
     })?;
-    let since = since.map_or_else(String::new, |s| format!(", {s} s after the end of the program"));
-    say(&format!("wrote {} and {}{since}", report.display(), export.display()));
+    let since =
+        ran.ended.map(|ended| format!(", {} s after the end of the program", ended.elapsed().as_secs()));
+    say(&format!("wrote {} and {}{}", report.display(), export.display(), since.unwrap_or_default()));
     if !removed.is_empty() {
         let (names, export, report) = (listed(&removed), export.display(), report.display());
         say(&format!("removed from {export}: {names}. {report} still holds them: do not share that file."));
     }
-    Ok(Captured { export, exit, interrupted })
+    Ok(Captured { export, exit: ran.exit, interrupted: heard.any() })
+}
+
+/// A name that no files have.
+fn free(stem: &Path) -> PathBuf {
+    let taken = |stem: &Path| ["nsys-rep", "sqlite"].iter().any(|extension| with(stem, extension).exists());
+    let numbered = (2..).map(|n| with(stem, &n.to_string()));
+    std::iter::once(stem.to_owned())
+        .chain(numbered)
+        .find(|stem| !taken(stem))
+        .unwrap_or_else(|| stem.to_owned())
 }
 
 /// `A, B`: each once, in order.
 fn listed(names: &[String]) -> String {
     let names: std::collections::BTreeSet<&str> = names.iter().map(String::as_str).collect();
     names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// A name with `%q{VAR}`, `%h`, `%r` and `%%` replaced.
+///
+/// # Errors
+/// One sentence where that cannot be done.
+pub fn named(name: &OsStr) -> Result<PathBuf> {
+    let text = name.to_str().ok_or_else(|| anyhow!("-o is no UTF-8"))?;
+    Ok(environment::expanded(text)?.into())
 }
 
 /// The path of a name, without its extension.
@@ -191,84 +214,95 @@ fn refuse(stem: &Path, force: bool) -> Result<()> {
     }
 }
 
-/// The files of a capture under their names until it is whole.
-struct Part(PathBuf);
+/// The files of a capture, under the names that they have until they are whole.
+struct Part<'a> {
+    stem: PathBuf,
+    heard: &'a process::Heard,
+    say: &'a dyn Fn(&str),
+}
 
-impl Part {
-    fn beside(stem: &Path) -> Self {
-        Self(with(stem, &format!("unfinished-{}", std::process::id())))
-    }
-
+impl Part<'_> {
     fn with(&self, extension: &str) -> PathBuf {
-        with(&self.0, extension)
+        with(&self.stem, extension)
     }
 
-    /// Records and exports: the program's exit code, whether it was interrupted, and seconds since the program's end.
-    fn fill(
+    /// A step that failed: after a signal, for that reason.
+    fn failed(&self, exit: u8, message: &str) -> Failed {
+        let interrupted = self.heard.any();
+        let message = if interrupted { format!("interrupted: {message}") } else { message.to_owned() };
+        let exit = match (interrupted, exit) {
+            (true, _) => INTERRUPTED,
+            (_, 0) => 2,
+            (_, exit) => exit,
+        };
+        Failed { message, exit }
+    }
+
+    fn record(
         &self,
         request: &Request,
         commands: &Commands,
         environment: &Environment,
-        nsys: &Path,
-        say: &dyn Fn(&str),
-    ) -> Result<(u8, bool, Option<u64>)> {
-        let traced = commands.stacks;
-        let ran =
-            process::record(&commands.profile(&self.0, true), &commands.changes(environment), traced, say)?;
-        let exit = if ran.exit == TERMINATED && ends_program(request) { 0 } else { ran.exit };
-        let failed = |message: String| {
-            let exit = if ran.interrupted {
-                INTERRUPTED
-            } else if exit == 0 {
-                2
-            } else {
-                exit
-            };
-            Failed { message, exit }
+        hook: Option<&steps::Hook>,
+    ) -> Result<process::Ran> {
+        let (words, changes) = (commands.profile(&self.stem, true), commands.changes(environment));
+        let mut ran = process::record(&words, &changes, commands.stacks, self.heard, self.say)?;
+        let code = ran.exit;
+        if code == TERMINATED && ends_program(request) {
+            ran.exit = 0;
+        }
+        if ["nsys-rep", "qdstrm"].iter().any(|extension| self.with(extension).exists()) {
+            return Ok(ran);
+        }
+        let why = match hook.map(steps::Hook::reached) {
+            Some(steps::Reached::Nothing) => {
+                "; the hook that counts steps was not loaded: Python ran with -I, -E or -S, or PYTHONPATH was reset"
+            }
+            Some(steps::Reached::Python) => "; the program imported no torch.optim",
+            Some(steps::Reached::Steps) => "; the program must reach the steps",
+            None if request.range != Range::Whole => {
+                "; the program must reach the range: torch.cuda.profiler.start(), or the NVTX range"
+            }
+            None if request.delay.is_some() => "; the program must run longer than the delay",
+            None => "",
         };
-        if !self.with("nsys-rep").exists() && self.with("qdstrm").exists() {
-            let importer = nsys::importer(nsys).ok_or_else(|| {
-                failed(format!(
+        Err(self.failed(ran.exit, &format!("nsys recorded nothing (exit status {code}){why}")).into())
+    }
+
+    /// Converts the recording, where nsys did not, and exports it.
+    fn export(&self, exit: u8, commands: &Commands, nsys: &Path) -> Result<()> {
+        let failed = |message: String| self.failed(exit, &message);
+        if !self.with("nsys-rep").exists() {
+            let missing = || {
+                format!(
                     "nsys left a .qdstrm file, and there is no QdstrmImporter next to {} to convert it",
                     nsys.display()
-                ))
-            })?;
-            process::quietly(&commands.import(&importer, &self.0))
+                )
+            };
+            let importer = nsys::importer(nsys).ok_or_else(|| failed(missing()))?;
+            process::quietly(&commands.import(&importer, &self.stem))
                 .map_err(|said| failed(format!("QdstrmImporter failed: {said}")))?;
             // With backtraces it holds every mapped binary: 2 GB for PyTorch.
             let _ = fs::remove_file(self.with("qdstrm"));
         }
-        if !self.with("nsys-rep").exists() {
-            let interrupted = if ran.interrupted { "interrupted: " } else { "" };
-            let ranged = if ends_program(request) {
-                ". The program must reach the range: torch.cuda.profiler.start(), the NVTX range, or the steps"
-            } else {
-                ""
-            };
-            return Err(failed(format!(
-                "{interrupted}nsys recorded nothing (exit status {}){ranged}",
-                ran.exit
-            ))
-            .into());
-        }
         let payloads = nsys::exports_payloads(nsys);
         if !payloads && commands.stacks {
-            say("this nsys cannot export Python frames; 2024.5 or newer can");
+            (self.say)("this nsys cannot export Python frames; 2024.5 or newer can");
         }
-        process::quietly(&commands.export(&self.0, true, payloads))
+        process::quietly(&commands.export(&self.stem, true, payloads))
             .map_err(|said| failed(format!("nsys could not export its report: {said}")))?;
-        Ok((exit, ran.interrupted, ran.ended.map(|ended| ended.elapsed().as_secs())))
+        Ok(())
     }
 
-    /// Says what a capture that failed left, and removes what is of no use.
-    fn leave(&self, say: &dyn Fn(&str)) {
-        if self.with("sqlite").exists() {
-            return;
+    /// Says what a capture that failed left, and removes half an export, which holds secrets.
+    fn leave(&self) {
+        for half in ["sqlite", "sqlite-journal"] {
+            let _ = fs::remove_file(self.with(half));
         }
-        for file in ["nsys-rep", "qdstrm"].map(|extension| self.with(extension)) {
-            if file.exists() {
-                say(&format!("{} holds what was recorded", file.display()));
-            }
+        for file in
+            ["nsys-rep", "qdstrm"].map(|extension| self.with(extension)).iter().filter(|file| file.exists())
+        {
+            (self.say)(&format!("{} holds what was recorded", file.display()));
         }
     }
 

@@ -11,7 +11,7 @@ nsight-systems), or say where it is in $NSYS; without it, sync_report.profile() 
 /// `$NSYS`, else on the PATH, in NVIDIA's folders, or last inside Nsight Compute, whose nsys does not convert its recordings.
 pub fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("NSYS").filter(|named| !named.is_empty()) {
-        return Some(named.into());
+        return Some(PathBuf::from(named)).filter(|named| is_program(named));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path =
@@ -56,8 +56,13 @@ fn newest(pattern: &Path) -> Option<PathBuf> {
         }
     }
     found.retain(|path| is_program(path));
-    found.sort();
-    found.pop()
+    found.into_iter().max_by_key(|path| numbers(path))
+}
+
+/// The numbers of a path, so that 2025.10 is newer than 2025.3.
+fn numbers(path: &Path) -> Vec<u64> {
+    let text = path.to_string_lossy();
+    text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
 /// The backtraces that nsys may take here; says so where it may take none. `None` stands for samples of Python then.

@@ -1,10 +1,10 @@
-//! Running nsys: what the terminal sends reaches it, and the program's end is told.
+//! Running nsys and launchers: signals reach them, and the program's end is told.
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -21,39 +21,58 @@ const MARK: &[u8] = b"NSYS_PROFILING_SESSION_ID=";
 pub struct Ran {
     /// The exit code, or 128 and the signal.
     pub exit: u8,
-    pub interrupted: bool,
     /// When the traced program ended; `None` where that was not seen.
     pub ended: Option<Instant>,
 }
 
-/// Signals that came while this lives; they end nothing.
-struct Heard {
-    interrupt: Arc<AtomicBool>,
-    terminate: Arc<AtomicBool>,
-    ids: Vec<signal_hook::SigId>,
+/// Hears the signals that come while this lives, and keeps them from ending this program. Later they end it again.
+pub struct Heard {
+    /// One came that was not looked at.
+    came: Arc<AtomicBool>,
+    any: Cell<bool>,
+    /// Whether signals have their usual effect.
+    idle: Arc<AtomicBool>,
 }
 
 impl Heard {
-    fn listen() -> Result<Self> {
-        let (interrupt, terminate): (Arc<AtomicBool>, Arc<AtomicBool>) = Default::default();
-        let mut ids = Vec::new();
-        for (signal, flag) in [(SIGINT, &interrupt), (SIGTERM, &terminate), (SIGHUP, &terminate)] {
-            ids.push(
-                signal_hook::flag::register(signal, Arc::clone(flag)).context("signals cannot be heeded")?,
-            );
+    /// # Errors
+    /// The system refuses.
+    pub fn listen() -> Result<Self> {
+        let heard = Self { came: Arc::default(), any: Cell::new(false), idle: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)) {
+            let came = Arc::clone(&heard.came);
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&heard.idle))
+                .and_then(|_| signal_hook::flag::register(signal, came))
+                .context("signals cannot be heeded")?;
         }
-        Ok(Self { interrupt, terminate, ids })
+        Ok(heard)
     }
 
-    fn any(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed) || self.terminate.load(Ordering::Relaxed)
+    /// Whether one has come since this was last asked.
+    fn again(&self) -> bool {
+        let came = self.came.swap(false, Ordering::Relaxed);
+        self.any.set(self.any.get() || came);
+        came
+    }
+
+    pub fn any(&self) -> bool {
+        self.again();
+        self.any.get()
     }
 }
 
 impl Drop for Heard {
     fn drop(&mut self) {
-        self.ids.drain(..).for_each(|id| _ = signal_hook::low_level::unregister(id));
+        self.idle.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether a signal is ignored, as under nohup: then it stays so.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// The changes of an environment; `None` where a variable is taken out of it.
@@ -63,22 +82,16 @@ type Changes = [(OsString, Option<OsString>)];
 ///
 /// # Errors
 /// It does not start.
-pub fn record(words: &[OsString], changes: &Changes, stacks: bool, say: &dyn Fn(&str)) -> Result<Ran> {
-    let heard = Heard::listen()?;
-    let mut child = spawn(words, changes)?;
+pub fn record(
+    words: &[OsString],
+    changes: &Changes,
+    stacks: bool,
+    heard: &Heard,
+    say: &dyn Fn(&str),
+) -> Result<Ran> {
+    let child = spawn(words, changes)?;
     let mut watch = Watch::new(child.id());
-    let mut passed_on = false;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        // What the terminal sends, nsys gets too.
-        let ours_alone = heard.terminate.load(Ordering::Relaxed)
-            || heard.interrupt.load(Ordering::Relaxed) && !std::io::stdin().is_terminal();
-        if ours_alone && !passed_on {
-            passed_on = true;
-            let _ = Pid::from_raw(child.id().cast_signed()).map(|pid| kill_process(pid, Signal::INT));
-        }
+    let status = attended(child, heard, || {
         if watch.ended_now() {
             say(if stacks {
                 "the program has ended; nsys copies the program's libraries into its report: 10 to 60 s"
@@ -86,9 +99,8 @@ pub fn record(words: &[OsString], changes: &Changes, stacks: bool, say: &dyn Fn(
                 "the program has ended; nsys writes its report: some seconds"
             });
         }
-        std::thread::sleep(LOOK);
-    };
-    Ok(Ran { exit: code(status), interrupted: heard.any(), ended: watch.ended })
+    })?;
+    Ok(Ran { exit: code(status), ended: watch.ended })
 }
 
 /// Runs a launcher in the foreground: its exit code, and whether a signal came.
@@ -97,8 +109,7 @@ pub fn record(words: &[OsString], changes: &Changes, stacks: bool, say: &dyn Fn(
 /// It does not start.
 pub fn launch(words: &[OsString]) -> Result<(u8, bool)> {
     let heard = Heard::listen()?;
-    let mut child = spawn(words, &[])?;
-    let status = child.wait()?;
+    let status = attended(spawn(words, &[])?, &heard, || {})?;
     Ok((code(status), heard.any()))
 }
 
@@ -113,6 +124,23 @@ fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {
         };
     }
     command.spawn().with_context(|| format!("{} cannot be started", program.to_string_lossy()))
+}
+
+/// Waits for a child's end. It is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. What a terminal sends it gets
+/// twice, of which nsys 2025.3 makes nothing.
+fn attended(mut child: Child, heard: &Heard, mut look: impl FnMut()) -> Result<ExitStatus> {
+    let mut signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let pid = Pid::from_raw(child.id().cast_signed()).filter(|_| heard.again());
+        if let Some((pid, signal)) = pid.and_then(|pid| Some((pid, signals.next()?))) {
+            let _ = kill_process(pid, signal);
+        }
+        look();
+        std::thread::sleep(LOOK);
+    }
 }
 
 fn code(status: ExitStatus) -> u8 {
@@ -163,7 +191,7 @@ impl Watch {
             None if self.since.elapsed() < START => self.program = traced(self.nsys),
             None => {}
             Some(pid) if !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
-                self.ended = Some(self.last)
+                self.ended = Some(self.last);
             }
             Some(_) => {}
         }

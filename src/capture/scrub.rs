@@ -1,13 +1,14 @@
 //! Takes the secrets out of an export.
 //!
-//! nsys keeps the program's environment in its report, and that of processes that the user may read: as NUL-separated blocks among
-//! its strings, with `;` between entries, and as `NAME="value"`. Values of [`LONG`] characters and more go wherever they occur;
-//! shorter ones where they stand behind their name. Costs one pass over every column of text.
+//! nsys keeps the program's environment in its report, and that of other processes: as NUL-separated blocks among its strings,
+//! with `;` between entries, and as `NAME="value"`; and the program's arguments. Values of [`LONG`] characters and more go
+//! wherever they occur, also as JSON writes them; shorter ones where they stand behind their name. Costs one pass over
+//! every text.
 
 use super::environment::{Environment, replaced};
 use super::secrets::{LONG, is_named, within};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 use anyhow::{Context, Result};
-use regex::bytes::{Captures, Regex};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,21 +78,55 @@ impl Secrets {
                 self.note(name, value);
             }
         }
-        for row in rows(db, "SELECT name, value FROM META_DATA_CAPTURE WHERE value IS NOT NULL")? {
+        let mut before = Bytes::new();
+        for row in
+            rows(db, "SELECT name, value FROM META_DATA_CAPTURE WHERE value IS NOT NULL ORDER BY rowid")?
+        {
             let [name, value] = &row[..] else { continue };
             if name.ends_with(b":ENVIRONMENT_VARIABLE") {
                 if let Some((name, value)) = parted(value) {
-                    let value = value
-                        .strip_prefix(b"\"")
-                        .and_then(|value| value.strip_suffix(b"\""))
-                        .unwrap_or(value);
-                    self.note(name, value);
+                    let bare = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+                    self.note(name, bare.unwrap_or(value));
                 }
             } else if memchr::memmem::find(name, b":ARGUMENT_").is_some() {
-                self.note(b"an argument of the program", value);
+                self.argument(value, &before);
+                before.clone_from(value);
             }
         }
         Ok(())
+    }
+
+    /// `--api-key=VALUE`, `API_KEY=VALUE`, `--api-key VALUE`, or a value that tells by itself.
+    fn argument(&mut self, argument: &[u8], before: &[u8]) {
+        const NAME: &[u8] = b"an argument of the program";
+        for secret in within(argument) {
+            self.hide(secret, NAME);
+        }
+        let name = |word: &[u8]| -> Bytes {
+            let word = &word[word.iter().take_while(|&&byte| byte == b'-').count()..];
+            word.iter().map(|&byte| if byte == b'-' { b'_' } else { byte }).collect()
+        };
+        if let Some((option, value)) = parted(argument) {
+            if is_named(&name(option), value) && !value.is_empty() {
+                self.hide(value, NAME);
+                let hidden = [option, b"=***"].concat();
+                self.entries.insert(argument.to_vec(), (hidden, NAME.to_vec()));
+            }
+        } else if before.starts_with(b"-") && !before.contains(&b'=') && is_named(&name(before), argument) {
+            self.hide(argument, NAME);
+        }
+    }
+
+    /// Removes a value wherever it occurs, if it is long enough not to be an ordinary word.
+    fn hide(&mut self, secret: &[u8], name: &[u8]) {
+        if secret.len() < LONG || Path::new(OsStr::from_bytes(secret)).exists() {
+            return;
+        }
+        self.anywhere.insert(secret.to_vec(), name.to_vec());
+        let json = std::str::from_utf8(secret).ok().and_then(|text| serde_json::to_string(text).ok());
+        if let Some(inner) = json.as_deref().and_then(|json| json.strip_prefix('"')?.strip_suffix('"')) {
+            self.anywhere.insert(inner.as_bytes().to_vec(), name.to_vec());
+        }
     }
 
     fn note(&mut self, name: &[u8], value: &[u8]) {
@@ -100,13 +135,9 @@ impl Secrets {
             found.push(value);
         }
         let mut hidden = value.to_vec();
-        for secret in found {
-            if secret.len() >= LONG && !Path::new(OsStr::from_bytes(secret)).exists() {
-                self.anywhere.insert(secret.to_vec(), name.to_vec());
-            }
-            if !secret.is_empty() {
-                hidden = replaced(&hidden, secret);
-            }
+        for secret in found.into_iter().filter(|secret| !secret.is_empty()) {
+            self.hide(secret, name);
+            hidden = replaced(&hidden, secret);
         }
         if self.unset.contains(name) {
             hidden = b"***".to_vec();
@@ -119,62 +150,75 @@ impl Secrets {
         }
     }
 
-    /// Replaces them in every column of text: the names of what was removed.
+    /// Replaces them in every text and blob: the names of what was removed.
     fn replace(&self, db: &Connection) -> Result<BTreeSet<Bytes>> {
         let mut removed = BTreeSet::new();
-        if self.entries.is_empty() && self.anywhere.is_empty() {
-            return Ok(removed);
-        }
-        let part = one_of(self.anywhere.keys())?;
+        let (entries, anywhere) = (Finder::new(self.entries.keys())?, Finder::new(self.anywhere.keys())?);
         for table in rows(db, "SELECT name FROM sqlite_master WHERE type = 'table'")?.concat() {
             let table = quoted(&String::from_utf8_lossy(&table));
-            let columns =
-                rows(db, &format!("SELECT name FROM pragma_table_info({table}) WHERE upper(type) = 'TEXT'"))?;
-            for column in columns.concat() {
+            for column in rows(db, &format!("SELECT name FROM pragma_table_info({table})"))?.concat() {
                 let column = quoted(&String::from_utf8_lossy(&column));
-                let mut changed: Vec<(i64, Bytes)> = Vec::new();
+                let mut changed: Vec<(i64, bool, Bytes)> = Vec::new();
                 let mut all = db.prepare(&format!(
-                    "SELECT rowid, {column} FROM {table} WHERE typeof({column}) = 'text'"
+                    "SELECT rowid, {column} FROM {table} WHERE typeof({column}) IN ('text', 'blob')"
                 ))?;
                 let mut found = all.query([])?;
                 while let Some(row) = found.next()? {
-                    let text = bytes(row.get_ref(1)?);
-                    let new = self.without(text, part.as_ref(), &mut removed);
+                    let value = row.get_ref(1)?;
+                    let text = bytes(value);
+                    let new = entries.replace(text, |found, from, to| {
+                        let ends = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, 0 | b';'));
+                        let whole =
+                            ends(from.checked_sub(1).and_then(|at| text.get(at))) && ends(text.get(to));
+                        let (new, name) = self.entries.get(found).filter(|_| whole)?;
+                        removed.insert(name.clone());
+                        Some(new.clone())
+                    });
+                    let new = anywhere.replace(&new, |found, _, _| {
+                        removed.insert(self.anywhere.get(found)?.clone());
+                        Some(b"***".to_vec())
+                    });
                     if new != text {
-                        changed.push((row.get(0)?, new));
+                        changed.push((row.get(0)?, matches!(value, ValueRef::Text(_)), new));
                     }
                 }
-                let mut update =
-                    db.prepare(&format!("UPDATE {table} SET {column} = CAST(?1 AS TEXT) WHERE rowid = ?2"))?;
-                for (row, text) in changed {
-                    update.execute(params![text, row])?;
+                for (row, text, new) in changed {
+                    let kind = if text { "TEXT" } else { "BLOB" };
+                    let update = format!("UPDATE {table} SET {column} = CAST(?1 AS {kind}) WHERE rowid = ?2");
+                    db.execute(&update, params![new, row])?;
                 }
             }
         }
         Ok(removed)
     }
+}
 
-    fn without(&self, text: &[u8], part: Option<&Regex>, removed: &mut BTreeSet<Bytes>) -> Bytes {
-        // Entries are whole between NUL or `;`; a value with `;` in it is whole between NUL.
-        let mut out = self.entries_of(text, 0, removed);
-        out = self.entries_of(&out, b';', removed);
-        let Some(part) = part else { return out };
-        let new = part.replace_all(&out, |found: &Captures<'_>| {
-            removed.extend(self.anywhere.get(&found[0]).cloned());
-            b"***".to_vec()
-        });
-        new.into_owned()
+/// Finds any of some texts, of those that begin alike the longest.
+struct Finder(Option<AhoCorasick>);
+
+impl Finder {
+    fn new<'a>(texts: impl Iterator<Item = &'a Bytes>) -> Result<Self> {
+        let texts: Vec<&Bytes> = texts.collect();
+        let build = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&texts);
+        let built = (!texts.is_empty()).then(build).transpose();
+        Ok(Self(built.context("the environment has too many secrets to look for")?))
     }
 
-    fn entries_of(&self, text: &[u8], by: u8, removed: &mut BTreeSet<Bytes>) -> Bytes {
-        let mut parts: Vec<&[u8]> = text.split(|&byte| byte == by).collect();
-        for part in &mut parts {
-            if let Some((new, name)) = self.entries.get(*part) {
-                removed.insert(name.clone());
-                *part = new;
+    /// `new`: what comes in the place of a text that was found, from and to there; `None` leaves it.
+    fn replace(&self, text: &[u8], mut new: impl FnMut(&[u8], usize, usize) -> Option<Bytes>) -> Bytes {
+        let Some(finder) = &self.0 else { return text.to_vec() };
+        let (mut out, mut kept, mut from) = (Bytes::new(), 0, 0);
+        while let Some(found) = finder.find(Input::new(text).range(from..)) {
+            let (start, end) = (found.start(), found.end());
+            from = start + 1;
+            if let Some(new) = new(&text[start..end], start, end) {
+                out.extend_from_slice(&text[kept..start]);
+                out.extend(new);
+                (kept, from) = (end, end);
             }
         }
-        parts.join(&by)
+        out.extend_from_slice(&text[kept..]);
+        out
     }
 }
 
@@ -182,19 +226,6 @@ impl Secrets {
 fn parted(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(b'=', entry)?;
     Some((&entry[..at], &entry[at + 1..]))
-}
-
-/// Finds any of some texts, the longest first.
-fn one_of<'a>(texts: impl Iterator<Item = &'a Bytes>) -> Result<Option<Regex>> {
-    let mut texts: Vec<&Bytes> = texts.collect();
-    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    if texts.is_empty() {
-        return Ok(None);
-    }
-    let escaped =
-        texts.iter().map(|text| text.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>());
-    let pattern = format!("(?-u){}", escaped.collect::<Vec<_>>().join("|"));
-    Ok(Some(Regex::new(&pattern).context("the environment's secrets are too many")?))
 }
 
 fn quoted(name: &str) -> String {

@@ -11,6 +11,7 @@ use super::environment::Environment;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::fmt::{self, Display};
+use std::path::Path;
 use std::str::FromStr;
 use tempfile::TempDir;
 
@@ -44,25 +45,46 @@ impl Display for Steps {
     }
 }
 
+/// How far the program came, by what the hook left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    Nothing,
+    /// Python loaded the hook.
+    Python,
+    /// The program imported the module of the optimizers.
+    Steps,
+}
+
 /// The folder with the hook, while the program runs.
 pub struct Hook(TempDir);
 
 impl Hook {
     /// # Errors
     /// No temporary folder can be written.
-    pub fn new(_: &Steps) -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder for the hook that counts steps")?;
-        std::fs::write(folder.path().join("sitecustomize.py"), include_str!("steps.py"))
+        std::fs::write(folder.path().join("sitecustomize.py"), include_str!("hook.py"))
             .context("the hook that counts steps cannot be written")?;
         Ok(Self(folder))
     }
 
+    pub fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn reached(&self) -> Reached {
+        let left = |name: &str| self.0.path().join(name).exists();
+        match (left("loaded"), left("counts")) {
+            (_, true) => Reached::Steps,
+            (true, _) => Reached::Python,
+            _ => Reached::Nothing,
+        }
+    }
+
     /// `PYTHONPATH` with the hook's folder first.
-    pub fn path(&self, environment: &Environment) -> (OsString, OsString) {
+    pub(super) fn path(&self, environment: &Environment) -> (OsString, OsString) {
         let mut path = self.0.path().as_os_str().to_owned();
-        if let Some((_, own)) =
-            environment.all.iter().find(|(name, own)| name == "PYTHONPATH" && !own.is_empty())
-        {
+        if let Some(own) = environment.passed("PYTHONPATH") {
             path.push(":");
             path.push(own);
         }

@@ -4,6 +4,7 @@ use super::args::{Cli, RunArgs};
 use super::report;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
@@ -16,9 +17,10 @@ use sync_report::text::escape_terminal;
 
 /// How long the first rank waits for the files of the others: nsys copies libraries into each, for up to a minute.
 const OTHERS: Duration = Duration::from_secs(300);
-
-/// File systems keep times in steps of up to this.
-const COARSE: Duration = Duration::from_secs(2);
+/// The file in which ranks say how many they are.
+const COUNT: &str = ".ranks";
+/// What a signal ends with.
+const INTERRUPTED: u8 = 130;
 
 /// Captures and reports.
 ///
@@ -28,31 +30,30 @@ pub fn run(mut args: RunArgs) -> Result<ExitCode> {
     if let Some(option) = args.program.first().filter(|word| word.as_encoded_bytes().starts_with(b"-")) {
         bail!("unexpected argument '{}' before the program (see --help)", option.to_string_lossy());
     }
+    if let Some(folder) = args.rank_folder.take() {
+        return one_of(args, &folder);
+    }
     if let Some(launch) = launcher::part(&args.program)? {
         return launched(&args, &launch);
     }
-    let ranks = launcher::rank().filter(|(_, ranks)| *ranks > 1);
-    let own = !args.output.to_string_lossy().contains('%');
-    let Some((rank, ranks)) = ranks.filter(|_| own) else { return alone(&args) };
+    let Some(ranks) = launcher::ranks() else { return alone(&args) };
+    let first = launcher::rank().is_some_and(|rank| rank == "0");
+    if args.output.to_string_lossy().contains('%') {
+        args.no_report |= !first;
+        return alone(&args);
+    }
     let folder = folder(&args.output, args.print)?;
-    let began = SystemTime::now();
-    args.output = folder.join("rank_%r").into();
-    let reports = !args.no_report && !args.print && rank == "0";
-    args.no_report = true;
-    let code = alone(&args)?;
+    let before = files_in(&folder);
+    let reports = !args.no_report && !args.print && first;
+    let code = one_of(args.clone(), &folder)?;
     if !reports {
         return Ok(code);
     }
     let start = Instant::now();
-    let mut files = since(&folder, began);
-    while files.len() < ranks as usize && start.elapsed() < OTHERS {
+    while since(&folder, &before).len() < ranks as usize && start.elapsed() < OTHERS {
         std::thread::sleep(Duration::from_millis(500));
-        files = since(&folder, began);
     }
-    if files.len() < ranks as usize {
-        say(&args, &format!("{} of {ranks} ranks have written their files", files.len()));
-    }
-    Ok(worse(code, of_files(&args, &files)?))
+    Ok(worse(code, of_ranks(&args, &folder, &before)?))
 }
 
 /// One program, as it is.
@@ -65,7 +66,7 @@ fn alone(args: &RunArgs) -> Result<ExitCode> {
     let captured = capture::capture(&request, &|text| say(args, text))?;
     if captured.interrupted {
         say(args, &format!("interrupted: {} holds what was recorded", captured.export.display()));
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     let code = ExitCode::from(captured.exit);
     if args.no_report {
@@ -74,41 +75,77 @@ fn alone(args: &RunArgs) -> Result<ExitCode> {
     Ok(worse(code, of_files(args, &[captured.export])?))
 }
 
+/// A rank, without a report.
+fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
+    let rank = launcher::rank().unwrap_or_else(|| "0".to_owned());
+    let count = launcher::ranks().unwrap_or(1);
+    if !args.print {
+        fs::write(folder.join(COUNT), count.to_string())
+            .with_context(|| format!("cannot write to the folder {}", folder.display()))?;
+    }
+    // nsys' words for names are of no use here.
+    args.output = folder.join(format!("rank_{rank}")).to_string_lossy().replace('%', "%%").into();
+    args.no_report = true;
+    if args.local_rank {
+        let local = std::env::var("LOCAL_RANK").unwrap_or(rank);
+        let at = args.program.iter().position(|word| Path::new(word).extension() == Some(OsStr::new("py")));
+        args.program
+            .insert(at.map_or(args.program.len(), |at| at + 1), format!("--local_rank={local}").into());
+    }
+    alone(&args)
+}
+
 /// The ranks of a launcher: each captured by a run of its own, then one report.
 fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     let own = std::env::current_exe().context("this program's own file is not known")?;
     let folder = folder(&args.output, args.print)?;
-    let name = folder.join("rank_%r");
     let mut words = launch.launcher.clone();
     words.push(own.into());
     words.extend(args.words());
-    words.extend(["--output".into(), name.into(), "--".into()]);
+    words.extend(launch.local_rank.then(|| "--local-rank".into()));
+    words.extend(["--rank-folder".into(), folder.clone().into(), "--".into()]);
     words.extend(launch.program.iter().cloned());
     if args.print {
-        let words: Vec<String> =
-            words.iter().map(|word| sync_report::text::shell_quote(&word.to_string_lossy())).collect();
-        println!("{}", escape_terminal(&words.join(" ")));
-        return Ok(ExitCode::SUCCESS);
+        print!("{}", escape_terminal(capture::typed(&words, &args.withhold).trim_end()));
+        println!("\n# in which each rank runs:");
+        return one_of(RunArgs { program: launch.program.clone(), ..args.clone() }, &folder);
     }
-    if !args.force && !since(&folder, SystemTime::UNIX_EPOCH + COARSE).is_empty() {
-        bail!("{} holds ranks of an earlier capture (--force replaces them)", folder.display());
+    let before = files_in(&folder);
+    if let Some(file) = before.keys().next().filter(|_| !args.force) {
+        bail!("{} exists (--force replaces the ranks' files)", file.display());
     }
-    let began = SystemTime::now();
     let (exit, interrupted) = capture::launch(&words)?;
-    let files = since(&folder, began);
+    let files = since(&folder, &before);
+    if interrupted {
+        let message = format!(
+            "interrupted: {} hold{} what was recorded",
+            named(&files, &folder),
+            if files.len() == 1 { "s" } else { "" }
+        );
+        say(args, &message);
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     if files.is_empty() {
         let message = format!("no rank has written a file into {}", folder.display());
         return Err(Failed { message, exit: if exit == 0 { 2 } else { exit } }.into());
     }
-    if args.no_report || interrupted {
-        return Ok(ExitCode::from(if interrupted { 130 } else { exit }));
+    if args.no_report {
+        let _ = fs::remove_file(folder.join(COUNT));
+        return Ok(ExitCode::from(exit));
     }
-    Ok(worse(ExitCode::from(exit), of_files(args, &files)?))
+    Ok(worse(ExitCode::from(exit), of_ranks(args, &folder, &before)?))
+}
+
+fn named(files: &[PathBuf], folder: &Path) -> String {
+    match files {
+        [one] => one.display().to_string(),
+        files => format!("{} files in {}", files.len(), folder.display()),
+    }
 }
 
 /// The folder of the ranks' files, made where it is not there.
 fn folder(name: &OsStr, print: bool) -> Result<PathBuf> {
-    let folder = PathBuf::from(name);
+    let folder = capture::named(name)?;
     if folder.is_file() {
         bail!("{} is a file; -o names the folder of the ranks' files here", folder.display());
     }
@@ -118,19 +155,48 @@ fn folder(name: &OsStr, print: bool) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Exports of ranks in a folder that were written since a time.
-fn since(folder: &Path, began: SystemTime) -> Vec<PathBuf> {
-    let began = began - COARSE;
-    let is_new = |path: &PathBuf| {
+/// Exports of ranks in a folder, with the times at which they were written.
+fn files_in(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
+    let is_rank = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let rank = name.strip_prefix("rank_").and_then(|name| name.strip_suffix(".sqlite"));
-        rank.is_some_and(|rank| rank.bytes().all(|byte| byte.is_ascii_digit()))
-            && path.metadata().and_then(|meta| meta.modified()).is_ok_and(|time| time >= began)
+        rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(is_new).collect();
+    let written = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
+    entries.filter(is_rank).map(|path| (path.clone(), written(&path))).collect()
+}
+
+/// Those that are new, or written anew.
+fn since(folder: &Path, before: &BTreeMap<PathBuf, Option<SystemTime>>) -> Vec<PathBuf> {
+    let now = files_in(folder).into_iter();
+    let mut files: Vec<PathBuf> =
+        now.filter(|(path, written)| before.get(path) != Some(written)).map(|(path, _)| path).collect();
     files.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     files
+}
+
+/// The report of the ranks that have written their files; says which have not, and which are of an earlier capture.
+fn of_ranks(
+    args: &RunArgs,
+    folder: &Path,
+    before: &BTreeMap<PathBuf, Option<SystemTime>>,
+) -> Result<ExitCode> {
+    let files = since(folder, before);
+    let count = fs::read_to_string(folder.join(COUNT)).ok().and_then(|count| count.parse::<usize>().ok());
+    let _ = fs::remove_file(folder.join(COUNT));
+    if let Some(count) = count.filter(|count| files.len() < *count) {
+        say(args, &format!("{} of {count} ranks have written their files", files.len()));
+    }
+    let old: Vec<String> =
+        before.keys().filter(|path| !files.contains(path)).map(|path| path.display().to_string()).collect();
+    if !old.is_empty() {
+        say(args, &format!("{} of an earlier capture: not in this report", old.join(", ")));
+    }
+    if files.is_empty() {
+        bail!("no rank has written a file into {}", folder.display());
+    }
+    of_files(args, &files)
 }
 
 /// The report that `sync-report FILE…` prints.

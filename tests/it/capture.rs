@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Records its arguments and the program's environment beside itself, and leaves the files that nsys would. Files beside it say
 /// what it does: `records` the kind of recording, `status` what `nsys status` prints, `runs` that the program runs,
-/// `exit` its exit status, `broken` that its export is no database, `sample` the export that it gives.
+/// `exit` its exit status, `broken` that its export is no database, `half` that it fails on the way, `sample` the export that it gives.
 const FAKE_NSYS: &str = r#"#!/bin/bash
 here=$(dirname "$0")
 printf '%s\n' "$*" >>"$here/arguments"
@@ -27,9 +27,10 @@ case "$*" in
     ;;
   export*)
     [ ! -e "$here/sample" ] || { cp "$(cat "$here/sample")" "$output"; exit; }
+    [ ! -e "$here/half" ] || { cp "$here/environment" "$output"; echo "disk full" >&2; exit 1; }
     [ ! -e "$here/broken" ] || { echo "no database, but long enough to be taken for one" >"$output"; exit; }
     python3 - "$output" "$here/environment" <<'PYTHON'
-import sqlite3, sys
+import json, sqlite3, sys
 block = open(sys.argv[2], "rb").read().rstrip(b"\0")
 db = sqlite3.connect(sys.argv[1])
 db.execute("CREATE TABLE META_DATA_CAPTURE (name TEXT NOT NULL, value TEXT)")
@@ -39,7 +40,11 @@ insert = "INSERT INTO META_DATA_CAPTURE VALUES (?, CAST(? AS TEXT))"
 for entry in block.split(b"\0"):
     name, _, value = entry.partition(b"=")
     db.execute(insert, ("PROCESS_0:ENVIRONMENT_VARIABLE", name + b'="' + value + b'"'))
-db.execute(insert, ("PROCESS_0:ARGUMENT_1", b"--key=sk-anargumentofthecommand"))
+for n, word in enumerate((b"--key=sk-anargumentofthecommand", b"--api-key=0a1b2c3d4e5f", b"--password", b"correcthorse", b"--lr=0.1")):
+    db.execute(insert, (f"PROCESS_0:ARGUMENT_{n + 1}", word))
+db.execute("CREATE TABLE OTHER (data BLOB, json)")
+signing = dict(entry.split(b"=", 1) for entry in block.split(b"\0")).get(b"SIGNING", b"").decode()
+db.execute("INSERT INTO OTHER VALUES (?, ?)", (b"x" + b"0123456789abcdef0123" + b"y", json.dumps(signing)))
 other = b"LANG=C\0DAEMON_TOKEN=of-another-process\0N=\xff"
 for text in (block, other, b"lr=0.1", b"step \xff", b"/work/train.py"):
     db.execute("INSERT INTO StringIds (value) VALUES (CAST(? AS TEXT))", (text,))
@@ -50,9 +55,10 @@ PYTHON
 esac
 "#;
 const FAKE_IMPORTER: &str = "#!/bin/bash\ncp \"$2\" \"$4\"\n";
-const ENVIRONMENT: [(&str, &str); 19] = [
+const ENVIRONMENT: [(&str, &str); 20] = [
     ("WANDB_API_KEY", "0123456789abcdef0123"),
     ("SHORT_TOKEN", "abc"),
+    ("LIST_TOKEN", "part;of;a;value"),
     ("INFERENCE", "Bearer hf_abcdefghijklmnopqr"),
     ("LLM", "sk-proj-abcdefghijklmnop"),
     ("FORGE", "ghp_abcdefghijklmnop1234"),
@@ -71,7 +77,7 @@ const ENVIRONMENT: [(&str, &str); 19] = [
     ("program", "gpt"),
     ("LC_ALL", "C.UTF-8"),
 ];
-const SECRETS: [&str; 11] = [
+const SECRETS: [&str; 14] = [
     "0123456789abcdef0123",
     "SHORT_TOKEN=abc",
     "SHORT_TOKEN=\"abc",
@@ -83,6 +89,9 @@ const SECRETS: [&str; 11] = [
     "MIIEabcdef",
     "hunter2hunter",
     "sk-anargument",
+    "0a1b2c3d4e5f",
+    "correcthorse",
+    "part;of;a;value",
 ];
 
 /// An installation of nsys that leaves this kind of recording, and a folder to work in.
@@ -195,7 +204,7 @@ fn printed_commands_are_complete_and_show_no_values() {
         "--key=sk-anargumentofthecommand",
     ]);
     for part in [
-        "# The environment has secrets, which are removed from the export: CLOUD, FORGE, INFERENCE, LLM",
+        "# The environment has secrets, which are removed from the export: CLOUD, FORGE, INFERENCE, LIST_TOKEN, LLM",
         "env -u WANDB_API_KEY NSYS_CONFIG_DIRECTIVES=",
         "--capture-range=nvtx '--nvtx-capture=epoch 1' --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
         "python train.py --n 'a b'",
@@ -235,7 +244,8 @@ fn the_program_gets_the_whole_environment() {
     }
     assert!(bench.passed("NSYS_CONFIG_DIRECTIVES", "UseLZ4HighCompression=false"));
     bench.captured(&["--force", "--withhold", "secrets", "--withhold", "MASTER_*", "python", "train.py"]);
-    let kept_back = ["WANDB_API_KEY", "SHORT_TOKEN", "INFERENCE", "SIGNING", "http_proxy", "MASTER_ADDR"];
+    let kept_back =
+        ["LIST_TOKEN", "WANDB_API_KEY", "SHORT_TOKEN", "INFERENCE", "SIGNING", "http_proxy", "MASTER_ADDR"];
     for (name, value) in ENVIRONMENT {
         let other = ["LLM", "FORGE", "CLOUD", "SESSION"].contains(&name);
         assert_eq!(bench.passed(name, value), !other && !kept_back.contains(&name), "{name}");
@@ -263,7 +273,7 @@ fn the_export_holds_no_secret() {
     }
     let texts = "SELECT count(*) FROM StringIds WHERE typeof(value) = 'text'";
     assert_eq!(count(&bench.path("run.sqlite"), texts), 5);
-    let names = "CLOUD, DAEMON_TOKEN, FORGE, INFERENCE, LLM, SESSION, SHORT_TOKEN, SIGNING, WANDB_API_KEY, \
+    let names = "CLOUD, DAEMON_TOKEN, FORGE, INFERENCE, LIST_TOKEN, LLM, SESSION, SHORT_TOKEN, SIGNING, WANDB_API_KEY, \
                  an argument of the program, http_proxy";
     assert!(said.contains(&format!("removed from run.sqlite: {names}. run.nsys-rep still holds")), "{said}");
     assert!(SECRETS.iter().all(|secret| !said.contains(secret)), "{said}");
@@ -410,9 +420,8 @@ fn the_report_follows_the_capture() {
 
 /// A launcher that starts two ranks, with torchrun's variables.
 const FAKE_LAUNCHER: &str = r#"#!/bin/bash
-while [ "$1" != --no-python ]; do shift; done
-shift
-for rank in 0 1; do RANK=$rank WORLD_SIZE=2 "$@" & done
+while [ "${1##*/}" != sync-report ]; do shift; done
+for rank in $(seq 0 $((${RANKS:-2} - 1))); do RANK=$rank WORLD_SIZE=${RANKS:-2} "$@" & done
 wait
 "#;
 
@@ -445,7 +454,7 @@ fn a_launcher_has_a_file_for_each_rank_and_one_report() {
     // Files of an earlier run stay, and say so.
     let (code, printed, said) = launched(&["-o", "behind", "--", "torchrun", "train.py"]);
     assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
-    assert!(said.contains("behind holds ranks of an earlier capture (--force replaces them)"), "{said}");
+    assert!(said.contains("behind/rank_0.sqlite exists (--force replaces the ranks' files)"), "{said}");
     let own = assert_cmd::cargo::cargo_bin!("sync-report");
     let mut before = Command::new(bench.path("bin/torchrun"));
     before.arg("--no-python").arg(own).args(["run", "-o", "before", "--", "python", "train.py"]);
@@ -485,14 +494,13 @@ fn steps_are_counted_from_outside() {
     bench.program("lib/torch/__init__.py", "from . import cuda, optim\n");
     bench.program(
         "lib/torch/cuda.py",
-        "def synchronize(): pass\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
+        "def synchronize(): pass\ndef is_current_stream_capturing(): return False\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
     );
     bench.program("lib/torch/optim/__init__.py", "from .optimizer import Optimizer\n");
     bench.program(
         "lib/torch/optim/optimizer.py",
         "hooks = []\nregister_optimizer_step_post_hook = hooks.append\nclass Optimizer:\n    def step(self):\n        for hook in hooks: hook(self, (), {})\n",
     );
-    bench.program("lib/sitecustomize.py", "print('own')\n");
     bench.program(
         "train.py",
         "import torch\na, b = torch.optim.Optimizer(), torch.optim.Optimizer()\nfor i in range(1, 6):\n    print(i)\n    a.step()\n    b.step()\n",
@@ -501,8 +509,23 @@ fn steps_are_counted_from_outside() {
     command.env("PYTHONPATH", bench.path("lib"));
     command.args(["--no-report", "--steps", "2:4", "-o", "run", "python3", "train.py"]);
     let done = command.output().expect("it runs");
-    let printed = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(printed, "own 1 2 start 3 4 stop 5", "{}", text(&done.stderr));
+    let words = |done: &Output| text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(&done), "1 2 start 3 4 stop 5", "{}", text(&done.stderr));
+    assert!(!text(&done.stderr).contains("sitecustomize"), "{}", text(&done.stderr));
+    // A sitecustomize of the program's own runs too.
+    bench.program("lib/sitecustomize.py", "print('own')\n");
+    let mut command = bench.run();
+    command.env("PYTHONPATH", bench.path("lib"));
+    let done = command.args(["--no-report", "--steps", "2:4", "-o", "own", "python3", "train.py"]).output();
+    assert_eq!(words(&done.expect("it runs")), "own 1 2 start 3 4 stop 5");
+    // Python that looks at no PYTHONPATH is said to.
+    fs::remove_file(bench.path("host/target-linux-x64/records")).expect("it was there");
+    let failed = bench.capture(&["--steps", "2:4", "-o", "bare", "python3", "-I", "train.py"]);
+    assert!(
+        text(&failed.stderr).contains("the hook that counts steps was not loaded"),
+        "{}",
+        text(&failed.stderr)
+    );
     assert!(bench.recorded("arguments").contains("--capture-range=cudaProfilerApi"));
 }
 
@@ -520,4 +543,58 @@ fn the_old_names_run_the_program() {
             printed.contains("profile --output=sync-report") && printed.contains("export --type=sqlite");
         assert!(whole, "{printed}");
     }
+}
+
+/// Half an export holds secrets: it goes, and the recording is named.
+#[test]
+fn an_export_that_fails_leaves_the_recording_alone() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("half", "");
+    let done = bench.capture(&["-o", "run", "python", "train.py"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("could not export its report: disk full") && said.contains("nsys-rep holds what was"),
+        "{said}"
+    );
+    let files = bench.files();
+    assert!(files.len() == 1 && files[0].ends_with(".nsys-rep"), "{files:?}");
+}
+
+/// Long and many secrets, as a cluster's environment has them.
+#[test]
+fn a_hundred_long_secrets_are_removed() {
+    let bench = Bench::new(Some("nsys-rep"));
+    let long = |n: usize| format!("{n}-{}", "s3cret".repeat(400));
+    let mut command = bench.run();
+    (0..100).for_each(|n| _ = command.env(format!("S{n}_TOKEN"), long(n)));
+    let done = command.args(["--no-report", "-o", "run", "python", "train.py"]).output().expect("it runs");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let bytes = fs::read(bench.path("run.sqlite")).expect("the export");
+    assert!(!bytes.windows(6).any(|window| window == b"s3cret"));
+}
+
+/// Ranks of an earlier, larger run are named, and not in the report; a rank that never wrote is told.
+#[test]
+fn ranks_of_an_earlier_run_do_not_count() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("sample", &sample("train_mlp.sqlite"));
+    bench.program("bin/torchrun", FAKE_LAUNCHER);
+    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").expect("a PATH"));
+    let launched = |ranks: &str, more: &[&str]| {
+        let mut command = bench.run();
+        command.env_remove("RANK").env_remove("WORLD_SIZE").env("PATH", &path).env("RANKS", ranks);
+        let done = command
+            .args(more)
+            .args(["-o", "runs_%h", "--", "torchrun", "train.py"])
+            .output()
+            .expect("it runs");
+        (text(&done.stdout), text(&done.stderr))
+    };
+    assert!(launched("3", &[]).0.contains("3 ranks"));
+    let (printed, said) = launched("2", &["--force"]);
+    assert!(
+        printed.contains("2 ranks") && said.contains("rank_2.sqlite of an earlier capture"),
+        "{printed}{said}"
+    );
 }

@@ -265,7 +265,7 @@ impl SourceArgs {
 }
 
 /// What every command takes.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "General")]
 pub struct SharedArgs {
     /// Colours; NO_COLOR and CLICOLOR are heeded under auto

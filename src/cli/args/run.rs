@@ -3,6 +3,7 @@
 use super::SharedArgs;
 use clap::Args;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use sync_report::capture::{Backtraces, Range, Request, steps::Steps};
 
 const AFTER: &str = "The program gets the whole environment. nsys stores that environment in its report, and also those of other processes \
@@ -13,9 +14,9 @@ itself: QdstrmImporter of the same folder does. If QdstrmImporter misses librari
 $IMPORTER_LIBS.\n\n\
 A launcher (torchrun, accelerate launch, deepspeed, srun, mpirun) may begin the program, or start this command: each rank then gets a file \
 of its own, NAME/rank_N.sqlite, and one report of all ranks comes at the end.\n\n\
-Exit codes: that of the program; 2 the capture failed; 1 its secrets could not be removed; 130 Ctrl-C.";
+Exit codes: that of the program; 2 the capture failed; 1 its secrets could not be removed; 130 Ctrl-C or another signal.";
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = AFTER)]
 pub struct RunArgs {
     /// Backtraces of all CUDA calls, launches and allocations too: iterations take 2 to 3 times as long
@@ -34,7 +35,7 @@ pub struct RunArgs {
     /// Begin to record after so many seconds
     #[arg(long, value_name = "SECONDS")]
     pub delay: Option<u32>,
-    /// Record for so many seconds, as of a server; nsys then ends the program
+    /// Record for so many seconds, for example of a server; nsys then ends the program
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub duration: Option<u32>,
     /// Write NAME.nsys-rep and NAME.sqlite. %q{VAR} is replaced by an environment variable, %r by the rank, %h by the host's name, %% by %
@@ -52,6 +53,12 @@ pub struct RunArgs {
     /// Print the commands instead of running them
     #[arg(long)]
     pub print: bool,
+    /// The folder of the files of ranks that a launcher starts: set by this command itself
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub rank_folder: Option<PathBuf>,
+    /// Give the program --local_rank, as DeepSpeed does: set by this command itself
+    #[arg(long, hide = true)]
+    pub local_rank: bool,
     /// Capture and export only
     #[arg(long)]
     pub no_report: bool,
