@@ -36,6 +36,8 @@ pub mod rules;
 pub mod sites;
 pub mod text;
 pub mod timeline;
+#[cfg(unix)]
+pub mod trial;
 pub mod verdict;
 pub mod vocabulary;
 pub mod waits;

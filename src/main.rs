@@ -49,6 +49,12 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         None => cli::report::run(cli.report),
         #[cfg(unix)]
         Some(Command::Run(args)) => cli::run::run(args),
+        #[cfg(unix)]
+        Some(Command::Try(args)) => {
+            cli::threads::reserve()?;
+            cli::own::read()?;
+            cli::trial::run(args)
+        }
         Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Merge(args)) => cli::merge::run(args),

@@ -1,10 +1,19 @@
-"""Starts and stops CUDA's profiler at steps of the first optimizer that steps: SYNC_REPORT_STEPS=A:B."""
+"""What sync-report adds to a program that it captures or times: a sitecustomize, of which the program sees nothing.
+
+SYNC_REPORT_STEPS=A:B             starts and stops CUDA's profiler behind steps of the first optimizer that steps
+SYNC_REPORT_TIMES=FILE            writes how long SYNC_REPORT_MEASURE=WARM:COUNT steps took, and ends the program then
+SYNC_REPORT_CALLS=MODULE:FUNCTION counts calls of a function, and not steps of the optimizer
+"""
+import atexit
 import importlib.util
+import json
 import os
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULE = "torch.optim.optimizer"
+OPTIMIZER = "torch.optim.optimizer"
+PROCESS = os.getpid()
 
 
 def leave(name):
@@ -15,39 +24,118 @@ def leave(name):
         pass
 
 
-def count(module):
-    first, last = map(int, os.environ["SYNC_REPORT_STEPS"].split(":"))
+def synchronize():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and not torch.cuda.is_current_stream_capturing():
+        torch.cuda.synchronize()
+
+
+class Steps:
+    """Starts the profiler behind one step and stops it behind another."""
+
+    def __init__(self, words):
+        self.first, self.last = map(int, words.split(":"))
+
+    def after(self, count):
+        if count not in (self.first, self.last):
+            return
+        try:
+            import torch
+
+            if count == self.first:
+                synchronize()
+                torch.cuda.profiler.start()
+            else:
+                torch.cuda.profiler.stop()  # no synchronisation before: it would be a wait of the capture
+        except Exception as error:  # the program's own steps go on
+            print(f"sync-report: the profiler cannot be switched at step {count}: {error}", file=sys.stderr)
+
+
+class Times:
+    """Times COUNT steps behind WARM ones. Every rank ends behind the same step, and the first one writes."""
+
+    def __init__(self, path, words):
+        self.path = path
+        self.warm, self.units = map(int, words.split(":"))
+        self.start = self.count = 0
+        atexit.register(self.write)
+
+    def after(self, count):
+        self.count = count
+        if count == self.warm:
+            synchronize()
+            self.start = time.perf_counter_ns()
+        elif count == self.warm + self.units:
+            self.write()
+            raise SystemExit(0)
+
+    def write(self):
+        path, self.path = self.path, None
+        if not path or os.getpid() != PROCESS or os.environ.get("RANK", "0") != "0":
+            return
+        units = max(self.count - self.warm, 0) if self.start else 0
+        if units:
+            synchronize()
+        elif os.path.exists(path):
+            return  # a launcher, of which a rank has written
+        ns = time.perf_counter_ns() - self.start if units else 0
+        names = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        with open(path, "w") as file:
+            json.dump({"units": units, "ns": ns, "files": sorted({str(name) for name in names if name})}, file)
+
+
+def watchers():
+    if "SYNC_REPORT_STEPS" in os.environ:
+        yield Steps(os.environ["SYNC_REPORT_STEPS"])
+    # Of processes that the program starts only a launcher's ranks are timed.
+    words = getattr(sys, "orig_argv", [])
+    inner = os.environ.get("SYNC_REPORT_PROCESS", "") if "RANK" not in os.environ else os.environ.get("SYNC_REPORT_RANK", "")
+    if "SYNC_REPORT_TIMES" in os.environ and not inner and not any("multiprocessing" in word for word in words):
+        os.environ["SYNC_REPORT_RANK" if "RANK" in os.environ else "SYNC_REPORT_PROCESS"] = "1"
+        yield Times(os.environ["SYNC_REPORT_TIMES"], os.environ["SYNC_REPORT_MEASURE"])
+
+
+def passed(count):
+    for watcher in WATCHERS:
+        watcher.after(count)
+
+
+def on_steps(module):
     counted = []  # the optimizer, and its steps
 
     def after(optimizer, *_):
         if not counted:
             counted.extend((id(optimizer), 0))
-        if counted[0] != id(optimizer):
-            return
-        counted[1] += 1
-        if counted[1] not in (first, last):
-            return
-        try:
-            import torch
-
-            if counted[1] == first:
-                if not torch.cuda.is_current_stream_capturing():
-                    torch.cuda.synchronize()
-                torch.cuda.profiler.start()
-            else:
-                torch.cuda.profiler.stop()  # no synchronisation before: it would be a wait of the capture
-        except Exception as error:  # the program's own steps go on
-            print(f"sync-report: the profiler cannot be switched at step {counted[1]}: {error}", file=sys.stderr)
+        if counted[0] == id(optimizer):
+            counted[1] += 1
+            passed(counted[1])
 
     module.register_optimizer_step_post_hook(after)
-    leave("counts")
+
+
+def on_calls(module):
+    owner, names, counted = module, os.environ["SYNC_REPORT_CALLS"].split(":")[1].split("."), [0]
+    for name in names[:-1]:
+        owner = getattr(owner, name)
+    function = getattr(owner, names[-1])
+
+    def called(*arguments, **named):
+        result = function(*arguments, **named)
+        counted[0] += 1
+        passed(counted[0])
+        return result
+
+    setattr(owner, names[-1], called)
 
 
 class Finder:
-    """Adds the hook once the module is there: the program need not import torch, nor now."""
+    """Adds the hook once the module is there: the program need not import it, nor now."""
+
+    def __init__(self, module, hook):
+        self.module, self.hook = module, hook
 
     def find_spec(self, name, path=None, target=None):
-        if name != MODULE:
+        if name != self.module:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -58,16 +146,20 @@ class Finder:
         def executed(module):
             execute(module)
             try:
-                count(module)
+                self.hook(module)
+                leave("counts")
             except Exception as error:
-                print(f"sync-report: steps are not counted: {error}", file=sys.stderr)
+                print(f"sync-report: {self.module} cannot be watched: {error}", file=sys.stderr)
 
         spec.loader.exec_module = executed
         return spec
 
 
 leave("loaded")
-sys.meta_path.insert(0, Finder())
+WATCHERS = list(watchers())
+if WATCHERS:
+    calls = os.environ.get("SYNC_REPORT_CALLS")
+    sys.meta_path.insert(0, Finder(calls.split(":")[0], on_calls) if calls else Finder(OPTIMIZER, on_steps))
 # The program's own sitecustomize, which this one hides.
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != HERE]
 own = sys.modules.pop("sitecustomize", None)

@@ -18,7 +18,7 @@ mod secrets;
 pub mod steps;
 
 use anyhow::{Result, anyhow, bail};
-pub use process::launch;
+pub use process::{Heard, attended, launch};
 
 use commands::{Commands, shown};
 use environment::Environment;

@@ -126,9 +126,9 @@ fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {
     command.spawn().with_context(|| format!("{} cannot be started", program.to_string_lossy()))
 }
 
-/// Waits for a child's end. It is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. What a terminal sends it gets
+/// Waits for a child's end; `look` is called meanwhile. It is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. What a terminal sends it gets
 /// twice, of which nsys 2025.3 makes nothing.
-fn attended(mut child: Child, heard: &Heard, mut look: impl FnMut()) -> Result<ExitStatus> {
+pub fn attended(mut child: Child, heard: &Heard, mut look: impl FnMut()) -> Result<ExitStatus> {
     let mut signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter();
     loop {
         if let Some(status) = child.try_wait()? {

@@ -22,3 +22,5 @@ pub mod report;
 #[cfg(unix)]
 pub mod run;
 pub mod threads;
+#[cfg(unix)]
+pub mod trial;

@@ -18,6 +18,7 @@ use crate::model::replay::bench::Bench;
 use crate::model::replay::measured::Measured;
 use crate::model::replay::plan::Plan;
 use crate::model::timeline::Timeline;
+use crate::model::trial::Trial;
 use crate::ranks::parquet;
 use crate::ranks::tables::Tables;
 use crate::render::diff::Unchanged;
@@ -27,7 +28,7 @@ use crate::render::report::Form;
 use crate::render::sarif::Described;
 use crate::render::style::Style;
 use crate::render::{
-    bench, brief, check, csv, details, diff, doctor, github, html, json, lint, replay, report, sarif,
+    bench, brief, check, csv, details, diff, doctor, github, html, json, lint, replay, report, sarif, trial,
 };
 use crate::repository::Repository;
 use crate::vocabulary::PatternId;
@@ -154,6 +155,12 @@ pub const REPLAY: &[Format<(Plan, Measured)>] = &[
     Format::new("table", |(plan, measured), with, out| screen(&replay::document(plan, measured), with, out)),
     Format::new("json", |(_, measured), _, out| json::write(measured, out)),
     Format::new("markdown", |(plan, measured), _, out| comment(&replay::document(plan, measured), out)),
+];
+
+pub const TRY: &[Format<Trial>] = &[
+    Format::new("table", |found, with, out| screen(&trial::document(found), with, out)),
+    Format::new("json", |found, _, out| json::write(found, out)),
+    Format::new("markdown", |found, _, out| comment(&trial::document(found), out)),
 ];
 
 pub const EXPLAIN: &[Format<Entries>] = &[

@@ -10,6 +10,7 @@ use crate::model::replay::bench::Bench;
 use crate::model::replay::constants::Constants;
 use crate::model::replay::measured::Measured;
 use crate::model::replay::plan::Plan;
+use crate::model::trial::Trial;
 use crate::render::brief::Brief;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -29,6 +30,7 @@ pub const ALL: &[Printed] = &[
     printed("lint", "sync-report lint PATH --format json", schema::<LintReport>),
     printed("plan", "sync-report replay PROFILE --plan", schema::<Plan>),
     printed("replay", "sync-report replay PROFILE --format json", schema::<Measured>),
+    printed("try", "sync-report try --format json", schema::<Trial>),
     printed("doctor", "sync-report doctor PROFILE --format json", schema::<Diagnosis>),
     printed("bench", "sync-report bench --format json", schema::<Bench>),
     printed("explain", "sync-report explain --format json", schema::<Knowledge>),

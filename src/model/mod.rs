@@ -22,6 +22,7 @@ pub mod replay;
 mod site;
 pub mod timeline;
 mod totals;
+pub mod trial;
 mod warning;
 
 #[cfg(test)]

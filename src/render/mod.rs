@@ -29,6 +29,7 @@ pub(crate) mod report;
 pub(crate) mod sarif;
 pub mod saving;
 pub mod style;
+pub(crate) mod trial;
 pub(crate) mod view;
 
 /// Finds the path in the user's checkout of a file that a capture names.

@@ -35,6 +35,8 @@ mod sites;
 mod snippets;
 mod timeline;
 mod traces;
+#[cfg(unix)]
+mod trial;
 mod turns;
 mod verdicts;
 mod waits;

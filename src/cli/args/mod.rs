@@ -6,6 +6,8 @@ mod lint;
 mod replay;
 #[cfg(unix)]
 mod run;
+#[cfg(unix)]
+mod trial;
 mod typed;
 
 pub use fix::FixArgs;
@@ -14,6 +16,8 @@ pub use lint::LintArgs;
 pub use replay::ReplayArgs;
 #[cfg(unix)]
 pub use run::RunArgs;
+#[cfg(unix)]
+pub use trial::TryArgs;
 
 use super::progress::Shown;
 use chrono::NaiveDate;
@@ -77,6 +81,9 @@ pub enum Command {
     /// Captures a program with nsys, exports and reports, in one go
     #[cfg(unix)]
     Run(RunArgs),
+    /// A fix measured: times the program as it is and edited, in turn, without a profiler
+    #[cfg(unix)]
+    Try(TryArgs),
     /// What changed between two captures, site by site
     Diff(DiffArgs),
     /// The gate for CI: fails where a capture breaks a budget, a baseline or a condition
@@ -115,7 +122,7 @@ pub struct ReportArgs {
     /// How to print the report
     #[arg(long, default_value = "table", value_parser = format(formats::REPORT))]
     pub format: &'static Format<Rendered>,
-    /// With --format json: less than 20 kB whatever the capture, with the totals, the first sites and their fixes
+    /// With --format json: less than 20 kB: totals, the first sites, their fixes
     #[arg(long)]
     pub brief: bool,
     /// Where to write it; `-` for stdout

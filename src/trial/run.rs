@@ -1,0 +1,113 @@
+//! One run of the program in a tree.
+
+use super::tree::Tree;
+use super::{Request, printed};
+use crate::capture::{Heard, attended, steps::Hook};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Lines of a program that failed.
+const LINES: usize = 5;
+
+/// How many units are run before the clock starts, and timed; none: the whole program.
+#[derive(Clone, Copy)]
+pub struct Measure {
+    pub warm: u32,
+    pub units: u32,
+}
+
+/// What a run took.
+pub struct Sample {
+    /// 0 where the whole program was timed.
+    pub units: u64,
+    ns: i64,
+    pub printed: Vec<f64>,
+    /// Files of the tree that it loaded.
+    pub files: Vec<PathBuf>,
+}
+
+impl Sample {
+    /// Mean of a unit, in ns.
+    pub fn length(&self) -> i64 {
+        self.ns / self.units.max(1) as i64
+    }
+}
+
+/// What the hook writes.
+#[derive(Default, Deserialize)]
+struct Times {
+    units: u64,
+    ns: i64,
+    files: Vec<PathBuf>,
+}
+
+pub struct Wanted<'a> {
+    pub request: &'a Request,
+    pub hook: &'a Hook,
+    pub heard: &'a Heard,
+}
+
+impl Wanted<'_> {
+    /// Runs the program once: what it took, or its last lines where it failed.
+    ///
+    /// # Errors
+    /// It cannot be started; a signal came.
+    pub fn run(&self, tree: &Tree, measure: Measure) -> Result<Result<Sample, String>> {
+        let work = tempfile::tempdir()?;
+        let [times, out, err] = ["times", "out", "err"].map(|name| work.path().join(name));
+        let mut command = self.command(tree, measure, &times)?;
+        command.stdout(File::create(&out)?).stderr(File::create(&err)?).stdin(Stdio::null());
+        let start = Instant::now();
+        let child = command.spawn();
+        let child = child
+            .with_context(|| format!("{} cannot be started", self.request.program[0].to_string_lossy()))?;
+        let status = attended(child, self.heard, || {})?;
+        let wall = start.elapsed().as_nanos() as i64;
+        if self.heard.any() {
+            bail!("interrupted: nothing was finished");
+        }
+        let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if !status.success() {
+            let said = read(&err)?;
+            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+            return Ok(Err(lines[lines.len().saturating_sub(LINES)..].join("\n")));
+        }
+        let found: Times =
+            fs::read(&times).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let timed = found.units > 0 && measure.units > 0;
+        Ok(Ok(Sample {
+            units: if timed { found.units } else { 0 },
+            ns: if timed { found.ns } else { wall },
+            printed: printed::numbers(&read(&out)?, self.request.metric.as_ref()),
+            files: found.files.iter().filter_map(|file| tree.relative(file)).collect(),
+        }))
+    }
+
+    fn command(&self, tree: &Tree, measure: Measure, times: &Path) -> Result<Command> {
+        let here = std::env::current_dir().context("the working directory is gone")?;
+        let word = |word: &OsString| -> OsString {
+            let path = Path::new(word);
+            if path.is_absolute() { tree.mapped(path).into() } else { word.clone() }
+        };
+        let (program, arguments) = self.request.program.split_first().context("which program?")?;
+        let mut command = Command::new(word(program));
+        command.args(arguments.iter().map(word)).current_dir(tree.mapped(&here.canonicalize()?));
+        let own = std::env::var_os("PYTHONPATH").unwrap_or_default();
+        let own = std::env::split_paths(&own).filter(|path| !path.as_os_str().is_empty());
+        let paths = [self.hook.folder().to_owned()].into_iter().chain(own.map(|path| tree.mapped(&path)));
+        command.env("PYTHONPATH", std::env::join_paths(paths)?);
+        command.env("SYNC_REPORT_TIMES", times);
+        // Of a whole program no unit ends it.
+        let units = if measure.units == 0 { u32::MAX } else { measure.units };
+        command.env("SYNC_REPORT_MEASURE", format!("{}:{units}", measure.warm.max(1)));
+        if let Some(calls) = &self.request.calls {
+            command.env("SYNC_REPORT_CALLS", calls);
+        }
+        Ok(command)
+    }
+}

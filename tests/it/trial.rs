@@ -1,0 +1,191 @@
+//! `sync-report try`: a program with a stand-in for torch, edited.
+
+use crate::cli::command;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+const TORCH: [(&str, &str); 4] = [
+    ("torch/__init__.py", "from . import cuda, optim\n"),
+    ("torch/cuda.py", "def is_available(): return False\n"),
+    ("torch/optim/__init__.py", "from .optimizer import Optimizer\n"),
+    (
+        "torch/optim/optimizer.py",
+        "hooks = []\nregister_optimizer_step_post_hook = hooks.append\nclass Optimizer:\n    def step(self):\n        for hook in hooks: hook(self, (), {})\n",
+    ),
+];
+const PROGRAM: &str = "import time, torch\nimport helper\noptimizer = torch.optim.Optimizer()\nfor i in range(100_000):\n    helper.work()\n    optimizer.step()\n    print(f'loss {1 / (i + 1):.6f}')\n";
+const HELPER: &str = "import time\ndef work():\n    time.sleep(0.004)\n";
+
+/// A repository with a program of 4 ms an iteration.
+struct Checkout(tempfile::TempDir);
+
+impl Checkout {
+    fn new(program: &str) -> Self {
+        let checkout = Self(tempfile::tempdir().expect("a folder"));
+        for (file, text) in TORCH.into_iter().chain([("train.py", program), ("helper.py", HELPER)]) {
+            checkout.write(file, text);
+        }
+        checkout.git(&["init", "-q"]);
+        checkout.git(&["add", "-A"]);
+        checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "all"]);
+        checkout
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::create_dir_all(self.path(file).parent().expect("a folder")).expect("made");
+        fs::write(self.path(file), text).expect("written");
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let done = Command::new("git").arg("-C").arg(self.0.path()).args(words).output().expect("git runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// The patch that this edit of the helper is, which is then taken back.
+    fn patch(&self, file: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(file)).expect("the file");
+        assert!(text.contains(from));
+        self.write(file, &text.replace(from, to));
+        let patch = self.git(&["diff"]);
+        self.git(&["checkout", "-q", file]);
+        fs::write(self.path("../").join(self.name()), patch).expect("written");
+    }
+
+    fn name(&self) -> String {
+        format!("{}.patch", self.0.path().file_name().expect("a name").to_string_lossy())
+    }
+
+    /// Exit code, JSON, and what was said.
+    fn tried(&self, words: &[&str], program: &[&str]) -> (Option<i32>, Value, String) {
+        let mut command = command();
+        command.current_dir(self.0.path()).args([
+            "try",
+            "--seconds",
+            "6",
+            "--format",
+            "json",
+            "-o",
+            "../trial",
+        ]);
+        command.env("TMPDIR", self.0.path().parent().expect("a folder"));
+        let done = command.args(words).arg("--").args(program).output().expect("it runs");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(self.git(&["status", "--short"]), "", "the tree is as it was");
+        (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default(), said)
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.path("../").join(self.name()));
+    }
+}
+
+/// Half of each iteration goes: about that much is measured, whatever the machine does besides.
+#[test]
+fn a_saving_is_measured_in_copies_of_the_tree() {
+    let checkout = Checkout::new(PROGRAM);
+    checkout.patch("helper.py", "0.004", "0.002");
+    let patch = format!("../{}", checkout.name());
+    let (code, trial, said) = checkout.tried(&["--patch", &patch], &["python3", "train.py"]);
+    assert_eq!(code, Some(0), "{said}");
+    let number = |name: &str| trial[name].as_i64().expect("a number");
+    assert_eq!(trial["unit"], "iteration");
+    let share = number("saved_ns") as f64 / number("unedited_ns") as f64;
+    assert!((0.2..0.7).contains(&share), "{share}: {trial}");
+    assert!(number("low_ns") <= number("saved_ns") && number("saved_ns") <= number("high_ns"));
+    let edited: Vec<bool> =
+        trial["runs"].as_array().expect("runs").iter().map(|run| run["edited"] == true).collect();
+    assert!(edited.starts_with(&[false, true, true, false]), "{edited:?}");
+    assert_eq!(
+        (&trial["edits"][0]["file"], &trial["edits"][0]["loaded"]),
+        (&"helper.py".into(), &true.into())
+    );
+    assert_eq!(trial["printed"]["differs"], Value::Null, "{trial}");
+}
+
+#[test]
+fn other_numbers_failures_and_edits_that_do_nothing_are_told() {
+    let checkout = Checkout::new(PROGRAM);
+    let patch = format!("../{}", checkout.name());
+    let tried =
+        |words: &[&str]| checkout.tried(&[&["--patch", &patch], words].concat(), &["python3", "train.py"]);
+    checkout.patch("train.py", "1 / (i + 1)", "1 / (i + 2)");
+    let (code, trial, _) = tried(&[]);
+    assert_eq!((code, &trial["printed"]["differs"]["number"]), (Some(1), &1.into()), "{trial}");
+    checkout.patch("helper.py", "time.sleep", "time.slept");
+    let (code, trial, _) = tried(&[]);
+    let failed = trial["failed"].as_str().unwrap_or_default();
+    assert!(code == Some(1) && failed.contains("AttributeError"), "{trial}");
+    checkout.write("unused.py", "a = 1\n");
+    checkout.git(&["add", "-A"]);
+    checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "more"]);
+    checkout.patch("unused.py", "a = 1", "a = 2");
+    let (_, trial, _) = tried(&[]);
+    assert_eq!(trial["edits"][0]["loaded"], false, "{trial}");
+}
+
+/// Calls of a function, a whole program, and a revision.
+#[test]
+fn programs_without_an_optimizer_are_timed_too() {
+    let checkout = Checkout::new("import helper\nfor i in range(100_000): helper.work()\n");
+    checkout.write("helper.py", &HELPER.replace("0.004", "0.002"));
+    checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qam", "faster"]);
+    let (code, trial, said) =
+        checkout.tried(&["--against", "HEAD~1", "--calls", "helper:work"], &["python3", "train.py"]);
+    assert_eq!((code, &trial["unit"]), (Some(0), &"call".into()), "{said}");
+    assert!(trial["saved_ns"].as_i64() > Some(1_000_000), "{trial}");
+    let checkout = Checkout::new("import helper\nfor i in range(50): helper.work()\n");
+    checkout.patch("helper.py", "0.004", "0.002");
+    let patch = format!("../{}", checkout.name());
+    let (_, trial, said) = checkout.tried(&["--patch", &patch], &["python3", "train.py"]);
+    assert_eq!(trial["unit"], "run", "{said}");
+    assert!(trial["saved_ns"].as_i64() > Some(20_000_000), "{trial}");
+}
+
+/// The advised edits of a capture, with what is predicted for them; a program that runs elsewhere loads none.
+#[test]
+fn edits_of_a_capture_are_tried() {
+    let checkout = Checkout::new(PROGRAM);
+    let samples = format!("{}/sample-profiles", env!("CARGO_MANIFEST_DIR"));
+    fs::copy(format!("{samples}/programs/train_mlp.py"), checkout.path("train_mlp.py")).expect("copied");
+    checkout.git(&["add", "-A"]);
+    checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "more"]);
+    let profile = format!("{samples}/train_mlp.sqlite");
+    let (code, trial, said) =
+        checkout.tried(&["--profile", &profile, "--site", "S5"], &["python3", "train.py"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(trial["predicted"]["saved_ns"].as_i64() > Some(0) && trial["agrees"].is_boolean(), "{trial}");
+    assert_eq!((&trial["edits"][0]["site"], &trial["edits"][0]["loaded"]), (&"S5".into(), &false.into()));
+    let patch = fs::read_to_string(checkout.path("../trial.patch")).expect("the patch");
+    assert!(
+        patch.contains("--- a/train_mlp.py") && patch.contains("-    torch.cuda.synchronize()"),
+        "{patch}"
+    );
+}
+
+#[test]
+fn what_cannot_be_tried_is_said() {
+    let checkout = Checkout::new("raise SystemExit('no data')\n");
+    let patch = format!("../{}", checkout.name());
+    checkout.patch("helper.py", "0.004", "0.002");
+    for (words, says) in [
+        (&["--patch", &*patch][..], "the program fails as it is: no data"),
+        (&["--patch", "none.patch"], "none.patch: cannot be read"),
+        (&["--against", "nowhere"], "git: fatal"),
+        (&[], "sync-report.sqlite: no such capture; make one with `sync-report run"),
+        (&["--calls", "work"], "it is MODULE:FUNCTION"),
+        (&["--metric", "("], "regex parse error"),
+    ] {
+        let (code, trial, said) = checkout.tried(words, &["python3", "train.py"]);
+        assert_eq!((code, &trial), (Some(2), &Value::Null), "{words:?}: {said}");
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+}
