@@ -494,7 +494,7 @@ fn steps_are_counted_from_outside() {
     bench.program("lib/torch/__init__.py", "from . import cuda, optim\n");
     bench.program(
         "lib/torch/cuda.py",
-        "def synchronize(): pass\ndef is_current_stream_capturing(): return False\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
+        "def is_available(): return True\ndef synchronize(): pass\ndef is_current_stream_capturing(): return False\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
     );
     bench.program("lib/torch/optim/__init__.py", "from .optimizer import Optimizer\n");
     bench.program(
