@@ -5,7 +5,9 @@ SYNC_REPORT_TIMES=FILE            writes how long SYNC_REPORT_MEASURE=WARM:COUNT
 SYNC_REPORT_CALLS=MODULE:FUNCTION counts calls of a function, and not steps of the optimizer
 """
 import atexit
+import functools
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -57,41 +59,40 @@ class Times:
     def __init__(self, path, words):
         self.path = path
         self.warm, self.units = map(int, words.split(":"))
-        self.start = self.count = 0
+        self.start = self.last = self.count = 0
         atexit.register(self.write)
 
     def after(self, count):
         self.count = count
-        if count == self.warm:
+        ends = count == self.warm + self.units
+        if ends or count == self.warm:
             synchronize()
-            self.start = time.perf_counter_ns()
-        elif count == self.warm + self.units:
+        self.last = time.perf_counter_ns()
+        if count == self.warm:
+            self.start = self.last
+        if ends:
             self.write()
-            raise SystemExit(0)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)  # not SystemExit, which the program may catch, or a thread of it
 
     def write(self):
         path, self.path = self.path, None
         if not path or os.getpid() != PROCESS or os.environ.get("RANK", "0") != "0":
             return
-        units = max(self.count - self.warm, 0) if self.start else 0
-        if units:
-            synchronize()
-        elif os.path.exists(path):
-            return  # a launcher, of which a rank has written
-        ns = time.perf_counter_ns() - self.start if units else 0
+        units = self.count - self.warm if self.start else 0
+        if units <= 0 and os.path.exists(path):
+            return  # a launcher or wrapper, of which another process has written
         names = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        files = sorted({os.path.realpath(str(name)) for name in names if name})
         with open(path, "w") as file:
-            json.dump({"units": units, "ns": ns, "files": sorted({str(name) for name in names if name})}, file)
+            json.dump({"units": max(units, 0), "ns": self.last - self.start if units > 0 else 0, "files": files}, file)
 
 
 def watchers():
     if "SYNC_REPORT_STEPS" in os.environ:
         yield Steps(os.environ["SYNC_REPORT_STEPS"])
-    # Of processes that the program starts only a launcher's ranks are timed.
-    words = getattr(sys, "orig_argv", [])
-    inner = os.environ.get("SYNC_REPORT_PROCESS", "") if "RANK" not in os.environ else os.environ.get("SYNC_REPORT_RANK", "")
-    if "SYNC_REPORT_TIMES" in os.environ and not inner and not any("multiprocessing" in word for word in words):
-        os.environ["SYNC_REPORT_RANK" if "RANK" in os.environ else "SYNC_REPORT_PROCESS"] = "1"
+    if "SYNC_REPORT_TIMES" in os.environ:
         yield Times(os.environ["SYNC_REPORT_TIMES"], os.environ["SYNC_REPORT_MEASURE"])
 
 
@@ -119,13 +120,15 @@ def on_calls(module):
         owner = getattr(owner, name)
     function = getattr(owner, names[-1])
 
+    @functools.wraps(function)
     def called(*arguments, **named):
         result = function(*arguments, **named)
         counted[0] += 1
         passed(counted[0])
         return result
 
-    setattr(owner, names[-1], called)
+    static = isinstance(inspect.getattr_static(owner, names[-1]), (staticmethod, classmethod))
+    setattr(owner, names[-1], staticmethod(called) if static else called)
 
 
 class Finder:

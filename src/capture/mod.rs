@@ -18,7 +18,7 @@ mod secrets;
 pub mod steps;
 
 use anyhow::{Result, anyhow, bail};
-pub use process::{Heard, attended, launch};
+pub use process::{Heard, attended, end_group, launch};
 
 use commands::{Commands, shown};
 use environment::Environment;
@@ -86,7 +86,7 @@ pub struct Failed {
 }
 
 /// What a shell calls a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 /// nsys ends the program at the end of its range with SIGTERM.
 const TERMINATED: u8 = 128 + 15;
 

@@ -1,7 +1,7 @@
 //! Running nsys and launchers: signals reach them, and the program's end is told.
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a running process is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 /// How long a program may take to start under nsys before its end is no longer looked for.
 const START: Duration = Duration::from_secs(30);
 /// nsys marks the environment of the program that it traces.
@@ -91,7 +91,7 @@ pub fn record(
 ) -> Result<Ran> {
     let child = spawn(words, changes)?;
     let mut watch = Watch::new(child.id());
-    let status = attended(child, heard, || {
+    let status = attended(child, heard, LOOK, || {
         if watch.ended_now() {
             say(if stacks {
                 "the program has ended; nsys copies the program's libraries into its report: 10 to 60 s"
@@ -109,7 +109,7 @@ pub fn record(
 /// It does not start.
 pub fn launch(words: &[OsString]) -> Result<(u8, bool)> {
     let heard = Heard::listen()?;
-    let status = attended(spawn(words, &[])?, &heard, || {})?;
+    let status = attended(spawn(words, &[])?, &heard, LOOK, || {})?;
     Ok((code(status), heard.any()))
 }
 
@@ -128,7 +128,12 @@ fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {
 
 /// Waits for a child's end; `look` is called meanwhile. It is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. What a terminal sends it gets
 /// twice, of which nsys 2025.3 makes nothing.
-pub fn attended(mut child: Child, heard: &Heard, mut look: impl FnMut()) -> Result<ExitStatus> {
+pub fn attended(
+    mut child: Child,
+    heard: &Heard,
+    pause: Duration,
+    mut look: impl FnMut(),
+) -> Result<ExitStatus> {
     let mut signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -136,11 +141,17 @@ pub fn attended(mut child: Child, heard: &Heard, mut look: impl FnMut()) -> Resu
         }
         let pid = Pid::from_raw(child.id().cast_signed()).filter(|_| heard.again());
         if let Some((pid, signal)) = pid.and_then(|pid| Some((pid, signals.next()?))) {
-            let _ = kill_process(pid, signal);
+            // A child that leads a group gets it with its own children.
+            let _ = kill_process_group(pid, signal).or_else(|_| kill_process(pid, signal));
         }
         look();
-        std::thread::sleep(LOOK);
+        std::thread::sleep(pause);
     }
+}
+
+/// Ends a child that leads a group of its own, with all that it left running.
+pub fn end_group(leader: u32) {
+    let _ = Pid::from_raw(leader.cast_signed()).map(|pid| kill_process_group(pid, Signal::KILL));
 }
 
 fn code(status: ExitStatus) -> u8 {

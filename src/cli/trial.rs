@@ -5,15 +5,17 @@ use super::{folders, input, options, output};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use sync_report::analysis::Options;
 use sync_report::analysis::pricing::Scenario;
+use sync_report::capture::Heard;
 use sync_report::formats::Setting;
 use sync_report::model::Report;
 use sync_report::model::patch::Patch;
-use sync_report::model::trial::{TRIAL_VERSION, Trial, TrialEdit, TrialPrediction};
+use sync_report::model::trial::{TRIAL_VERSION, Trial, TrialEdit, TrialPrediction, TrialUnit};
 use sync_report::patch::{self, EditChoice};
 use sync_report::render::patch as diff;
 use sync_report::report as reports;
@@ -31,8 +33,13 @@ use sync_report::whole;
 /// One sentence where there is nothing to try, or the program fails as it is.
 pub fn run(args: TryArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory is gone")?;
+    let folder = Path::new(&args.output).parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(missing) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("{}: there is no such folder", missing.display());
+    }
     let root = checkout_of(&here).unwrap_or(&here).to_owned();
-    let trees = [Tree::copy(&root)?, Tree::copy(&root)?];
+    let heard = Heard::listen()?;
+    let trees = [Tree::copy(&root, &heard)?, Tree::copy(&root, &heard)?];
     let mut edits = match (&args.patch, &args.against) {
         (Some(file), _) => patched(file, &trees[1])?,
         (_, Some(revision)) => against(revision, &root, &trees[0])?,
@@ -49,30 +56,29 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         metric: args.metric.clone(),
         time: Duration::from_secs(args.seconds),
     };
-    let tried = trial::run(&request, [&trees[0], &trees[1]], &|text| say(&args, text))?;
+    let tried = trial::run(&request, [&trees[0], &trees[1]], &heard, &|text| say(&args, text))?;
     for edit in edits.list.iter_mut().filter(|edit| edit.left_out.is_none()) {
-        edit.loaded = Some(tried.loaded.is_empty() || loads(&tried.loaded, &args, Path::new(&edit.file)));
+        let file = Path::new(&edit.file);
+        let is_python = file.extension() == Some(OsStr::new("py")) && trees[1].path(file).is_file();
+        let loaded = tried.loaded.as_ref().filter(|_| is_python);
+        edit.loaded = loaded.map(|loaded| loaded.contains(file) || is_program(&args, &trees[1], file));
     }
     let mut notes: Vec<String> = trees[0]
         .shared
         .iter()
-        .map(|path| {
-            format!("{} is not copied: both programs, and what they write there, share yours", path.display())
-        })
+        .map(|path| format!("{} is linked, not copied: both programs read and write yours", path.display()))
         .collect();
-    if tried.runs.len() < 6 && tried.failed.is_none() {
-        notes.push(format!(
-            "{} s were enough for {} pairs of runs; give more with --seconds",
-            args.seconds,
-            tried.runs.len() / 2
-        ));
+    if edits.list.iter().any(|edit| edit.loaded == Some(false)) {
+        notes.push("an installed package runs as it is installed, and not from the copies".to_owned());
     }
-    let measured = tried.failed.is_none();
-    let agrees = edits.predicted.filter(|_| measured).map(|predicted| {
-        let of = |ns: i64, whole: i64| ns as f64 / whole.max(1) as f64;
-        of(tried.low, tried.unedited) <= of(predicted.high_ns, predicted.ns)
-            && of(predicted.low_ns, predicted.ns) <= of(tried.high, tried.unedited)
-    });
+    let all = edits.list.iter().all(|edit| edit.left_out.is_some() || edit.loaded == Some(true));
+    let comparable = tried.unit == TrialUnit::Iteration && tried.failed.is_none() && all;
+    let agrees =
+        edits.predicted.zip(tried.saved).filter(|_| comparable).map(|(predicted, [_, low, high])| {
+            let of = |ns: i64, whole: i64| ns as f64 / whole.max(1) as f64;
+            of(low, tried.unedited) <= of(predicted.high_ns, predicted.ns)
+                && of(predicted.low_ns, predicted.ns) <= of(high, tried.unedited)
+        });
     let words: Vec<String> =
         args.program.iter().map(|word| sync_report::text::shell_quote(&word.to_string_lossy())).collect();
     let trial = Trial {
@@ -82,10 +88,10 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         timed: tried.timed,
         runs: tried.runs,
         unedited_ns: tried.unedited,
-        saved_ns: tried.saved,
-        low_ns: tried.low,
-        high_ns: tried.high,
-        resolved: tried.resolved && measured,
+        saved_ns: tried.saved.map(|saved| saved[0]),
+        low_ns: tried.saved.map(|saved| saved[1]),
+        high_ns: tried.saved.map(|saved| saved[2]),
+        resolved: tried.resolved,
         predicted: edits.predicted,
         agrees,
         printed: tried.printed,
@@ -93,20 +99,20 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         edits: edits.list,
         notes,
     };
+    let other =
+        trial.failed.is_some() || trial.printed.as_ref().is_some_and(|printed| printed.differs.is_some());
+    output::print(args.format, &trial, Setting::default(), Path::new("-"), &args.shared)?;
     output::save(&trial, Path::new(&format!("{}.json", args.output)))?;
     if let Some(diff) = &edits.diff {
         whole::write(Path::new(&format!("{}.patch", args.output)), diff)?;
     }
-    let other =
-        trial.failed.is_some() || trial.printed.as_ref().is_some_and(|printed| printed.differs.is_some());
-    output::print(args.format, &trial, Setting::default(), Path::new("-"), &args.shared)?;
     Ok(ExitCode::from(u8::from(other)))
 }
 
-/// Whether the edited runs loaded a file: its module, or it is the program itself.
-fn loads(loaded: &std::collections::BTreeSet<PathBuf>, args: &TryArgs, file: &Path) -> bool {
-    let is_program = |word: &std::ffi::OsString| Path::new(word).file_name() == file.file_name();
-    loaded.contains(file) || args.program.iter().any(is_program)
+/// Whether a file is the program itself, which is imported under no name.
+fn is_program(args: &TryArgs, tree: &Tree, file: &Path) -> bool {
+    let path = tree.path(file);
+    args.program.iter().any(|word| tree.inside(Path::new(word)).is_some_and(|inside| inside == path))
 }
 
 struct Edits {
@@ -196,20 +202,34 @@ fn patched(file: &Path, tree: &Tree) -> Result<Edits> {
 
 /// The files of a revision that the working tree has changed, put into the other tree.
 fn against(revision: &str, root: &Path, tree: &Tree) -> Result<Edits> {
-    if revision.starts_with('-') {
-        bail!("{revision}: no revision");
-    }
-    let changed = git(
-        root,
-        &["diff".as_ref(), "--name-only".as_ref(), "--no-renames".as_ref(), revision.as_ref(), "--".as_ref()],
-    )?;
-    for file in changed.lines() {
+    let git = |words: &[&str]| git(root, &words.iter().map(OsStr::new).collect::<Vec<_>>());
+    let commit =
+        git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])
+            .with_context(|| format!("{revision}: no revision"))?;
+    let commit = commit.trim();
+    // `:mode mode hash hash status`, then the name.
+    let changed = git(&["diff", "--raw", "-z", "--no-renames", commit, "--"])?;
+    let words: Vec<&str> = changed.split('\0').filter(|word| !word.is_empty()).collect();
+    let mut list = Vec::new();
+    for entry in words.chunks_exact(2) {
+        let (mode, file) = (entry[0].trim_start_matches(':').split(' ').next().unwrap_or_default(), entry[1]);
         let shown =
-            Command::new("git").arg("-C").arg(root).args(["show", &format!("{revision}:{file}")]).output()?;
-        let text = shown.status.success().then_some(&shown.stdout[..]);
-        tree.write(Path::new(file), text)?;
+            Command::new("git").arg("-C").arg(root).args(["show", &format!("{commit}:{file}")]).output()?;
+        match mode {
+            "000000" => tree.write(Path::new(file), None)?,
+            "100644" | "100755" if shown.status.success() => {
+                tree.write(Path::new(file), Some(&shown.stdout))?;
+                let mode = if mode == "100755" { 0o755 } else { 0o644 };
+                std::fs::set_permissions(tree.path(Path::new(file)), std::fs::Permissions::from_mode(mode))?;
+            }
+            _ => bail!("{file}: no plain file in {revision}"),
+        }
+        list.push(of_file(file.to_owned()));
     }
-    Ok(Edits { list: changed.lines().map(str::to_owned).map(of_file).collect(), predicted: None, diff: None })
+    if list.is_empty() {
+        bail!("the working tree is as {revision}: there is no edit to try");
+    }
+    Ok(Edits { list, predicted: None, diff: None })
 }
 
 fn of_file(file: String) -> TrialEdit {

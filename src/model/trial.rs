@@ -42,17 +42,19 @@ pub struct Trial {
     pub runs: Vec<TrialRun>,
     /// Mean length unedited, in ns.
     pub unedited_ns: i64,
-    /// Mean saving of the edits, by pairs of neighbouring runs; negative where the edited program is slower.
-    pub saved_ns: i64,
+    /// Mean saving of the edits, by pairs of neighbouring runs; negative where the edited program is slower, null without two
+    /// pairs.
+    pub saved_ns: Option<i64>,
     /// Lower end of the 95 % interval of `saved_ns`.
-    pub low_ns: i64,
+    pub low_ns: Option<i64>,
     /// Upper end of the 95 % interval of `saved_ns`.
-    pub high_ns: i64,
+    pub high_ns: Option<i64>,
     /// Whether half of the interval is at most a hundredth of `unedited_ns`.
     pub resolved: bool,
     /// What the capture's simulation says of the same edits; null without a capture.
     pub predicted: Option<TrialPrediction>,
-    /// Whether the intervals of what was measured and predicted meet, as shares of an iteration; null without a prediction.
+    /// Whether the intervals of what was measured and predicted meet, as shares of an iteration; null where they cannot be
+    /// compared.
     pub agrees: Option<bool>,
     /// Numbers that the program printed, compared; null where it printed none.
     pub printed: Option<TrialNumbers>,
@@ -100,12 +102,12 @@ pub struct TrialNumbers {
 pub struct TrialDifference {
     /// Which, from 1.
     pub number: u64,
-    /// The least of the unedited runs.
-    pub unedited_low: f64,
+    /// The least of the unedited runs; null where none is a finite number.
+    pub unedited_low: Option<f64>,
     /// The largest of the unedited runs.
-    pub unedited_high: f64,
-    /// That of an edited run.
-    pub edited: f64,
+    pub unedited_high: Option<f64>,
+    /// That of an edited run; null where it is no finite number, or is missing.
+    pub edited: Option<f64>,
 }
 
 /// An edit that was tried, or a site that has none.
@@ -119,6 +121,6 @@ pub struct TrialEdit {
     pub line: u32,
     /// Why there is no edit; null where there is one.
     pub left_out: Option<String>,
-    /// Whether the edited runs loaded the edited file; null where there is no edit.
+    /// Whether the edited runs imported the edited file; null where there is no edit, or it is no Python.
     pub loaded: Option<bool>,
 }

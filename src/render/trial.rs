@@ -21,17 +21,26 @@ fn share(saved: i64, low: i64, high: i64, of: i64) -> String {
 }
 
 fn heading(trial: &Trial) -> String {
-    let Trial { saved_ns, low_ns, high_ns, unedited_ns, .. } = *trial;
     if trial.failed.is_some() {
-        return "The edited program fails: nothing was measured.".to_owned();
+        return "The edited program fails.".to_owned();
     }
-    let (length, share) = (text::duration(unedited_ns), share(saved_ns, low_ns, high_ns, unedited_ns));
-    let (verb, amount) = if saved_ns < 0 { ("cost", saved_ns.saturating_neg()) } else { ("save", saved_ns) };
-    let amount = text::duration(amount);
-    if trial.resolved {
-        format!("The edits {verb} {amount} of {} of {length}: {share}, measured.", trial.unit.one())
+    let Trial { saved_ns: Some(saved), low_ns: Some(low), high_ns: Some(high), unedited_ns, .. } = *trial
+    else {
+        return "Nothing was measured: two pairs of runs are needed.".to_owned();
+    };
+    let of = format!("{} of {}", trial.unit.one(), text::duration(unedited_ns));
+    if low > 0 {
+        format!("The edits save {} of {of}: {}.", text::duration(saved), share(saved, low, high, unedited_ns))
+    } else if high < 0 {
+        let [saved, low, high] = [saved, high, low].map(i64::saturating_neg);
+        format!("The edits cost {} of {of}: {}.", text::duration(saved), share(saved, low, high, unedited_ns))
     } else {
-        format!("Not resolved: the edits {verb} about {amount} of {} of {length}: {share}.", trial.unit.one())
+        let percent = |ns: i64| 100.0 * ns as f64 / unedited_ns.max(1) as f64;
+        format!(
+            "No difference is seen: the edits save {:.1} to {:.1} % of {of}.",
+            percent(low),
+            percent(high)
+        )
     }
 }
 
@@ -41,7 +50,7 @@ fn facts(trial: &Trial) -> Vec<(String, String)> {
         let agrees = match trial.agrees {
             Some(true) => "the intervals meet",
             Some(false) => "the intervals do not meet",
-            None => "nothing was measured",
+            None => "not comparable with this measurement",
         };
         let predicted = share(predicted.saved_ns, predicted.low_ns, predicted.high_ns, predicted.ns);
         facts.push((
@@ -55,14 +64,21 @@ fn facts(trial: &Trial) -> Vec<(String, String)> {
         let ends = ends.map_or_else(|| "none".to_owned(), |(low, high)| text::durations(*low, *high));
         format!("{} of {ends}", text::counted(runs.len() as u64, "run"))
     });
-    facts.push(("runs".to_owned(), format!("{unedited} unedited, {edited} edited; no profiler")));
+    let exact = if trial.resolved { "" } else { "; not resolved to 1 %" };
+    facts.push(("runs".to_owned(), format!("{unedited} unedited, {edited} edited; no profiler{exact}")));
     if let Some(printed) = &trial.printed {
         let numbers = text::counted(printed.compared, "number");
         let words = match &printed.differs {
             None => format!("{numbers} of each run compared: the same, within what unedited runs differ"),
+            Some(TrialDifference { edited: None, unedited_low: None, .. }) => {
+                "only one of the two programs prints numbers".to_owned()
+            }
             Some(TrialDifference { number, unedited_low, unedited_high, edited }) => {
+                let shown =
+                    |n: &Option<f64>| n.map_or_else(|| "no finite number".to_owned(), |n| n.to_string());
+                let [edited, low, high] = [edited, unedited_low, unedited_high].map(shown);
                 format!(
-                    "number {number} of {} differs: {edited} edited, {unedited_low} to {unedited_high} unedited",
+                    "number {number} of {} differs: {edited} edited, {low} to {high} unedited",
                     printed.compared
                 )
             }
@@ -77,7 +93,9 @@ fn edits(trial: &Trial) -> Block {
         let place = if edit.line > 0 { format!("{}:{}", edit.file, edit.line) } else { edit.file.clone() };
         let what = match (&edit.left_out, edit.loaded) {
             (Some(reason), _) => format!("no edit: {reason}"),
-            (None, Some(false)) => "edited, and never loaded: the edit did nothing".to_owned(),
+            (None, Some(false)) => {
+                "edited, and never imported: this edit changed nothing that was timed".to_owned()
+            }
             _ => "edited".to_owned(),
         };
         vec![edit.site.clone(), place, what]

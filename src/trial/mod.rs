@@ -4,7 +4,7 @@
 //!  tree ─┬─ copy A, as it is      runs   [A B] [B A] [A B] …      each: start, warm-up, timed units, end
 //!        └─ copy B, edited        saved    +     +     +          A − B of neighbours: a drift of the clock cancels
 //! ```
-//! The saving is the mean over pairs, its interval ± t·s/√n with Student's t for 95 %. Pairs are run until half of the interval is
+//! The first run of each is not counted. The saving is the mean over pairs, its interval ± t·s/√n with Student's t for 95 %. Pairs are run until half of the interval is
 //! a hundredth of the unedited length, or the time is over.
 
 mod printed;
@@ -15,7 +15,7 @@ pub mod tree;
 use crate::capture::{Heard, steps::Hook};
 use crate::model::trial::{TrialNumbers, TrialRun, TrialUnit};
 use crate::text;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use regex::Regex;
 use run::{Measure, Sample, Wanted};
 use std::collections::BTreeSet;
@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tree::Tree;
 
-/// Pairs below which an interval says little.
-const FEWEST: usize = 3;
+/// Pairs below which an interval says little: with three, a small scatter is often luck.
+const FEWEST: usize = 5;
 /// Half of the interval, as a share of the unedited length, at which a saving is resolved.
 const EXACT: f64 = 0.01;
 /// Units before the clock starts: allocations, autotuning, lazy loading.
@@ -51,94 +51,140 @@ pub struct Tried {
     pub timed: u64,
     pub runs: Vec<TrialRun>,
     pub unedited: i64,
-    pub saved: i64,
-    pub low: i64,
-    pub high: i64,
+    /// Mean saving, and the ends of its interval; `None` without two pairs.
+    pub saved: Option<[i64; 3]>,
     pub resolved: bool,
     pub printed: Option<TrialNumbers>,
     /// The last lines of an edited program that failed.
     pub failed: Option<String>,
-    /// Files of the edited tree that its runs loaded.
-    pub loaded: BTreeSet<PathBuf>,
+    /// Files of the edited tree that its runs imported; `None` where no Python says.
+    pub loaded: Option<BTreeSet<PathBuf>>,
 }
 
 /// Runs both trees in turn.
 ///
 /// # Errors
-/// The unedited program fails, or nothing of it can be timed; a signal came.
-pub fn run(request: &Request, [as_it_is, edited]: [&Tree; 2], say: &dyn Fn(&str)) -> Result<Tried> {
-    let (start, heard, hook) = (Instant::now(), Heard::listen()?, Hook::new()?);
-    let wanted = Wanted { request, hook: &hook, heard: &heard };
-    let fails = |said: String| anyhow!("the program fails as it is: {said}");
+/// The unedited program fails, or other units are timed in one run than in another; a signal came.
+pub fn run(
+    request: &Request,
+    [as_it_is, edited]: [&Tree; 2],
+    heard: &Heard,
+    say: &dyn Fn(&str),
+) -> Result<Tried> {
+    let (start, hook) = (Instant::now(), Hook::new()?);
+    let wanted = Wanted { request, hook: &hook, heard };
+    let fails = |said: String| {
+        anyhow!("the program fails in a copy of the tree, where `..` and .git are not those of yours: {said}")
+    };
+    // The first run of each fills caches, and is not counted.
     let first = wanted.run(as_it_is, Measure { warm: 3, units: WARM })?.map_err(fails)?;
-    let (unit, measure) = units(request, &first);
+    let (unit, measure) = units(request, &first)?;
     say(&format!("as it is, {} takes {}", unit.one(), text::duration(first.length())));
-    let mut samples: [Vec<Sample>; 2] = Default::default();
-    let mut runs = Vec::new();
-    let mut failed = None;
-    'pairs: for pair in 0.. {
+    let mut tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
+    tried.failed = wanted.run(edited, Measure { warm: 3, units: WARM })?.err();
+    for pair in 0.. {
+        if tried.failed.is_some() {
+            break;
+        }
         let began = Instant::now();
         for which in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-            let sample = match wanted.run([as_it_is, edited][which], measure)? {
-                Ok(sample) => sample,
-                Err(said) if which == 1 => {
-                    failed = Some(said);
-                    break 'pairs;
+            match wanted.run([as_it_is, edited][which], measure)? {
+                Ok(sample) if (sample.units == 0) != (unit == TrialUnit::Run) => {
+                    let which = if which == 1 { "edited" } else { "unedited" };
+                    bail!(
+                        "an {which} run ended before {} were timed; time calls with --calls, or give a longer run",
+                        unit.as_str()
+                    );
                 }
+                Ok(sample) => tried.add(which, sample),
+                Err(said) if which == 1 => tried.failed = Some(said),
                 Err(said) => return Err(fails(said)),
-            };
-            runs.push(TrialRun { edited: which == 1, ns: sample.length() });
-            samples[which].push(sample);
+            }
         }
-        let (mean, half) = statistics::interval(&differences(&samples));
-        let length = mean_of(&samples[0]);
+        let ([mean, half], length) = (tried.interval(), tried.unedited());
         let share = |ns: f64| 100.0 * ns / length.max(1) as f64;
         let off = if half.is_finite() { format!(" ± {:.1}", share(half)) } else { String::new() };
         say(&format!("pair {}: saves {:.1}{off} % of {}", pair + 1, share(mean), text::duration(length)));
-        let enough = pair + 1 >= FEWEST && half <= EXACT * length as f64;
         let late = pair >= 1 && start.elapsed() + began.elapsed() > request.time;
-        if enough || late {
+        if tried.resolved() || late {
             break;
         }
     }
-    let differences = differences(&samples);
-    let (mean, half) = statistics::interval(&differences);
-    let unedited = mean_of(&samples[0]);
-    let (low, high) = ((mean - half) as i64, (mean + half) as i64);
-    let resolved = differences.len() >= FEWEST && half <= EXACT * unedited as f64;
-    let numbers =
-        samples.each_ref().map(|all| all.iter().map(|sample| &sample.printed[..]).collect::<Vec<_>>());
-    Ok(Tried {
-        unit,
-        timed: samples[0].first().map_or(0, |sample| sample.units),
-        runs,
-        unedited,
-        saved: mean as i64,
-        low,
-        high,
-        resolved,
-        printed: printed::compared(&numbers[0], &numbers[1]),
-        failed,
-        loaded: samples[1].iter().flat_map(|sample| sample.files.iter().cloned()).collect(),
-    })
+    Ok(tried.result(unit))
+}
+
+/// Runs so far.
+struct Tries {
+    /// Unedited, edited.
+    samples: [Vec<Sample>; 2],
+    runs: Vec<TrialRun>,
+    failed: Option<String>,
+}
+
+impl Tries {
+    fn add(&mut self, which: usize, sample: Sample) {
+        self.runs.push(TrialRun { edited: which == 1, ns: sample.length() });
+        self.samples[which].push(sample);
+    }
+
+    /// The mean saving, and half of its interval.
+    fn interval(&self) -> [f64; 2] {
+        let pairs = self.samples[0].iter().zip(&self.samples[1]);
+        let (mean, half) =
+            statistics::interval(&pairs.map(|(a, b)| (a.length() - b.length()) as f64).collect::<Vec<_>>());
+        [mean, half]
+    }
+
+    fn unedited(&self) -> i64 {
+        let sum: i64 = self.samples[0].iter().map(Sample::length).sum();
+        sum / (self.samples[0].len() as i64).max(1)
+    }
+
+    fn resolved(&self) -> bool {
+        let pairs = self.samples[0].len().min(self.samples[1].len());
+        pairs >= FEWEST && self.interval()[1] <= EXACT * self.unedited() as f64
+    }
+
+    fn result(self, unit: TrialUnit) -> Tried {
+        let [mean, half] = self.interval();
+        let numbers = self
+            .samples
+            .each_ref()
+            .map(|all| all.iter().map(|sample| &sample.printed[..]).collect::<Vec<_>>());
+        let loaded = self.samples[1].iter().filter_map(|sample| sample.loaded.as_ref());
+        let loaded: Vec<&Vec<PathBuf>> = loaded.collect();
+        Tried {
+            unit,
+            timed: self.samples[0].first().map_or(0, |sample| sample.units),
+            unedited: self.unedited(),
+            saved: half.is_finite().then_some([mean as i64, (mean - half) as i64, (mean + half) as i64]),
+            resolved: self.resolved() && self.failed.is_none(),
+            printed: printed::compared(&numbers[0], &numbers[1]),
+            loaded: (!loaded.is_empty()).then(|| loaded.into_iter().flatten().cloned().collect()),
+            failed: self.failed,
+            runs: self.runs,
+        }
+    }
 }
 
 /// What is timed of a program that did this, and how much of it.
-fn units(request: &Request, first: &Sample) -> (TrialUnit, Measure) {
+///
+/// # Errors
+/// No call of the named function was seen.
+fn units(request: &Request, first: &Sample) -> Result<(TrialUnit, Measure)> {
+    if let (0, Some(calls)) = (first.units, &request.calls) {
+        bail!(
+            "no call of {calls} was seen; name a module as it is imported (not the script itself), and a function that is called more than 3 times"
+        );
+    }
     if first.units == 0 {
-        return (TrialUnit::Run, Measure { warm: 0, units: 0 });
+        return Ok((TrialUnit::Run, Measure { warm: 0, units: 0 }));
     }
     let unit = if request.calls.is_some() { TrialUnit::Call } else { TrialUnit::Iteration };
+    if first.units < u64::from(WARM) {
+        // The program ends by itself, so soon.
+        return Ok((unit, Measure { warm: 3, units: first.units as u32 }));
+    }
     let units = WINDOW.min(request.time / RUNS).as_nanos() as i64 / first.length().max(1);
-    (unit, Measure { warm: WARM, units: units.clamp(5, 5_000) as u32 })
-}
-
-/// Unedited less edited, of each pair.
-fn differences(samples: &[Vec<Sample>; 2]) -> Vec<f64> {
-    samples[0].iter().zip(&samples[1]).map(|(a, b)| (a.length() - b.length()) as f64).collect()
-}
-
-fn mean_of(samples: &[Sample]) -> i64 {
-    let sum: i64 = samples.iter().map(Sample::length).sum();
-    sum / (samples.len() as i64).max(1)
+    Ok((unit, Measure { warm: WARM, units: units.clamp(5, 5_000) as u32 }))
 }

@@ -1,16 +1,19 @@
 //! One run of the program in a tree.
 
 use super::tree::Tree;
+use super::tree::interrupted;
 use super::{Request, printed};
-use crate::capture::{Heard, attended, steps::Hook};
-use anyhow::{Context, Result, bail};
+use crate::capture::{Heard, attended, end_group, steps::Hook};
+use anyhow::{Context, Result};
 use serde::Deserialize;
-use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// How often a running program is looked at: the length of a whole run is known to this.
+const LOOK: Duration = Duration::from_millis(1);
 /// Lines of a program that failed.
 const LINES: usize = 5;
 
@@ -27,8 +30,8 @@ pub struct Sample {
     pub units: u64,
     ns: i64,
     pub printed: Vec<f64>,
-    /// Files of the tree that it loaded.
-    pub files: Vec<PathBuf>,
+    /// Files of the tree that it loaded; `None` where no Python says.
+    pub loaded: Option<Vec<PathBuf>>,
 }
 
 impl Sample {
@@ -66,16 +69,20 @@ impl Wanted<'_> {
         let child = command.spawn();
         let child = child
             .with_context(|| format!("{} cannot be started", self.request.program[0].to_string_lossy()))?;
-        let status = attended(child, self.heard, || {})?;
+        let leader = child.id();
+        let status = attended(child, self.heard, LOOK, || {})?;
         let wall = start.elapsed().as_nanos() as i64;
+        // What it left running would take its time from the runs after it.
+        end_group(leader);
         if self.heard.any() {
-            bail!("interrupted: nothing was finished");
+            return Err(interrupted().into());
         }
         let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         if !status.success() {
-            let said = read(&err)?;
-            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-            return Ok(Err(lines[lines.len().saturating_sub(LINES)..].join("\n")));
+            let (said, printed) = (read(&err)?, read(&out)?);
+            let lines: Vec<&str> =
+                printed.lines().chain(said.lines()).filter(|line| !line.trim().is_empty()).collect();
+            return Ok(Err(format!("{status}\n{}", lines[lines.len().saturating_sub(LINES)..].join("\n"))));
         }
         let found: Times =
             fs::read(&times).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -84,22 +91,24 @@ impl Wanted<'_> {
             units: if timed { found.units } else { 0 },
             ns: if timed { found.ns } else { wall },
             printed: printed::numbers(&read(&out)?, self.request.metric.as_ref()),
-            files: found.files.iter().filter_map(|file| tree.relative(file)).collect(),
+            loaded: (!found.files.is_empty())
+                .then(|| found.files.iter().filter_map(|file| tree.relative(file)).collect()),
         }))
     }
 
     fn command(&self, tree: &Tree, measure: Measure, times: &Path) -> Result<Command> {
         let here = std::env::current_dir().context("the working directory is gone")?;
-        let word = |word: &OsString| -> OsString {
-            let path = Path::new(word);
-            if path.is_absolute() { tree.mapped(path).into() } else { word.clone() }
-        };
         let (program, arguments) = self.request.program.split_first().context("which program?")?;
-        let mut command = Command::new(word(program));
-        command.args(arguments.iter().map(word)).current_dir(tree.mapped(&here.canonicalize()?));
+        let mut command = Command::new(tree.mapped(program));
+        command.args(arguments.iter().map(|word| tree.mapped(word)));
+        command
+            .current_dir(tree.inside(&here).context("the working directory is not in the tree")?)
+            .process_group(0);
         let own = std::env::var_os("PYTHONPATH").unwrap_or_default();
         let own = std::env::split_paths(&own).filter(|path| !path.as_os_str().is_empty());
-        let paths = [self.hook.folder().to_owned()].into_iter().chain(own.map(|path| tree.mapped(&path)));
+        let paths = [self.hook.folder().to_owned()]
+            .into_iter()
+            .chain(own.map(|path| tree.inside(&path).unwrap_or(path)));
         command.env("PYTHONPATH", std::env::join_paths(paths)?);
         command.env("SYNC_REPORT_TIMES", times);
         // Of a whole program no unit ends it.

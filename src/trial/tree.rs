@@ -1,10 +1,11 @@
 //! A copy of the user's tree, in which the program runs: the tree itself is never written.
 //!
-//! Folders are real, files are copied. Files above [`LARGE`] and folders without Python that hold more than [`MANY`] files are
+//! Folders are real, files are copied. Large files, and folders of many files without Python, are
 //! data: links lead to them, and the notes name them. `.git` and virtual environments are left out, or linked.
 
+use crate::capture::{Failed, Heard, INTERRUPTED};
 use anyhow::{Context, Result, bail};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -27,18 +28,20 @@ pub struct Tree {
 
 impl Tree {
     /// # Errors
-    /// The tree cannot be read, or holds too much.
-    pub fn copy(origin: &Path) -> Result<Self> {
+    /// The tree cannot be read, or holds too much; a signal came.
+    pub fn copy(origin: &Path, heard: &Heard) -> Result<Self> {
         let origin =
             origin.canonicalize().with_context(|| format!("{}: cannot be read", origin.display()))?;
         let folder = tempfile::Builder::new().prefix("sync-report-try-").tempdir()?;
         let mut tree = Self { folder, origin, shared: Vec::new() };
-        let mut bytes = 0;
-        tree.fill(Path::new(""), &mut bytes)?;
+        tree.fill(Path::new(""), &mut 0, heard)?;
         Ok(tree)
     }
 
-    fn fill(&mut self, folder: &Path, bytes: &mut u64) -> Result<()> {
+    fn fill(&mut self, folder: &Path, bytes: &mut u64, heard: &Heard) -> Result<()> {
+        if heard.any() {
+            return Err(interrupted().into());
+        }
         let entries = fs::read_dir(self.origin.join(folder));
         for entry in
             entries.with_context(|| format!("{}: cannot be read", self.origin.join(folder).display()))?
@@ -56,7 +59,7 @@ impl Tree {
                     self.shared.push(own);
                 } else {
                     fs::create_dir(&to)?;
-                    self.fill(&own, bytes)?;
+                    self.fill(&own, bytes, heard)?;
                 }
             } else if meta.is_file() && meta.len() <= LARGE {
                 *bytes += meta.len();
@@ -74,8 +77,13 @@ impl Tree {
             } else if meta.is_symlink() {
                 // Leads out of the tree, or to what is copied too.
                 let leads = fs::canonicalize(&from).unwrap_or_else(|_| from.clone());
-                let inside = leads.strip_prefix(&self.origin).map(|path| self.path(path));
-                symlink(inside.unwrap_or(leads), &to)?;
+                match leads.strip_prefix(&self.origin) {
+                    Ok(inside) => symlink(self.path(inside), &to)?,
+                    Err(_) => {
+                        symlink(&leads, &to)?;
+                        self.shared.push(own);
+                    }
+                }
             }
         }
         Ok(())
@@ -90,9 +98,30 @@ impl Tree {
         self.folder.path().join(relative)
     }
 
-    /// A path of the origin as one of this tree; others as they are.
-    pub fn mapped(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.origin).map_or_else(|_| path.to_owned(), |relative| self.path(relative))
+    /// A word of a command with a path of the origin, as one of this tree: `PATH`, `--option=PATH`; others as they are.
+    pub fn mapped(&self, word: &OsStr) -> OsString {
+        let text = word.to_string_lossy();
+        let (option, path) = match text.split_once('=').filter(|(option, _)| option.starts_with('-')) {
+            Some((option, path)) => (format!("{option}="), Path::new(path)),
+            None => (String::new(), Path::new(word)),
+        };
+        match path.is_absolute().then(|| self.inside(path)).flatten() {
+            Some(inside) => {
+                let mut word = OsString::from(option);
+                word.push(inside);
+                word
+            }
+            None => word.to_owned(),
+        }
+    }
+
+    /// Where a path of the origin is here, through whatever links it leads there; it need not exist.
+    pub fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let real = path.canonicalize().or_else(|_| {
+            let parent = path.parent().unwrap_or(path).canonicalize()?;
+            Ok::<_, std::io::Error>(path.file_name().map_or(parent.clone(), |name| parent.join(name)))
+        });
+        real.ok()?.strip_prefix(&self.origin).ok().map(|relative| self.path(relative))
     }
 
     /// The path in the tree of a file that was loaded from here.
@@ -104,16 +133,31 @@ impl Tree {
     /// Replaces a file; `None` removes it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It lies in a folder that is not copied, or cannot be written.
     pub fn write(&self, relative: &Path, text: Option<&[u8]>) -> Result<()> {
         let path = self.path(relative);
+        // A link to a folder leads to the user's own.
+        let folders = relative.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(linked) = folders.map(|folder| self.path(folder)).find(|folder| folder.is_symlink()) {
+            bail!("{} lies in {}, which is data and not copied", relative.display(), linked.display());
+        }
+        let mode = path.metadata().ok().map(|meta| meta.permissions());
         let _ = fs::remove_file(&path);
         let Some(text) = text else { return Ok(()) };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))
+        fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
+        if let Some(mode) = mode {
+            fs::set_permissions(&path, mode)?;
+        }
+        Ok(())
     }
+}
+
+/// A signal came.
+pub fn interrupted() -> Failed {
+    Failed { message: "interrupted: nothing was finished".to_owned(), exit: INTERRUPTED }
 }
 
 /// Whether a folder holds many files, and no Python.
@@ -146,7 +190,8 @@ mod tests {
         fs::write(at("pkg/a.py"), "a = 1\n").expect("written");
         symlink(at("pkg/a.py"), at("link.py")).expect("linked");
         (0..=MANY).for_each(|n| fs::write(at(&format!("data/{n}")), "x").expect("written"));
-        let tree = Tree::copy(origin.path()).expect("copied");
+        let heard = Heard::listen().expect("signals are heard");
+        let tree = Tree::copy(origin.path(), &heard).expect("copied");
         assert_eq!(tree.shared, [Path::new("data")]);
         assert!(!tree.path(Path::new(".git")).exists());
         tree.write(Path::new("pkg/a.py"), Some(b"a = 2\n")).expect("written");
@@ -156,7 +201,18 @@ mod tests {
             ("a = 1\n".into(), "a = 2\n".into())
         );
         let own = origin.path().canonicalize().expect("it is there");
-        assert_eq!(tree.mapped(&own.join("pkg/a.py")), tree.path(Path::new("pkg/a.py")));
+        assert_eq!(tree.mapped(own.join("pkg/a.py").as_os_str()), tree.path(Path::new("pkg/a.py")));
+        symlink(&own, at("../again"))
+            .or_else(|_| fs::remove_file(at("../again")).and_then(|()| symlink(&own, at("../again"))))
+            .expect("linked");
+        assert_eq!(tree.mapped(at("../again/pkg/new.txt").as_os_str()), tree.path(Path::new("pkg/new.txt")));
+        fs::remove_file(at("../again")).expect("it was there");
+        assert_eq!(tree.mapped(OsStr::new("--out=/elsewhere")), "--out=/elsewhere");
+        let error = tree.write(Path::new("data/5"), Some(b"y")).expect_err("it is the user's");
+        assert!(
+            error.to_string().contains("not copied")
+                && fs::read_to_string(at("data/5")).is_ok_and(|text| text == "x")
+        );
         assert_eq!(tree.relative(&tree.path(Path::new("pkg/a.py"))), Some("pkg/a.py".into()));
     }
 }

@@ -162,7 +162,7 @@ fn edits_of_a_capture_are_tried() {
     let (code, trial, said) =
         checkout.tried(&["--profile", &profile, "--site", "S5"], &["python3", "train.py"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(trial["predicted"]["saved_ns"].as_i64() > Some(0) && trial["agrees"].is_boolean(), "{trial}");
+    assert!(trial["predicted"]["saved_ns"].as_i64() > Some(0) && trial["agrees"].is_null(), "{trial}");
     assert_eq!((&trial["edits"][0]["site"], &trial["edits"][0]["loaded"]), (&"S5".into(), &false.into()));
     let patch = fs::read_to_string(checkout.path("../trial.patch")).expect("the patch");
     assert!(
@@ -177,9 +177,13 @@ fn what_cannot_be_tried_is_said() {
     let patch = format!("../{}", checkout.name());
     checkout.patch("helper.py", "0.004", "0.002");
     for (words, says) in [
-        (&["--patch", &*patch][..], "the program fails as it is: no data"),
+        (
+            &["--patch", &*patch][..],
+            "the program fails in a copy of the tree, where `..` and .git are not those of yours: exit status: 1\\nno data",
+        ),
         (&["--patch", "none.patch"], "none.patch: cannot be read"),
-        (&["--against", "nowhere"], "git: fatal"),
+        (&["--against", "nowhere"], "nowhere: no revision"),
+        (&["--against", "HEAD"], "the working tree is as HEAD"),
         (&[], "sync-report.sqlite: no such capture; make one with `sync-report run"),
         (&["--calls", "work"], "it is MODULE:FUNCTION"),
         (&["--metric", "("], "regex parse error"),
@@ -188,4 +192,50 @@ fn what_cannot_be_tried_is_said() {
         assert_eq!((code, &trial), (Some(2), &Value::Null), "{words:?}: {said}");
         assert!(said.contains(says), "{words:?}: {said}");
     }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_before_anything_runs() {
+    let done =
+        command().args(["try", "-o", "none/x", "--", "python3", "train.py"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && said.contains("none: there is no such folder"), "{said}");
+}
+
+/// Folders of data are linked: a file in one is never written, whatever is asked for.
+#[test]
+fn data_that_is_not_copied_is_not_written() {
+    let checkout = Checkout::new(PROGRAM);
+    (0..=1_000).for_each(|n| checkout.write(&format!("data/{n}.txt"), "old"));
+    checkout.git(&["add", "-A"]);
+    checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "data"]);
+    checkout.write("data/5.txt", "unsaved");
+    let done = command()
+        .current_dir(checkout.path("."))
+        .args(["try", "--against", "HEAD", "--", "python3", "train.py"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && said.contains("which is data and not copied"), "{said}");
+    assert_eq!(fs::read_to_string(checkout.path("data/5.txt")).expect("it is there"), "unsaved");
+}
+
+/// Paths that lead into the checkout lead into the copies, through links too; a program that catches everything ends.
+#[test]
+fn a_program_named_by_its_path_runs_in_the_copies() {
+    let checkout = Checkout::new(&format!(
+        "try:\n{}except BaseException: raise SystemExit(3)\n",
+        PROGRAM.lines().map(|line| format!("    {line}\n")).collect::<String>()
+    ));
+    checkout.patch("helper.py", "0.004", "0.002");
+    let link = tempfile::tempdir().expect("a folder");
+    let link = link.path().join("again");
+    std::os::unix::fs::symlink(checkout.0.path(), &link).expect("linked");
+    let program = link.join("train.py").display().to_string();
+    let patch = format!("../{}", checkout.name());
+    let (code, trial, said) = checkout.tried(&["--patch", &patch], &["python3", &program]);
+    assert_eq!(code, Some(0), "{said}");
+    let number = |name: &str| trial[name].as_i64().expect("a number");
+    assert!(number("saved_ns") * 5 > number("unedited_ns"), "{trial}");
+    assert_eq!(trial["edits"][0]["loaded"], true, "{trial}");
 }
