@@ -14,10 +14,10 @@ pub(crate) fn document(trial: &Trial) -> Vec<Block> {
     blocks
 }
 
-/// `7.6 % (6.9 to 8.3 %)`.
+/// `7.6 % (6.9 % to 8.3 %)`.
 fn share(saved: i64, low: i64, high: i64, of: i64) -> String {
-    let percent = |ns: i64| 100.0 * ns as f64 / of.max(1) as f64;
-    format!("{:.1} % ({:.1} to {:.1} %)", percent(saved), percent(low), percent(high))
+    let [saved, low, high] = [saved, low, high].map(|ns| text::share(ns, of.max(1)));
+    format!("{saved} ({low} to {high})")
 }
 
 fn heading(trial: &Trial) -> String {
@@ -35,12 +35,8 @@ fn heading(trial: &Trial) -> String {
         let [saved, low, high] = [saved, high, low].map(i64::saturating_neg);
         format!("The edits cost {} of {of}: {}.", text::duration(saved), share(saved, low, high, unedited_ns))
     } else {
-        let percent = |ns: i64| 100.0 * ns as f64 / unedited_ns.max(1) as f64;
-        format!(
-            "No difference is seen: the edits save {:.1} to {:.1} % of {of}.",
-            percent(low),
-            percent(high)
-        )
+        let [low, high] = [low, high].map(|ns| text::share(ns, unedited_ns.max(1)));
+        format!("No difference is seen: the edits save {low} to {high} of {of}.")
     }
 }
 
