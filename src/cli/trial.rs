@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use sync_report::analysis::Options;
 use sync_report::analysis::pricing::Scenario;
-use sync_report::capture::Heard;
+use sync_report::capture::{Heard, typed};
 use sync_report::formats::Setting;
 use sync_report::model::Report;
 use sync_report::model::patch::Patch;
@@ -22,7 +22,7 @@ use sync_report::report as reports;
 use sync_report::report::scenario::no_site;
 use sync_report::repository::{Repository, checkout_of};
 use sync_report::trial::tree::Tree;
-use sync_report::trial::{self, Request};
+use sync_report::trial::{self, Request, Tried};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{Change, Class};
 use sync_report::whole;
@@ -57,11 +57,25 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         time: Duration::from_secs(args.seconds),
     };
     let tried = trial::run(&request, [&trees[0], &trees[1]], &heard, &|text| say(&args, text))?;
+    let diff = edits.diff.take();
+    let trial = result(&args, &trees, edits, tried);
+    let other =
+        trial.failed.is_some() || trial.printed.as_ref().is_some_and(|printed| printed.differs.is_some());
+    output::print(args.format, &trial, Setting::default(), Path::new("-"), &args.shared)?;
+    output::save(&trial, Path::new(&format!("{}.json", args.output)))?;
+    if let Some(diff) = &diff {
+        whole::write(Path::new(&format!("{}.patch", args.output)), diff)?;
+    }
+    Ok(ExitCode::from(u8::from(other)))
+}
+
+/// What was measured, beside what was predicted.
+fn result(args: &TryArgs, trees: &[Tree; 2], mut edits: Edits, tried: Tried) -> Trial {
     for edit in edits.list.iter_mut().filter(|edit| edit.left_out.is_none()) {
         let file = Path::new(&edit.file);
         let is_python = file.extension() == Some(OsStr::new("py")) && trees[1].path(file).is_file();
         let loaded = tried.loaded.as_ref().filter(|_| is_python);
-        edit.loaded = loaded.map(|loaded| loaded.contains(file) || is_program(&args, &trees[1], file));
+        edit.loaded = loaded.map(|loaded| loaded.contains(file) || is_program(args, &trees[1], file));
     }
     let mut notes: Vec<String> = trees[0]
         .shared
@@ -79,11 +93,10 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
             of(low, tried.unedited) <= of(predicted.high_ns, predicted.ns)
                 && of(predicted.low_ns, predicted.ns) <= of(high, tried.unedited)
         });
-    let words: Vec<String> =
-        args.program.iter().map(|word| sync_report::text::shell_quote(&word.to_string_lossy())).collect();
-    let trial = Trial {
+    Trial {
         trial_version: TRIAL_VERSION,
-        program: words.join(" "),
+        // In a pull request it must show no secret.
+        program: typed(&args.program, &[]).trim_end().to_owned(),
         unit: tried.unit,
         timed: tried.timed,
         runs: tried.runs,
@@ -98,15 +111,7 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         failed: tried.failed,
         edits: edits.list,
         notes,
-    };
-    let other =
-        trial.failed.is_some() || trial.printed.as_ref().is_some_and(|printed| printed.differs.is_some());
-    output::print(args.format, &trial, Setting::default(), Path::new("-"), &args.shared)?;
-    output::save(&trial, Path::new(&format!("{}.json", args.output)))?;
-    if let Some(diff) = &edits.diff {
-        whole::write(Path::new(&format!("{}.patch", args.output)), diff)?;
     }
-    Ok(ExitCode::from(u8::from(other)))
 }
 
 /// Whether a file is the program itself, which is imported under no name.
