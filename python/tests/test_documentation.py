@@ -35,7 +35,7 @@ def complaints(pages: dict, folder: Path) -> str:
 def test_examples_are_typed(tmp_path):
     pages = {path.stem: path.read_text() for path in [Path("README.md"), *Path("docs").glob("*.md")]}
     pages = {name: page for name, page in pages.items() if BLOCK.search(page)}
-    assert {"README", "python"} <= set(pages)
+    assert {"SKILL", "python"} <= set(pages)
     assert complaints(pages, tmp_path) == ""
 
 

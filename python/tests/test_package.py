@@ -41,7 +41,7 @@ def test_a_report_has_what_the_program_printed():
     site, printed = report.sites[0], report.json["sites"][0]
     assert (site.class_, site.blocked_ns) == (printed["class"], printed["blocked_ns"])
     assert site.frames[0].line == printed["frames"][0]["line"]
-    assert site.recoverable.bounds.each_low_ns == printed["recoverable"]["bounds"]["each_low_ns"]
+    assert site.recoverable.high_ns == printed["recoverable"]["high_ns"]
     assert report.totals.by_class.false.waits == printed_totals(report)["false"]["waits"]
     with pytest.raises(KeyError, match="no site .S9.; did you mean .S"):
         report.site("S9")
