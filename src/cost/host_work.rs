@@ -95,17 +95,15 @@ impl HostWork {
 /// ```
 fn last_of_row(all: &Capture, subjects: &TiSlice<SiteIx, PricedSite>, first: WaitId) -> Option<WaitId> {
     let reads = |w: WaitId| all.waits[w].copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
-    let mut last = first;
-    loop {
+    let following = |last: WaitId| {
         let own = &all.waits[last];
-        let mut following = all.waits.iter_enumerated().skip(usize::from(last) + 1);
-        let Some((next, wait)) = following.find(|(_, wait)| wait.thread == own.thread) else { break };
-        if wait.start.saturating_sub(own.end) >= ORDINARY_NS {
-            break;
-        }
-        if !reads(next) {
-            break;
-        }
+        let mut later = (usize::from(last) + 1..all.waits.len()).map(WaitId::from);
+        let next = later.find(|&w| all.waits[w].thread == own.thread)?;
+        let pause = all.waits[next].start.saturating_sub(own.end);
+        (pause < ORDINARY_NS && reads(next)).then_some(next)
+    };
+    let mut last = first;
+    while let Some(next) = following(last) {
         if subjects.iter().any(|s| s.works && s.waits.binary_search(&next).is_ok()) {
             return None;
         }
