@@ -1,6 +1,9 @@
 //! `sync-report run`, with a program in the place of nsys.
 
-use crate::cli::command;
+mod ranks;
+mod secrets;
+
+use crate::cli::{command, sample};
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,49 +14,7 @@ use std::time::{Duration, Instant};
 /// Records its arguments and the program's environment beside itself, and leaves the files that nsys would. Files beside it say
 /// what it does: `records` the kind of recording, `status` what `nsys status` prints, `runs` that the program runs,
 /// `exit` its exit status, `broken` that its export is no database, `half` that it fails on the way, `sample` the export that it gives.
-const FAKE_NSYS: &str = r#"#!/bin/bash
-here=$(dirname "$0")
-printf '%s\n' "$*" >>"$here/arguments"
-for word in "$@"; do case $word in --output=*) output=${word#*=} ;; esac; done
-case "$*" in
-  *--help*) echo "  --include-json=" ;;
-  status*) cat "$here/status" 2>/dev/null || echo "CPU Profiling Environment (process-tree): OK" ;;
-  profile*)
-    env -0 >"$here/environment"
-    trap 'touch "$here/stopped"' INT
-    [ ! -e "$here/runs" ] || { NSYS_PROFILING_SESSION_ID=1 "${@: -2}"; sleep 1.5; }
-    [ ! -e "$here/records" ] || echo recording >"${output//%%/%}.$(cat "$here/records")"
-    exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
-    ;;
-  export*)
-    [ ! -e "$here/sample" ] || { cp "$(cat "$here/sample")" "$output"; exit; }
-    [ ! -e "$here/half" ] || { cp "$here/environment" "$output"; echo "disk full" >&2; exit 1; }
-    [ ! -e "$here/broken" ] || { echo "no database, but long enough to be taken for one" >"$output"; exit; }
-    python3 - "$output" "$here/environment" <<'PYTHON'
-import json, sqlite3, sys
-block = open(sys.argv[2], "rb").read().rstrip(b"\0")
-db = sqlite3.connect(sys.argv[1])
-db.execute("CREATE TABLE META_DATA_CAPTURE (name TEXT NOT NULL, value TEXT)")
-db.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")
-db.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT NOT NULL, value TEXT NOT NULL)")
-insert = "INSERT INTO META_DATA_CAPTURE VALUES (?, CAST(? AS TEXT))"
-for entry in block.split(b"\0"):
-    name, _, value = entry.partition(b"=")
-    db.execute(insert, ("PROCESS_0:ENVIRONMENT_VARIABLE", name + b'="' + value + b'"'))
-for n, word in enumerate((b"--key=sk-anargumentofthecommand", b"--api-key=0a1b2c3d4e5f", b"--password", b"correcthorse", b"--lr=0.1")):
-    db.execute(insert, (f"PROCESS_0:ARGUMENT_{n + 1}", word))
-db.execute("CREATE TABLE OTHER (data BLOB, json)")
-signing = dict(entry.split(b"=", 1) for entry in block.split(b"\0")).get(b"SIGNING", b"").decode()
-db.execute("INSERT INTO OTHER VALUES (?, ?)", (b"x" + b"0123456789abcdef0123" + b"y", json.dumps(signing)))
-other = b"LANG=C\0DAEMON_TOKEN=of-another-process\0N=\xff"
-for text in (block, other, b"lr=0.1", b"step \xff", b"/work/train.py"):
-    db.execute("INSERT INTO StringIds (value) VALUES (CAST(? AS TEXT))", (text,))
-db.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('DeviceEnvironment', CAST(? AS TEXT))", (block.replace(b"\0", b";"),))
-db.commit()
-PYTHON
-    ;;
-esac
-"#;
+const FAKE_NSYS: &str = include_str!("capture/nsys.sh");
 const FAKE_IMPORTER: &str = "#!/bin/bash\ncp \"$2\" \"$4\"\n";
 const ENVIRONMENT: [(&str, &str); 20] = [
     ("WANDB_API_KEY", "0123456789abcdef0123"),
@@ -77,6 +38,7 @@ const ENVIRONMENT: [(&str, &str); 20] = [
     ("program", "gpt"),
     ("LC_ALL", "C.UTF-8"),
 ];
+
 const SECRETS: [&str; 14] = [
     "0123456789abcdef0123",
     "SHORT_TOKEN=abc",
@@ -161,7 +123,11 @@ impl Bench {
     }
 
     fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder.path()).expect("the folder");
+        self.files_in("")
+    }
+
+    fn files_in(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).expect("the folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
         let mut names: Vec<String> = names.filter(|name| name != "host").collect();
         names.sort();
@@ -233,69 +199,6 @@ fn without_the_right_to_unwind_python_is_sampled() {
     bench.fake("status", "unknown command\n");
     bench.captured(&["-o", "other", "python", "train.py"]);
     assert!(bench.recorded("arguments").contains("--cudabacktrace=sync:0"));
-}
-
-#[test]
-fn the_program_gets_the_whole_environment() {
-    let bench = Bench::new(Some("nsys-rep"));
-    bench.captured(&["python", "train.py"]);
-    for (name, value) in ENVIRONMENT {
-        assert!(bench.passed(name, value), "{name}: {}", bench.recorded("environment"));
-    }
-    assert!(bench.passed("NSYS_CONFIG_DIRECTIVES", "UseLZ4HighCompression=false"));
-    bench.captured(&["--force", "--withhold", "secrets", "--withhold", "MASTER_*", "python", "train.py"]);
-    let kept_back =
-        ["LIST_TOKEN", "WANDB_API_KEY", "SHORT_TOKEN", "INFERENCE", "SIGNING", "http_proxy", "MASTER_ADDR"];
-    for (name, value) in ENVIRONMENT {
-        let other = ["LLM", "FORGE", "CLOUD", "SESSION"].contains(&name);
-        assert_eq!(bench.passed(name, value), !other && !kept_back.contains(&name), "{name}");
-    }
-}
-
-#[test]
-fn the_export_holds_no_secret() {
-    let bench = Bench::new(Some("nsys-rep"));
-    let said = bench.captured(&["-o", "run", "python", "train.py"]);
-    let bytes = fs::read(bench.path("run.sqlite")).expect("the export");
-    let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-    for secret in [&SECRETS[..], &["of-another-process"]].concat() {
-        assert!(!holds(secret.as_bytes()), "{secret}");
-    }
-    for kept in [
-        &b"http://jane:***@proxy:3128"[..],
-        b"INFERENCE=Bearer ***",
-        b"MASTER_ADDR=10.0.0.1",
-        b"TOKENIZERS_PARALLELISM=false",
-        b"step \xff",
-        b"/work/train.py",
-    ] {
-        assert!(holds(kept), "{}", text(kept));
-    }
-    let texts = "SELECT count(*) FROM StringIds WHERE typeof(value) = 'text'";
-    assert_eq!(count(&bench.path("run.sqlite"), texts), 5);
-    let names = "CLOUD, DAEMON_TOKEN, FORGE, INFERENCE, LIST_TOKEN, LLM, SESSION, SHORT_TOKEN, SIGNING, WANDB_API_KEY, \
-                 an argument of the program, http_proxy";
-    assert!(said.contains(&format!("removed from run.sqlite: {names}. run.nsys-rep still holds")), "{said}");
-    assert!(SECRETS.iter().all(|secret| !said.contains(secret)), "{said}");
-    assert_eq!(bench.files(), ["run.nsys-rep", "run.sqlite"]);
-}
-
-#[test]
-fn an_export_whose_secrets_stay_has_another_name() {
-    let bench = Bench::new(Some("nsys-rep"));
-    bench.fake("broken", "");
-    let done = bench.capture(&["-o", "run", "python", "train.py"]);
-    let said = text(&done.stderr);
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("run.unscrubbed.sqlite hold them: CLOUD, FORGE"), "{said}");
-    assert_eq!(bench.files(), ["run.unscrubbed.nsys-rep", "run.unscrubbed.sqlite"]);
-}
-
-#[test]
-fn every_rank_has_a_file_of_its_own() {
-    let bench = Bench::new(Some("nsys-rep"));
-    bench.captured(&["-o", "rank_%q{RANK}_%%.sqlite", "python", "train.py"]);
-    assert_eq!(bench.files(), ["rank_3_%.nsys-rep", "rank_3_%.sqlite"]);
 }
 
 #[test]
@@ -390,14 +293,10 @@ fn count(database: &Path, query: &str) -> i64 {
     db.query_row(query, [], |row| row.get(0)).expect("one number")
 }
 
-fn sample(name: &str) -> String {
-    format!("{}/sample-profiles/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
 #[test]
 fn the_report_follows_the_capture() {
     let bench = Bench::new(Some("nsys-rep"));
-    bench.fake("sample", &sample("train_mlp.sqlite"));
+    bench.fake("sample", &sample("train_mlp"));
     let done =
         bench.run().args(["-o", "run", "--", "python", "train.py", "--light"]).output().expect("it runs");
     let (printed, said) = (text(&done.stdout), text(&done.stderr));
@@ -416,52 +315,6 @@ fn the_report_follows_the_capture() {
     let done = bench.run().args(["-o", "other", "python", "train.py"]).output().expect("it runs");
     assert_eq!(done.status.code(), Some(7));
     assert!(text(&done.stdout).contains("train_mlp.py:18"));
-}
-
-/// A launcher that starts two ranks, with torchrun's variables.
-const FAKE_LAUNCHER: &str = r#"#!/bin/bash
-while [ "${1##*/}" != sync-report ]; do shift; done
-for rank in $(seq 0 $((${RANKS:-2} - 1))); do RANK=$rank WORLD_SIZE=${RANKS:-2} "$@" & done
-wait
-"#;
-
-/// ```text
-///  run -- torchrun train.py          torchrun --no-python run -o ranks/rank_%r -- python train.py
-///  torchrun --no-python run …        each rank writes ranks/rank_N.sqlite; rank 0 waits, and reports
-/// ```
-#[test]
-fn a_launcher_has_a_file_for_each_rank_and_one_report() {
-    let bench = Bench::new(Some("nsys-rep"));
-    bench.fake("sample", &sample("train_mlp.sqlite"));
-    bench.program("bin/torchrun", FAKE_LAUNCHER);
-    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").expect("a PATH"));
-    let files = |folder: &str| {
-        let entries = fs::read_dir(bench.path(folder)).expect("the folder").flatten();
-        let mut names: Vec<String> = entries.map(|e| e.file_name().into_string().expect("a name")).collect();
-        names.sort();
-        names
-    };
-    let expected = ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.nsys-rep", "rank_1.sqlite"];
-    let launched = |arguments: &[&str]| {
-        let mut command = bench.run();
-        let done = command.env_remove("RANK").env("PATH", &path).args(arguments).output().expect("it runs");
-        (done.status.code(), text(&done.stdout), text(&done.stderr))
-    };
-    let (code, printed, said) =
-        launched(&["-o", "behind", "--", "torchrun", "--nproc-per-node", "2", "train.py"]);
-    assert_eq!((code, files("behind")), (Some(0), expected.map(str::to_owned).to_vec()), "{said}");
-    assert!(printed.contains("train_mlp.py:18") && printed.contains("2 ranks"), "{printed}{said}");
-    // Files of an earlier run stay, and say so.
-    let (code, printed, said) = launched(&["-o", "behind", "--", "torchrun", "train.py"]);
-    assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
-    assert!(said.contains("behind/rank_0.sqlite exists (--force replaces the ranks' files)"), "{said}");
-    let own = assert_cmd::cargo::cargo_bin!("sync-report");
-    let mut before = Command::new(bench.path("bin/torchrun"));
-    before.arg("--no-python").arg(own).args(["run", "-o", "before", "--", "python", "train.py"]);
-    before.current_dir(bench.folder.path()).env("NSYS", bench.path("host/target-linux-x64/nsys"));
-    let done = before.output().expect("it runs");
-    assert_eq!(files("before"), expected, "{}", text(&done.stderr));
-    assert!(text(&done.stdout).contains("train_mlp.py:18"), "{}", text(&done.stderr));
 }
 
 /// A signal to this program alone reaches nsys, and what it then records is kept.
@@ -559,42 +412,4 @@ fn an_export_that_fails_leaves_the_recording_alone() {
     );
     let files = bench.files();
     assert!(files.len() == 1 && files[0].ends_with(".nsys-rep"), "{files:?}");
-}
-
-/// Long and many secrets, as a cluster's environment has them.
-#[test]
-fn a_hundred_long_secrets_are_removed() {
-    let bench = Bench::new(Some("nsys-rep"));
-    let long = |n: usize| format!("{n}-{}", "s3cret".repeat(400));
-    let mut command = bench.run();
-    (0..100).for_each(|n| _ = command.env(format!("S{n}_TOKEN"), long(n)));
-    let done = command.args(["--no-report", "-o", "run", "python", "train.py"]).output().expect("it runs");
-    assert!(done.status.success(), "{}", text(&done.stderr));
-    let bytes = fs::read(bench.path("run.sqlite")).expect("the export");
-    assert!(!bytes.windows(6).any(|window| window == b"s3cret"));
-}
-
-/// Ranks of an earlier, larger run are named, and not in the report; a rank that never wrote is told.
-#[test]
-fn ranks_of_an_earlier_run_do_not_count() {
-    let bench = Bench::new(Some("nsys-rep"));
-    bench.fake("sample", &sample("train_mlp.sqlite"));
-    bench.program("bin/torchrun", FAKE_LAUNCHER);
-    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").expect("a PATH"));
-    let launched = |ranks: &str, more: &[&str]| {
-        let mut command = bench.run();
-        command.env_remove("RANK").env_remove("WORLD_SIZE").env("PATH", &path).env("RANKS", ranks);
-        let done = command
-            .args(more)
-            .args(["-o", "runs_%h", "--", "torchrun", "train.py"])
-            .output()
-            .expect("it runs");
-        (text(&done.stdout), text(&done.stderr))
-    };
-    assert!(launched("3", &[]).0.contains("3 ranks"));
-    let (printed, said) = launched("2", &["--force"]);
-    assert!(
-        printed.contains("2 ranks") && said.contains("rank_2.sqlite of an earlier capture"),
-        "{printed}{said}"
-    );
 }

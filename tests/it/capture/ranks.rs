@@ -1,0 +1,80 @@
+//! Ranks: each has a file of its own, and one report comes at the end.
+
+use super::{Bench, text};
+use crate::cli::sample;
+use std::process::Command;
+
+/// A launcher that starts two ranks, with torchrun's variables.
+const FAKE_LAUNCHER: &str = r#"#!/bin/bash
+while [ "${1##*/}" != sync-report ]; do shift; done
+for rank in $(seq 0 $((${RANKS:-2} - 1))); do RANK=$rank WORLD_SIZE=${RANKS:-2} "$@" & done
+wait
+"#;
+
+/// An installation with a launcher, and the `PATH` on which it is.
+fn with_torchrun() -> (Bench, String) {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.fake("sample", &sample("train_mlp"));
+    bench.program("bin/torchrun", FAKE_LAUNCHER);
+    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").expect("a PATH"));
+    (bench, path)
+}
+
+#[test]
+fn every_rank_has_a_file_of_its_own() {
+    let bench = Bench::new(Some("nsys-rep"));
+    bench.captured(&["-o", "rank_%q{RANK}_%%.sqlite", "python", "train.py"]);
+    assert_eq!(bench.files(), ["rank_3_%.nsys-rep", "rank_3_%.sqlite"]);
+}
+
+/// ```text
+///  run -- torchrun train.py          torchrun --no-python run -o ranks/rank_%r -- python train.py
+///  torchrun --no-python run …        each rank writes ranks/rank_N.sqlite; rank 0 waits, and reports
+/// ```
+#[test]
+fn a_launcher_has_a_file_for_each_rank_and_one_report() {
+    let (bench, path) = with_torchrun();
+    let expected = ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.nsys-rep", "rank_1.sqlite"];
+    let launched = |arguments: &[&str]| {
+        let mut command = bench.run();
+        let done = command.env_remove("RANK").env("PATH", &path).args(arguments).output().expect("it runs");
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (code, printed, said) =
+        launched(&["-o", "behind", "--", "torchrun", "--nproc-per-node", "2", "train.py"]);
+    assert_eq!((code, bench.files_in("behind")), (Some(0), expected.map(str::to_owned).to_vec()), "{said}");
+    assert!(printed.contains("train_mlp.py:18") && printed.contains("2 ranks"), "{printed}{said}");
+    // Files of an earlier run stay, and say so.
+    let (code, printed, said) = launched(&["-o", "behind", "--", "torchrun", "train.py"]);
+    assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("behind/rank_0.sqlite exists (--force replaces the ranks' files)"), "{said}");
+    let own = assert_cmd::cargo::cargo_bin!("sync-report");
+    let mut before = Command::new(bench.path("bin/torchrun"));
+    before.arg("--no-python").arg(own).args(["run", "-o", "before", "--", "python", "train.py"]);
+    before.current_dir(bench.folder.path()).env("NSYS", bench.path("host/target-linux-x64/nsys"));
+    let done = before.output().expect("it runs");
+    assert_eq!(bench.files_in("before"), expected, "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("train_mlp.py:18"), "{}", text(&done.stderr));
+}
+
+/// Ranks of an earlier, larger run are named, and not in the report; a rank that never wrote is told.
+#[test]
+fn ranks_of_an_earlier_run_do_not_count() {
+    let (bench, path) = with_torchrun();
+    let launched = |ranks: &str, more: &[&str]| {
+        let mut command = bench.run();
+        command.env_remove("RANK").env_remove("WORLD_SIZE").env("PATH", &path).env("RANKS", ranks);
+        let done = command
+            .args(more)
+            .args(["-o", "runs_%h", "--", "torchrun", "train.py"])
+            .output()
+            .expect("it runs");
+        (text(&done.stdout), text(&done.stderr))
+    };
+    assert!(launched("3", &[]).0.contains("3 ranks"));
+    let (printed, said) = launched("2", &["--force"]);
+    assert!(
+        printed.contains("2 ranks") && said.contains("rank_2.sqlite of an earlier capture"),
+        "{printed}{said}"
+    );
+}
