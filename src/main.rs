@@ -50,11 +50,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         #[cfg(unix)]
         Some(Command::Run(args)) => cli::run::run(args),
         #[cfg(unix)]
-        Some(Command::Try(args)) => {
-            cli::threads::reserve()?;
-            cli::own::read()?;
-            cli::trial::run(args)
-        }
+        Some(Command::Try(args)) => cli::trial::run(args),
         Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Merge(args)) => cli::merge::run(args),

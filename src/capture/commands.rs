@@ -29,23 +29,22 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// `backtraces`: those that nsys may take; `None`: samples of Python in their place.
+    /// `backtraces`: those that nsys may take.
     pub fn new(
         request: &Request,
         nsys: &Path,
-        backtraces: impl Into<Option<Backtraces>>,
+        backtraces: Backtraces,
         environment: &Environment,
         hook: Option<&Hook>,
     ) -> Self {
-        let backtraces = backtraces.into();
         let begins = |flag: &OsString, word: &str| flag.to_string_lossy().starts_with(word);
         let traces = request.flags.iter().any(|flag| begins(flag, "--trace") || begins(flag, "-t"));
         let mut flags: Vec<OsString> = (!traces).then(|| "--trace=cuda,nvtx".into()).into_iter().collect();
         let (kind, more): (Option<&str>, &[&str]) = match backtraces {
-            Some(Backtraces::Waits) => (Some("--cudabacktrace=sync:0"), &STACKS),
-            Some(Backtraces::All) => (Some("--cudabacktrace=all:0"), &STACKS),
-            Some(Backtraces::None) => (None, &LIGHT),
-            None => (None, &SAMPLED),
+            Backtraces::Waits => (Some("--cudabacktrace=sync:0"), &STACKS),
+            Backtraces::All => (Some("--cudabacktrace=all:0"), &STACKS),
+            Backtraces::Sampled => (None, &SAMPLED),
+            Backtraces::None => (None, &LIGHT),
         };
         flags.extend(kind.iter().chain(more).map(OsString::from));
         match &request.range {
@@ -77,7 +76,7 @@ impl Commands {
         Self { nsys: nsys.to_owned(), flags, program: request.program.clone(), set, stacks }
     }
 
-    /// What differs from the environment as it came; `None` where a variable is withheld.
+    /// Changes of the environment; `None` withholds a variable.
     pub fn changes(&self, environment: &Environment) -> Vec<(OsString, Option<OsString>)> {
         let withheld = environment.withheld.iter().map(|name| (name.clone(), None));
         withheld.chain(self.set.iter().map(|(name, value)| (name.clone(), Some(value.clone())))).collect()

@@ -1,7 +1,7 @@
 //! The environment that the program gets, and its secrets; names with variables of it.
 
 use super::launcher;
-use super::secrets::{self, LONG};
+use super::secrets;
 use anyhow::{Result, anyhow, bail};
 use globset::{GlobBuilder, GlobMatcher};
 use std::ffi::{OsStr, OsString};
@@ -9,9 +9,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 pub struct Environment {
-    /// As it came.
+    /// All variables, as they came.
     pub all: Vec<(OsString, OsString)>,
-    /// Names of variables that look like secrets.
+    /// Names of variables that look like secrets, sorted.
     pub secrets: Vec<String>,
     /// Names of variables that the program does not get.
     pub withheld: Vec<OsString>,
@@ -36,6 +36,7 @@ impl Environment {
                 environment.withheld.push(name.clone());
             }
         }
+        environment.secrets.sort();
         environment
     }
 
@@ -49,9 +50,8 @@ impl Environment {
     pub fn masked(&self, word: &OsStr) -> OsString {
         let mut word = word.as_bytes().to_vec();
         for (_, value) in self.all.iter().filter(|(name, value)| looks_secret(name, value)) {
-            let value = value.as_bytes();
-            if value.len() >= LONG && !Path::new(OsStr::from_bytes(value)).exists() {
-                word = replaced(&word, value);
+            if secrets::is_unmistakable(value.as_bytes()) {
+                word = replaced(&word, value.as_bytes());
             }
         }
         let found: Vec<Vec<u8>> = secrets::within(&word).into_iter().map(<[u8]>::to_vec).collect();

@@ -1,4 +1,4 @@
-"""What sync-report adds to a program that it captures or times: a sitecustomize, of which the program sees nothing.
+"""sync-report adds this sitecustomize to a program that it captures or times. The program sees nothing of it.
 
 SYNC_REPORT_STEPS=A:B             starts and stops CUDA's profiler behind steps of the first optimizer that steps
 SYNC_REPORT_TIMES=FILE            writes how long SYNC_REPORT_MEASURE=WARM:COUNT steps took, and ends the program then

@@ -7,9 +7,9 @@
 //! Options are read as the launcher reads them, so far that their values pass for no program. A command whose program is not
 //! clear is refused: it would run without a capture, or with other arguments.
 
+use super::process::{is_program, on_path};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Variables of a rank and of the number of ranks: of torchrun, srun, Open MPI, MPICH and Intel MPI. In the batch script of Slurm
@@ -23,10 +23,12 @@ const RANKS: [(&str, &str); 4] = [
 
 struct Launcher {
     name: &'static str,
-    /// What starts a program as it is, where the launcher starts Python scripts.
+    /// The flag with which a launcher of Python scripts starts any other program.
     as_it_is: Option<&'static str>,
     /// Options that take a value behind a blank, by how they begin; `-` and `_` are alike inside a name. `2:` before it: two values.
     valued: &'static str,
+    /// Long options may begin with one dash.
+    one_dash: bool,
 }
 
 /// torchrun of PyTorch 2.11, accelerate 1.12, DeepSpeed 0.18; options of srun 24.11 and Open MPI 5 that take a value.
@@ -36,18 +38,21 @@ const LAUNCHERS: [Launcher; 8] = [
         as_it_is: Some("--no-python"),
         valued: "--nnodes --nproc --rdzv --max-restarts --monitor-interval --start-method --role --log-dir -r --redirects -t --tee \
                  --local-ranks --node-rank --master --local-addr --logs-specs --event-log --numa --duplicate --signals",
+        one_dash: false,
     },
     Launcher {
         name: "accelerate",
         as_it_is: Some("--no_python"),
         valued: "--config --num --machine --main --mixed --dynamo --gpu --rdzv --max --monitor --role --log --tee --deepspeed --zero --offload \
                  --gradient --fsdp --megatron --mpirun --aws --fp8 --parallelism --ipex --tp --tpu --vm --env --enable --sagemaker",
+        one_dash: false,
     },
     Launcher {
         name: "deepspeed",
         as_it_is: Some("--no_python"),
         valued: "-H --hostfile -i --include -e --exclude --num --min --max --master --node --launcher --ssh --bind-core --enable-each \
                  --log --venv",
+        one_dash: false,
     },
     Launcher {
         name: "srun",
@@ -57,6 +62,7 @@ const LAUNCHERS: [Launcher; 8] = [
                  --exclude --export --extra --gid --gpu --gpus --gres --hint --input --jobid --job --licenses --mail --mcs --mem --mincpus \
                  --mpi --network --nice --nodefile --nodelist --nodes --ntasks --open --output --partition --power --priority --prolog --profile \
                  --qos --relative --reservation --signal --slurmd --sockets --switches --task --threads --time --tmp --uid --wait --wckey",
+        one_dash: false,
     },
     MPIRUN,
     Launcher { name: "mpiexec", ..MPIRUN },
@@ -69,6 +75,7 @@ const MPIRUN: Launcher = Launcher {
     as_it_is: None,
     valued: "-np -n -c -N -H -f -x -host -machinefile -wdir -wd -path -prefix -npernode -npersocket -ppn -perhost -iface -rf -rankfile -map-by -bind-to \
              -rank-by -am -app -configfile -launcher -rmk -output -report -timeout 2:-mca 2:-gmca 2:-omca 2:-pmixmca 2:-prtemca 2:-genv 2:-env",
+    one_dash: true,
 };
 
 /// This process' rank.
@@ -90,7 +97,7 @@ fn number(variable: &str) -> Option<String> {
 /// A launcher's command, parted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// As far as the rank's program, with the word that has the launcher start it as it is.
+    /// The command up to the rank's program, with the flag that starts it as it is.
     pub launcher: Vec<OsString>,
     /// The rank's program.
     pub program: Vec<OsString>,
@@ -125,7 +132,7 @@ pub fn part(command: &[OsString]) -> Result<Option<Launch>> {
                 ..inner
             }));
         }
-        if !is_program(&rest[at]) {
+        if !names_program(&rest[at]) {
             return Err(unclear());
         }
         let (launcher, program) = (command[..begins + at].to_vec(), rest[at..].to_vec());
@@ -188,7 +195,7 @@ impl Launcher {
             return 0;
         }
         let bare = option.trim_start_matches('-');
-        let long = option.starts_with("--") || self.valued.starts_with("-np");
+        let long = option.starts_with("--") || self.one_dash;
         let named = bare.replace('_', "-");
         let takes = |word: &str| {
             let word = word.trim_start_matches('-');
@@ -217,22 +224,14 @@ fn is_python(word: &OsStr) -> bool {
     rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 
-/// Whether a word names a program that can be run, here or on the PATH; a rank's Python may be elsewhere.
-fn is_program(word: &OsStr) -> bool {
-    let runs = |path: &Path| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    is_python(word)
-        || if word.to_string_lossy().contains('/') {
-            runs(Path::new(word))
-        } else {
-            on_path(word).is_some_and(|path| runs(&path))
-        }
+/// Whether a word names a program that can be run here; a rank's Python may be elsewhere.
+fn names_program(word: &OsStr) -> bool {
+    is_python(word) || file_of(word).is_some_and(|file| is_program(&file))
 }
 
-fn on_path(word: &OsStr) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| file.is_file())
+/// The file that a shell would run for a word.
+fn file_of(word: &OsStr) -> Option<PathBuf> {
+    if word.to_string_lossy().contains('/') { Some(word.into()) } else { on_path(word) }
 }
 
 /// The Python of a launcher: itself, or the one beside it.
@@ -240,8 +239,7 @@ fn python(launcher: &OsStr) -> OsString {
     if is_python(launcher) {
         return launcher.to_owned();
     }
-    let file =
-        if launcher.to_string_lossy().contains('/') { Some(launcher.into()) } else { on_path(launcher) };
+    let file = file_of(launcher);
     let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let beside =
         ["python", "python3"].map(|name| folder.join(name)).into_iter().find(|python| python.is_file());

@@ -6,7 +6,7 @@
 //!  PROGRAM  [nsys profile ........][QdstrmImporter][nsys export][scrub]
 //!  files     .unfinished-PID.nsys-rep               .sqlite            │renamed: NAME.nsys-rep, NAME.sqlite
 //! ```
-//! Files of an earlier capture stay until the new ones are whole. What a capture that fails leaves behind is named.
+//! Files of an earlier capture stay until the new ones are whole. A capture that fails says which files it leaves.
 
 mod commands;
 mod environment;
@@ -20,19 +20,24 @@ pub mod steps;
 use anyhow::{Result, anyhow, bail};
 pub use process::{Heard, attended, end_group, launch};
 
+use crate::text::with_suffix;
 use commands::{Commands, shown};
 use environment::Environment;
 use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-/// Which backtraces nsys takes.
+/// The calls of which nsys takes backtraces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backtraces {
-    /// Of synchronising calls.
+    /// Synchronising calls.
     Waits,
-    /// Of all CUDA calls.
+    /// All CUDA calls.
     All,
+    /// No call: nsys samples Python instead, where it may not take backtraces.
+    Sampled,
     None,
 }
 
@@ -40,13 +45,36 @@ pub enum Backtraces {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Range {
     Whole,
-    /// From cudaProfilerStart to cudaProfilerStop.
+    /// The part between cudaProfilerStart and cudaProfilerStop.
     Profiler,
     /// The first NVTX range of this name.
     Nvtx(String),
 }
 
-/// What to capture, and how.
+impl FromStr for Range {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, text.strip_prefix("nvtx:")) {
+            ("none", _) => Ok(Self::Whole),
+            ("cudaProfilerApi", _) => Ok(Self::Profiler),
+            (_, Some(name)) if !name.is_empty() => Ok(Self::Nvtx(name.to_owned())),
+            _ => Err("it is none, cudaProfilerApi or nvtx:NAME"),
+        }
+    }
+}
+
+impl Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => f.write_str("none"),
+            Self::Profiler => f.write_str("cudaProfilerApi"),
+            Self::Nvtx(name) => write!(f, "nvtx:{name}"),
+        }
+    }
+}
+
+/// A capture as it was asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub backtraces: Backtraces,
@@ -56,7 +84,7 @@ pub struct Request {
     pub duration: Option<u32>,
     /// Steps of the optimizer to record, counted from outside the program.
     pub steps: Option<steps::Steps>,
-    /// As typed, with `%q{VAR}`, `%h`, `%r` and `%%`.
+    /// The name as typed, with `%q{VAR}`, `%h`, `%r` and `%%`.
     pub name: OsString,
     /// Replaces the files of an earlier capture.
     pub force: bool,
@@ -85,7 +113,14 @@ pub struct Failed {
     pub exit: u8,
 }
 
-/// What a shell calls a program that Ctrl-C ended.
+impl Failed {
+    /// A signal came before there was a result.
+    pub fn interrupted() -> Self {
+        Self { message: "interrupted: nothing was finished".to_owned(), exit: INTERRUPTED }
+    }
+}
+
+/// Shells report this exit code for a program that Ctrl-C ended.
 pub const INTERRUPTED: u8 = 130;
 /// nsys ends the program at the end of its range with SIGTERM.
 const TERMINATED: u8 = 128 + 15;
@@ -106,7 +141,7 @@ pub fn printed(request: &Request) -> Result<String> {
     let commands = Commands::new(request, &nsys, request.backtraces, &environment, None);
     let mut text = String::new();
     if !environment.secrets.is_empty() {
-        let names = listed(&environment.secrets);
+        let names = environment.secrets.join(", ");
         text += &format!("# The environment has secrets, which are removed from the export: {names}\n");
     }
     let mut lines = [commands.settings(&environment), commands.profile(&stem, request.force)].concat();
@@ -145,7 +180,7 @@ pub fn capture(request: &Request, say: &dyn Fn(&str)) -> Result<Captured> {
     let removed = removed.map_err(|error| {
         let names = match environment.secrets.is_empty() {
             true => "none that is known".to_owned(),
-            false => listed(&environment.secrets),
+            false => environment.secrets.join(", "),
         };
         let (report, export) = (report.display(), export.display());
         let message =
@@ -156,7 +191,7 @@ pub fn capture(request: &Request, say: &dyn Fn(&str)) -> Result<Captured> {
         ran.ended.map(|ended| format!(", {} s after the end of the program", ended.elapsed().as_secs()));
     say(&format!("wrote {} and {}{}", report.display(), export.display(), since.unwrap_or_default()));
     if !removed.is_empty() {
-        let (names, export, report) = (listed(&removed), export.display(), report.display());
+        let (names, export, report) = (removed.join(", "), export.display(), report.display());
         say(&format!("removed from {export}: {names}. {report} still holds them: do not share that file."));
     }
     Ok(Captured { export, exit: ran.exit, interrupted: heard.any() })
@@ -172,12 +207,6 @@ fn free(stem: &Path) -> PathBuf {
         .unwrap_or_else(|| stem.to_owned())
 }
 
-/// `A, B`: each once, in order.
-fn listed(names: &[String]) -> String {
-    let names: std::collections::BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    names.into_iter().collect::<Vec<_>>().join(", ")
-}
-
 /// A name with `%q{VAR}`, `%h`, `%r` and `%%` replaced.
 ///
 /// # Errors
@@ -189,16 +218,13 @@ pub fn named(name: &OsStr) -> Result<PathBuf> {
 
 /// The path of a name, without its extension.
 fn stem(name: &OsStr) -> Result<PathBuf> {
-    let text = name.to_str().ok_or_else(|| anyhow!("-o is no UTF-8"))?;
-    let text = [".sqlite", ".nsys-rep"].iter().find_map(|end| text.strip_suffix(end)).unwrap_or(text);
-    Ok(environment::expanded(text)?.into())
+    let text = name.to_str().unwrap_or_default();
+    let stripped = [".sqlite", ".nsys-rep"].iter().find_map(|end| text.strip_suffix(end));
+    named(stripped.map_or(name, OsStr::new))
 }
 
 fn with(stem: &Path, extension: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(extension);
-    name.into()
+    with_suffix(stem, &format!(".{extension}"))
 }
 
 /// Refuses a name in a folder that cannot be written, or one of files that are there.

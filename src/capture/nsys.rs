@@ -1,6 +1,7 @@
-//! Where nsys is, and what it may and can do.
+//! Finds nsys, and asks what it may and can do.
 
 use super::Backtraces;
+use super::process::{is_program, on_path};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,27 +14,19 @@ pub fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("NSYS").filter(|named| !named.is_empty()) {
         return Some(PathBuf::from(named)).filter(|named| is_program(named));
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path =
-        std::env::split_paths(&path).map(|folder| folder.join("nsys")).find(|file| is_program(file));
     let patterns = [
         "/opt/nvidia/nsight-systems/*/bin/nsys",
         "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
         "/usr/local/cuda/bin/nsys",
         "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
     ];
-    on_path.or_else(|| patterns.iter().find_map(|pattern| newest(Path::new(pattern))))
+    on_path(OsStr::new("nsys")).or_else(|| patterns.iter().find_map(|pattern| newest(Path::new(pattern))))
 }
 
 /// The program that converts a recording of Nsight Compute's nsys.
 pub fn importer(nsys: &Path) -> Option<PathBuf> {
     let nsys = std::fs::canonicalize(nsys).unwrap_or_else(|_| nsys.to_owned());
     newest(&nsys.parent()?.parent()?.join("linux-desktop-*/QdstrmImporter"))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// The last program, by name, of those that a pattern with `*` in its folders' names matches.
@@ -65,14 +58,14 @@ fn numbers(path: &Path) -> Vec<u64> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// The backtraces that nsys may take here; says so where it may take none. `None` stands for samples of Python then.
-pub fn allowed(nsys: &Path, wanted: Backtraces, say: &dyn Fn(&str)) -> Option<Backtraces> {
+/// The backtraces that nsys may take here; says so where it may take none.
+pub fn allowed(nsys: &Path, wanted: Backtraces, say: &dyn Fn(&str)) -> Backtraces {
     if wanted == Backtraces::None {
-        return Some(wanted);
+        return wanted;
     }
     let answer = asked(nsys, &["status", "-e"]);
     if !answer.contains("(process-tree): Fail") {
-        return Some(wanted);
+        return wanted;
     }
     let level = answer.split_once("Paranoid Level = ").map_or("not known", |(_, rest)| {
         rest.split(|c: char| !c.is_ascii_digit() && c != '-').next().unwrap_or("not known")
@@ -83,7 +76,7 @@ pub fn allowed(nsys: &Path, wanted: Backtraces, say: &dyn Fn(&str)) -> Option<Ba
     say(
         "For exact lines run `sudo sysctl kernel.perf_event_paranoid=2`, or run as root, in a container with --cap-add=SYS_ADMIN.",
     );
-    None
+    Backtraces::Sampled
 }
 
 /// Whether the export can hold Python frames: versions before 2024.5 do not know the flag.

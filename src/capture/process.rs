@@ -4,8 +4,10 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,8 +128,8 @@ fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {
     command.spawn().with_context(|| format!("{} cannot be started", program.to_string_lossy()))
 }
 
-/// Waits for a child's end; `look` is called meanwhile. It is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. What a terminal sends it gets
-/// twice, of which nsys 2025.3 makes nothing.
+/// Waits for a child's end; `look` is called meanwhile. The child is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. Ctrl-C in a
+/// terminal reaches the child twice; nsys 2025.3 ignores the second.
 pub fn attended(
     mut child: Child,
     heard: &Heard,
@@ -152,6 +154,17 @@ pub fn attended(
 /// Ends a child that leads a group of its own, with all that it left running.
 pub fn end_group(leader: u32) {
     let _ = Pid::from_raw(leader.cast_signed()).map(|pid| kill_process_group(pid, Signal::KILL));
+}
+
+/// Whether a file can be run.
+pub fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The program that a shell would run for a name without slashes.
+pub fn on_path(name: &OsStr) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
 fn code(status: ExitStatus) -> u8 {
@@ -201,7 +214,7 @@ impl Watch {
         match self.program {
             None if self.since.elapsed() < START => self.program = traced(self.nsys),
             None => {}
-            Some(pid) if !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
+            Some(pid) if !Path::new(&format!("/proc/{pid}")).exists() => {
                 self.ended = Some(self.last);
             }
             Some(_) => {}

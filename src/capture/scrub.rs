@@ -1,18 +1,18 @@
 //! Takes the secrets out of an export.
 //!
 //! nsys keeps the program's environment in its report, and that of other processes: as NUL-separated blocks among its strings,
-//! with `;` between entries, and as `NAME="value"`; and the program's arguments. Values of [`LONG`] characters and more go
+//! with `;` between entries, and as `NAME="value"`; and the program's arguments. Values of six characters and more go
 //! wherever they occur, also as JSON writes them; shorter ones where they stand behind their name. Costs one pass over
 //! every text.
 
 use super::environment::{Environment, replaced};
-use super::secrets::{LONG, is_named, within};
+use super::secrets::{is_named, is_unmistakable, within};
+use crate::text::sql_quote;
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use anyhow::{Context, Result};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, params};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -117,9 +117,9 @@ impl Secrets {
         }
     }
 
-    /// Removes a value wherever it occurs, if it is long enough not to be an ordinary word.
+    /// Removes a value wherever it occurs, if nothing else can be meant.
     fn hide(&mut self, secret: &[u8], name: &[u8]) {
-        if secret.len() < LONG || Path::new(OsStr::from_bytes(secret)).exists() {
+        if !is_unmistakable(secret) {
             return;
         }
         self.anywhere.insert(secret.to_vec(), name.to_vec());
@@ -155,9 +155,9 @@ impl Secrets {
         let mut removed = BTreeSet::new();
         let (entries, anywhere) = (Finder::new(self.entries.keys())?, Finder::new(self.anywhere.keys())?);
         for table in rows(db, "SELECT name FROM sqlite_master WHERE type = 'table'")?.concat() {
-            let table = quoted(&String::from_utf8_lossy(&table));
+            let table = sql_quote(&String::from_utf8_lossy(&table));
             for column in rows(db, &format!("SELECT name FROM pragma_table_info({table})"))?.concat() {
-                let column = quoted(&String::from_utf8_lossy(&column));
+                let column = sql_quote(&String::from_utf8_lossy(&column));
                 let mut changed: Vec<(i64, bool, Bytes)> = Vec::new();
                 let mut all = db.prepare(&format!(
                     "SELECT rowid, {column} FROM {table} WHERE typeof({column}) IN ('text', 'blob')"
@@ -226,8 +226,4 @@ impl Finder {
 fn parted(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(b'=', entry)?;
     Some((&entry[..at], &entry[at + 1..]))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

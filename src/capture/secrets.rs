@@ -1,4 +1,4 @@
-//! What looks like a secret: by the name of its variable, or by its value.
+//! Tells secrets by the names of their variables, and by their values.
 
 use regex::bytes::Regex;
 use std::ffi::OsStr;
@@ -26,8 +26,8 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Shorter values are too ordinary to be removed wherever they occur.
-pub const LONG: usize = 6;
+/// Shorter values may be ordinary words.
+const LONG: usize = 6;
 
 fn regex(pattern: &str) -> Regex {
     // The patterns are constants, which a test compiles.
@@ -50,6 +50,11 @@ pub fn is_named(name: &[u8], value: &[u8]) -> bool {
     }
     let entry = [name, b"=", value].concat().to_ascii_uppercase();
     NAME.is_match(&name.to_ascii_uppercase()) && !PLAIN.is_match(&entry)
+}
+
+/// Whether a secret may be removed wherever it occurs: it is no ordinary word, and no file or folder that is there.
+pub fn is_unmistakable(secret: &[u8]) -> bool {
+    secret.len() >= LONG && !Path::new(OsStr::from_bytes(secret)).exists()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// The variable that says which steps.
 pub const VARIABLE: &str = "SYNC_REPORT_STEPS";
 
-/// From the end of step `from` to the end of step `to`, counted from 1.
+/// The part between the end of step `from` and the end of step `to`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     from: u32,

@@ -172,7 +172,7 @@ impl Category {
     pub const OF_GUIDE: usize = 9;
 }
 
-/// What is read, which decides the advice once the use is known.
+/// The subject of a read: it decides the advice once the use is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     Number,

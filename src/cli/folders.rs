@@ -1,7 +1,6 @@
 //! Files that the arguments stand for: folders of exports, patterns, `runs/:64`.
 
 use super::args::Cli;
-use super::input::with_suffix;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
 use globset::GlobBuilder;
@@ -14,7 +13,7 @@ use sync_report::profile::commands::{FOLDER, TRACES, is_folder_name, is_report_n
 use sync_report::profile::database::begins_like_trace;
 use sync_report::ranks::numbers::natural;
 use sync_report::ranks::tables::RANKS;
-use sync_report::text;
+use sync_report::text::{self, with_suffix};
 
 /// Exports and reports in the order typed; within a folder or pattern by name, `rank_10` after `rank_9`.
 ///

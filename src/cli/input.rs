@@ -4,7 +4,6 @@ use super::args::SharedArgs;
 use super::export::export;
 use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
-use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -91,10 +90,6 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
         let real = |p: &Path| std::fs::canonicalize(p).ok();
         real(a).is_some() && real(a) == real(b)
     }
-}
-
-pub fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
-    [stem.as_os_str(), suffix.as_ref()].into_iter().collect::<OsString>().into()
 }
 
 /// The first bytes of a regular file: opening a pipe would wait for its writer.

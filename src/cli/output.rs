@@ -99,6 +99,13 @@ pub fn say(sentence: &str) {
     let _ = writeln!(io::stderr(), "sync-report: {sentence}");
 }
 
+/// Says how far a command is, unless `--quiet`.
+pub fn tell(shared: &SharedArgs, sentence: &str) {
+    if !shared.quiet {
+        say(&text::escape_terminal(sentence));
+    }
+}
+
 /// 2 if exports are damaged or of different runs, with a sentence each on stderr, after the report.
 pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;

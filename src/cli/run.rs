@@ -1,26 +1,24 @@
 //! `sync-report run`: captures a program, exports and reports in one go; ranks each into a file of their own.
 
 use super::args::{Cli, RunArgs};
+use super::output::tell;
 use super::report;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 use sync_report::capture::launcher::{self, Launch};
-use sync_report::capture::{self, Failed};
+use sync_report::capture::{self, Failed, INTERRUPTED};
 use sync_report::text::escape_terminal;
 
 /// How long the first rank waits for the files of the others: nsys copies libraries into each, for up to a minute.
 const OTHERS: Duration = Duration::from_secs(300);
 /// The file in which ranks say how many they are.
 const COUNT: &str = ".ranks";
-/// What a signal ends with.
-const INTERRUPTED: u8 = 130;
 
 /// Captures and reports.
 ///
@@ -63,9 +61,9 @@ fn alone(args: &RunArgs) -> Result<ExitCode> {
         capture::printed(&request)?.lines().for_each(|line| println!("{}", escape_terminal(line)));
         return Ok(ExitCode::SUCCESS);
     }
-    let captured = capture::capture(&request, &|text| say(args, text))?;
+    let captured = capture::capture(&request, &|text| tell(&args.shared, text))?;
     if captured.interrupted {
-        say(args, &format!("interrupted: {} holds what was recorded", captured.export.display()));
+        tell(&args.shared, &format!("interrupted: {} holds what was recorded", captured.export.display()));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let code = ExitCode::from(captured.exit);
@@ -122,7 +120,7 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
             named(&files, &folder),
             if files.len() == 1 { "s" } else { "" }
         );
-        say(args, &message);
+        tell(&args.shared, &message);
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if files.is_empty() {
@@ -167,7 +165,7 @@ fn files_in(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     entries.filter(is_rank).map(|path| (path.clone(), written(&path))).collect()
 }
 
-/// Those that are new, or written anew.
+/// The ranks' exports that are new, or written anew.
 fn since(folder: &Path, before: &BTreeMap<PathBuf, Option<SystemTime>>) -> Vec<PathBuf> {
     let now = files_in(folder).into_iter();
     let mut files: Vec<PathBuf> =
@@ -186,12 +184,12 @@ fn of_ranks(
     let count = fs::read_to_string(folder.join(COUNT)).ok().and_then(|count| count.parse::<usize>().ok());
     let _ = fs::remove_file(folder.join(COUNT));
     if let Some(count) = count.filter(|count| files.len() < *count) {
-        say(args, &format!("{} of {count} ranks have written their files", files.len()));
+        tell(&args.shared, &format!("{} of {count} ranks have written their files", files.len()));
     }
     let old: Vec<String> =
         before.keys().filter(|path| !files.contains(path)).map(|path| path.display().to_string()).collect();
     if !old.is_empty() {
-        say(args, &format!("{} of an earlier capture: not in this report", old.join(", ")));
+        tell(&args.shared, &format!("{} of an earlier capture: not in this report", old.join(", ")));
     }
     if files.is_empty() {
         bail!("no rank has written a file into {}", folder.display());
@@ -215,10 +213,4 @@ fn of_files(args: &RunArgs, files: &[PathBuf]) -> Result<ExitCode> {
 /// The program's exit code; the report's where the program ended well.
 fn worse(program: ExitCode, report: ExitCode) -> ExitCode {
     if program == ExitCode::SUCCESS { report } else { program }
-}
-
-fn say(args: &RunArgs, text: &str) {
-    if !args.shared.quiet {
-        let _ = writeln!(std::io::stderr(), "sync-report: {}", escape_terminal(text));
-    }
 }

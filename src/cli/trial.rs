@@ -4,7 +4,6 @@ use super::args::TryArgs;
 use super::{folders, input, options, output};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -32,6 +31,8 @@ use sync_report::whole;
 /// # Errors
 /// One sentence where there is nothing to try, or the program fails as it is.
 pub fn run(args: TryArgs) -> Result<ExitCode> {
+    super::threads::reserve()?;
+    super::own::read()?;
     let here = std::env::current_dir().context("the working directory is gone")?;
     let folder = Path::new(&args.output).parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(missing) = folder.filter(|folder| !folder.is_dir()) {
@@ -56,7 +57,8 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
         metric: args.metric.clone(),
         time: Duration::from_secs(args.seconds),
     };
-    let tried = trial::run(&request, [&trees[0], &trees[1]], &heard, &|text| say(&args, text))?;
+    let tried =
+        trial::run(&request, [&trees[0], &trees[1]], &heard, &|text| output::tell(&args.shared, text))?;
     let diff = edits.diff.take();
     let trial = result(&args, &trees, edits, tried);
     let other =
@@ -69,7 +71,7 @@ pub fn run(args: TryArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(other)))
 }
 
-/// What was measured, beside what was predicted.
+/// Puts the measured saving beside the predicted one.
 fn result(args: &TryArgs, trees: &[Tree; 2], mut edits: Edits, tried: Tried) -> Trial {
     for edit in edits.list.iter_mut().filter(|edit| edit.left_out.is_none()) {
         let file = Path::new(&edit.file);
@@ -123,7 +125,7 @@ fn is_program(args: &TryArgs, tree: &Tree, file: &Path) -> bool {
 struct Edits {
     list: Vec<TrialEdit>,
     predicted: Option<TrialPrediction>,
-    /// As `git apply` takes it; `None` where the user has it.
+    /// The edits as `git apply` takes them; `None` where the user has them.
     diff: Option<Vec<u8>>,
 }
 
@@ -199,7 +201,7 @@ fn scenario(report: &Report, patch: &Patch) -> Scenario {
 fn patched(file: &Path, tree: &Tree) -> Result<Edits> {
     let file = file.canonicalize().with_context(|| format!("{}: cannot be read", file.display()))?;
     let git = |words: &[&OsStr]| git(tree.root(), words);
-    let listed = git(&["apply".as_ref(), "--numstat".as_ref(), file.as_os_str()])?;
+    let listed = text(git(&["apply".as_ref(), "--numstat".as_ref(), file.as_os_str()])?);
     git(&["apply".as_ref(), file.as_os_str()])?;
     let files = listed.lines().filter_map(|line| line.splitn(3, '\t').nth(2).map(str::to_owned));
     Ok(Edits { list: files.map(of_file).collect(), predicted: None, diff: None })
@@ -207,23 +209,22 @@ fn patched(file: &Path, tree: &Tree) -> Result<Edits> {
 
 /// The files of a revision that the working tree has changed, put into the other tree.
 fn against(revision: &str, root: &Path, tree: &Tree) -> Result<Edits> {
-    let git = |words: &[&str]| git(root, &words.iter().map(OsStr::new).collect::<Vec<_>>());
+    let git = |words: &[&str]| git(root, words);
     let commit =
         git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])
             .with_context(|| format!("{revision}: no revision"))?;
+    let commit = text(commit);
     let commit = commit.trim();
     // `:mode mode hash hash status`, then the name.
-    let changed = git(&["diff", "--raw", "-z", "--no-renames", commit, "--"])?;
+    let changed = text(git(&["diff", "--raw", "-z", "--no-renames", commit, "--"])?);
     let words: Vec<&str> = changed.split('\0').filter(|word| !word.is_empty()).collect();
     let mut list = Vec::new();
     for entry in words.chunks_exact(2) {
         let (mode, file) = (entry[0].trim_start_matches(':').split(' ').next().unwrap_or_default(), entry[1]);
-        let shown =
-            Command::new("git").arg("-C").arg(root).args(["show", &format!("{commit}:{file}")]).output()?;
         match mode {
             "000000" => tree.write(Path::new(file), None)?,
-            "100644" | "100755" if shown.status.success() => {
-                tree.write(Path::new(file), Some(&shown.stdout))?;
+            "100644" | "100755" => {
+                tree.write(Path::new(file), Some(&git(&["show", &format!("{commit}:{file}")])?))?;
                 let mode = if mode == "100755" { 0o755 } else { 0o644 };
                 std::fs::set_permissions(tree.path(Path::new(file)), std::fs::Permissions::from_mode(mode))?;
             }
@@ -241,21 +242,21 @@ fn of_file(file: String) -> TrialEdit {
     TrialEdit { site: String::new(), file, line: 0, left_out: None, loaded: None }
 }
 
-/// What git prints; its last line where it fails.
-fn git(folder: &Path, words: &[&OsStr]) -> Result<String> {
+/// Runs git: its output.
+///
+/// # Errors
+/// The first line that git says of its failure.
+fn git(folder: &Path, words: &[impl AsRef<OsStr>]) -> Result<Vec<u8>> {
     let mut command = Command::new("git");
     // A folder below the user's own checkout is none of it.
     command.arg("-C").arg(folder).env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     let done = command.args(words).stdin(Stdio::null()).output().context("git cannot be started")?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        bail!("git: {}", said.lines().next().unwrap_or("it failed"));
+        bail!("git: {}", text(done.stderr).lines().next().unwrap_or("it failed"));
     }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    Ok(done.stdout)
 }
 
-fn say(args: &TryArgs, text: &str) {
-    if !args.shared.quiet {
-        let _ = writeln!(std::io::stderr(), "sync-report: {}", sync_report::text::escape_terminal(text));
-    }
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub const TRIAL_VERSION: u32 = 1;
 
 words! {
-    /// What a length is of.
+    /// The part of a program that is timed.
     TrialUnit {
         Iteration = "iteration": "From one step of the optimizer to the next.",
         Call = "call": "From the end of one call of the named function to the end of the next.",
@@ -34,9 +34,9 @@ pub struct Trial {
     pub trial_version: u32,
     /// The program and its arguments.
     pub program: String,
-    /// What the times are of.
+    /// The part of the program that is timed.
     pub unit: TrialUnit,
-    /// How many of them one run timed, after warm-up.
+    /// Number of units that one run timed, after warm-up.
     pub timed: u64,
     /// In the order in which they ran.
     pub runs: Vec<TrialRun>,
@@ -51,7 +51,7 @@ pub struct Trial {
     pub high_ns: Option<i64>,
     /// Whether half of the interval is at most a hundredth of `unedited_ns`.
     pub resolved: bool,
-    /// What the capture's simulation says of the same edits; null without a capture.
+    /// The capture's simulated saving of the same edits; null without a capture.
     pub predicted: Option<TrialPrediction>,
     /// Whether the intervals of what was measured and predicted meet, as shares of an iteration; null where they cannot be
     /// compared.
@@ -62,7 +62,7 @@ pub struct Trial {
     pub failed: Option<String>,
     /// The edits, and sites without one.
     pub edits: Vec<TrialEdit>,
-    /// What limits the result, in sentences.
+    /// Limits of the result, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ pub struct TrialDifference {
     pub unedited_low: Option<f64>,
     /// The largest of the unedited runs.
     pub unedited_high: Option<f64>,
-    /// That of an edited run; null where it is no finite number, or is missing.
+    /// The number of an edited run; null where it is no finite number, or is missing.
     pub edited: Option<f64>,
 }
 

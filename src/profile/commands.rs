@@ -2,7 +2,7 @@
 //!
 //! Flags as `nsys export --help` of 2023.4 to 2026.2 lists them. `--include-json` came after 2024.2.
 
-use crate::text::shell_quote;
+use crate::text::{shell_quote, with_suffix};
 use std::path::{Path, PathBuf};
 
 /// Exports a report again, over the existing export, for the frames of Python marks; `path` names either.
@@ -11,10 +11,10 @@ pub fn export(path: &Path) -> String {
         return export_folder(path);
     }
     let stem = stem(path);
-    let report = if is_report_name(path) { path.to_owned() } else { with(&stem, ".nsys-rep") };
+    let report = if is_report_name(path) { path.to_owned() } else { with_suffix(&stem, ".nsys-rep") };
     format!(
         "{EXPORT} --force-overwrite=true -o {} {}",
-        shell_quote(&with(&stem, ".sqlite").display().to_string()),
+        shell_quote(&with_suffix(&stem, ".sqlite").display().to_string()),
         shell_quote(&report.display().to_string()),
     )
 }
@@ -24,7 +24,7 @@ pub fn export_folder(path: &Path) -> String {
     format!(
         "nsys export --type parquetdir --include-json=true --force-overwrite=true -o {} {}",
         shell_quote(&path.display().to_string()),
-        shell_quote(&with(&stem(path), ".nsys-rep").display().to_string()),
+        shell_quote(&with_suffix(&stem(path), ".nsys-rep").display().to_string()),
     )
 }
 
@@ -42,12 +42,6 @@ pub const FOLDER: &str = "_pqtdir";
 
 pub fn is_folder_name(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(FOLDER))
-}
-
-fn with(stem: &Path, suffix: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// An example that overwrites nothing: for a file that is no export and came from none.

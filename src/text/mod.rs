@@ -7,6 +7,7 @@ use rustc_hash::FxBuildHasher;
 pub use scale::Scale;
 use std::borrow::Cow;
 use std::hash::Hash;
+use std::path::{Path, PathBuf};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub const ELLIPSIS: char = '…';
@@ -451,6 +452,18 @@ pub fn shell_quote(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
+}
+
+/// An SQL identifier, quoted.
+pub fn sql_quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A path with a suffix added, whatever dots its name has.
+pub fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// Names, with blanks between them.

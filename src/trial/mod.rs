@@ -35,7 +35,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 /// Runs for which the time should be enough.
 const RUNS: u32 = 24;
 
-/// What is tried, and how long.
+/// A trial as it was asked for.
 pub struct Request {
     pub program: Vec<OsString>,
     /// `MODULE:FUNCTION`, whose calls are timed; `None`: steps of the optimizer.
@@ -45,7 +45,7 @@ pub struct Request {
     pub time: Duration,
 }
 
-/// What came of it; times in ns.
+/// The outcome of a trial; times in ns.
 pub struct Tried {
     pub unit: TrialUnit,
     pub timed: u64,
@@ -101,7 +101,7 @@ pub fn run(
                 Err(said) => return Err(fails(said)),
             }
         }
-        let ([mean, half], length) = (tried.interval(), tried.unedited());
+        let ((mean, half), length) = (tried.interval(), tried.unedited());
         let share = |ns: f64| 100.0 * ns / length.max(1) as f64;
         let off = if half.is_finite() { format!(" ± {:.1}", share(half)) } else { String::new() };
         say(&format!("pair {}: saves {:.1}{off} % of {}", pair + 1, share(mean), text::duration(length)));
@@ -128,11 +128,9 @@ impl Tries {
     }
 
     /// The mean saving, and half of its interval.
-    fn interval(&self) -> [f64; 2] {
+    fn interval(&self) -> (f64, f64) {
         let pairs = self.samples[0].iter().zip(&self.samples[1]);
-        let (mean, half) =
-            statistics::interval(&pairs.map(|(a, b)| (a.length() - b.length()) as f64).collect::<Vec<_>>());
-        [mean, half]
+        statistics::interval(&pairs.map(|(a, b)| (a.length() - b.length()) as f64).collect::<Vec<_>>())
     }
 
     fn unedited(&self) -> i64 {
@@ -142,11 +140,11 @@ impl Tries {
 
     fn resolved(&self) -> bool {
         let pairs = self.samples[0].len().min(self.samples[1].len());
-        pairs >= FEWEST && self.interval()[1] <= EXACT * self.unedited() as f64
+        pairs >= FEWEST && self.interval().1 <= EXACT * self.unedited() as f64
     }
 
     fn result(self, unit: TrialUnit) -> Tried {
-        let [mean, half] = self.interval();
+        let (mean, half) = self.interval();
         let numbers = self
             .samples
             .each_ref()
@@ -167,7 +165,7 @@ impl Tries {
     }
 }
 
-/// What is timed of a program that did this, and how much of it.
+/// The unit to time in a program that did this, and how many of them.
 ///
 /// # Errors
 /// No call of the named function was seen.

@@ -20,8 +20,8 @@ pub fn numbers(text: &str, metric: Option<&Regex>) -> Vec<f64> {
     metric.or(LOSS.as_ref()).map(of).unwrap_or_default()
 }
 
-/// Compares runs as far as all of them came; `None` where none printed a number. A number differs that lies further from the
-/// unedited ones than these differ anywhere, relative to their size.
+/// Compares runs as far as all of them came; `None` where none printed a number. A number differs if it lies further from the
+/// unedited ones than they ever differ among themselves, relative to their size.
 pub fn compared(unedited: &[&[f64]], edited: &[&[f64]]) -> Option<TrialNumbers> {
     let fewest = |runs: &[&[f64]]| runs.iter().map(|run| run.len()).min().unwrap_or(0);
     let [own, other] = [fewest(unedited), fewest(edited)];

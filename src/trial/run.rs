@@ -1,9 +1,8 @@
 //! One run of the program in a tree.
 
 use super::tree::Tree;
-use super::tree::interrupted;
 use super::{Request, printed};
-use crate::capture::{Heard, attended, end_group, steps::Hook};
+use crate::capture::{Failed, Heard, attended, end_group, steps::Hook};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::fs::{self, File};
@@ -24,7 +23,7 @@ pub struct Measure {
     pub units: u32,
 }
 
-/// What a run took.
+/// One run, timed.
 pub struct Sample {
     /// 0 where the whole program was timed.
     pub units: u64,
@@ -41,7 +40,7 @@ impl Sample {
     }
 }
 
-/// What the hook writes.
+/// The file that the hook writes.
 #[derive(Default, Deserialize)]
 struct Times {
     units: u64,
@@ -72,10 +71,10 @@ impl Wanted<'_> {
         let leader = child.id();
         let status = attended(child, self.heard, LOOK, || {})?;
         let wall = start.elapsed().as_nanos() as i64;
-        // What it left running would take its time from the runs after it.
+        // Processes that it left running would slow the runs after it.
         end_group(leader);
         if self.heard.any() {
-            return Err(interrupted().into());
+            return Err(Failed::interrupted().into());
         }
         let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         if !status.success() {
@@ -111,7 +110,7 @@ impl Wanted<'_> {
             .chain(own.map(|path| tree.inside(&path).unwrap_or(path)));
         command.env("PYTHONPATH", std::env::join_paths(paths)?);
         command.env("SYNC_REPORT_TIMES", times);
-        // Of a whole program no unit ends it.
+        // No unit ends a run that is timed as a whole.
         let units = if measure.units == 0 { u32::MAX } else { measure.units };
         command.env("SYNC_REPORT_MEASURE", format!("{}:{units}", measure.warm.max(1)));
         if let Some(calls) = &self.request.calls {

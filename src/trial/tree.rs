@@ -3,7 +3,7 @@
 //! Folders are real, files are copied. Large files, and folders of many files without Python, are
 //! data: links lead to them, and the notes name them. `.git` and virtual environments are left out, or linked.
 
-use crate::capture::{Failed, Heard, INTERRUPTED};
+use crate::capture::{Failed, Heard};
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -40,7 +40,7 @@ impl Tree {
 
     fn fill(&mut self, folder: &Path, bytes: &mut u64, heard: &Heard) -> Result<()> {
         if heard.any() {
-            return Err(interrupted().into());
+            return Err(Failed::interrupted().into());
         }
         let entries = fs::read_dir(self.origin.join(folder));
         for entry in
@@ -153,11 +153,6 @@ impl Tree {
         }
         Ok(())
     }
-}
-
-/// A signal came.
-pub fn interrupted() -> Failed {
-    Failed { message: "interrupted: nothing was finished".to_owned(), exit: INTERRUPTED }
 }
 
 /// Whether a folder holds many files, and no Python.

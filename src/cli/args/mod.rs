@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 mod fix;
 mod gpu;
@@ -100,7 +100,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
-    /// What a wait costs on this machine's GPU, and the constants of simulations
+    /// Measure what waits cost on this machine's GPU, and the constants of simulations
     Bench(BenchArgs),
     /// Shell completions on stdout
     #[command(hide = true)]

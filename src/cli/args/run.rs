@@ -1,4 +1,4 @@
-//! What can be typed for `run`.
+//! Arguments of `run`.
 
 use super::SharedArgs;
 use clap::Args;
@@ -25,12 +25,12 @@ pub struct RunArgs {
     /// No backtraces: times closest to the bare run, but no lines
     #[arg(long)]
     pub light: bool,
-    /// What to record: none (the whole run), cudaProfilerApi (from torch.cuda.profiler.start() to .stop()), or nvtx:NAME (the first range of
-    /// that name). nsys ends the program at the end of the range
-    #[arg(long, value_name = "RANGE", default_value = "none", hide_default_value = true, value_parser = range)]
+    /// The part to record: none (the whole run), cudaProfilerApi (from torch.cuda.profiler.start() to .stop()), or nvtx:NAME (the first
+    /// range of that name). nsys ends the program at the end of the range
+    #[arg(long, value_name = "RANGE", default_value = "none", hide_default_value = true)]
     pub range: Range,
     /// Record from the end of optimizer step A to that of step B, without editing the program; nsys then ends it
-    #[arg(long, value_name = "A:B", conflicts_with_all = ["range", "duration"], value_parser = clap::value_parser!(Steps))]
+    #[arg(long, value_name = "A:B", conflicts_with_all = ["range", "duration"])]
     pub steps: Option<Steps>,
     /// Begin to record after so many seconds
     #[arg(long, value_name = "SECONDS")]
@@ -69,15 +69,6 @@ pub struct RunArgs {
     pub program: Vec<OsString>,
 }
 
-fn range(text: &str) -> Result<Range, String> {
-    match (text, text.strip_prefix("nvtx:")) {
-        ("none", _) => Ok(Range::Whole),
-        ("cudaProfilerApi", _) => Ok(Range::Profiler),
-        (_, Some(name)) if !name.is_empty() => Ok(Range::Nvtx(name.to_owned())),
-        _ => Err("it is none, cudaProfilerApi or nvtx:NAME".to_owned()),
-    }
-}
-
 impl RunArgs {
     pub fn request(&self) -> Request {
         let backtraces = match (self.full, self.light) {
@@ -99,19 +90,14 @@ impl RunArgs {
         }
     }
 
-    /// The words that have another run capture alike, into another name.
+    /// A command line that captures alike, into another name.
     pub fn words(&self) -> Vec<OsString> {
         let flag = |on: bool, word: &str| on.then(|| OsString::from(word));
         let valued = |name: &str, value: Option<String>| value.map(|value| format!("{name}={value}").into());
-        let range = match &self.range {
-            Range::Whole => None,
-            Range::Profiler => Some("cudaProfilerApi".to_owned()),
-            Range::Nvtx(name) => Some(format!("nvtx:{name}")),
-        };
         let mut words: Vec<OsString> = vec!["run".into(), "--no-report".into()];
         words.extend(flag(self.full, "--full").into_iter().chain(flag(self.light, "--light")));
         words.extend(flag(self.force, "--force").into_iter().chain(flag(self.shared.quiet, "--quiet")));
-        words.extend(valued("--range", range));
+        words.extend(valued("--range", (self.range != Range::Whole).then(|| self.range.to_string())));
         words.extend(valued("--steps", self.steps.map(|steps| steps.to_string())));
         words.extend(valued("--delay", self.delay.map(|seconds| seconds.to_string())));
         words.extend(valued("--duration", self.duration.map(|seconds| seconds.to_string())));

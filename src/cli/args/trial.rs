@@ -1,4 +1,4 @@
-//! What can be typed for `try`.
+//! Arguments of `try`.
 
 use super::typed::format;
 use super::{CodeArgs, SharedArgs};

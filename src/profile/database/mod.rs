@@ -20,13 +20,14 @@ use crate::error::InputError;
 use crate::profile::header::{check_header, io_error};
 use crate::profile::ids::{ExportId, GlobalPid, GlobalTid};
 use crate::profile::parallel::joined;
+use crate::text::sql_quote;
 use crate::vocabulary::words;
 use pages::Pages;
 use parquet::Folder;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
-use sqlite::{connect, quote, sqlite_error};
+use sqlite::{connect, sqlite_error};
 use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -379,7 +380,7 @@ impl Database {
                 return Ok(found);
             }
         }
-        let sql = format!("{select} WHERE {} = ?1 LIMIT {most}", quote(key));
+        let sql = format!("{select} WHERE {} = ?1 LIMIT {most}", sql_quote(key));
         let find = |c: &mut Connection, keys: &[i64], each: Each| {
             let mut statement = c.prepare(&sql)?;
             let mut keys = keys.iter().enumerate();
@@ -426,11 +427,14 @@ impl Database {
 
     fn select(&self, table: &str, columns: &[&str]) -> Option<String> {
         let have = self.tables.get(table)?;
-        let list: Vec<String> = columns
-            .iter()
-            .map(|&c| if c == "rowid" || have.iter().any(|h| h == c) { quote(c) } else { "NULL".to_owned() })
-            .collect();
-        Some(format!("SELECT {} FROM {}", list.join(", "), quote(table)))
+        let list: Vec<String> =
+            columns
+                .iter()
+                .map(|&c| {
+                    if c == "rowid" || have.iter().any(|h| h == c) { sql_quote(c) } else { "NULL".to_owned() }
+                })
+                .collect();
+        Some(format!("SELECT {} FROM {}", list.join(", "), sql_quote(table)))
     }
 }
 

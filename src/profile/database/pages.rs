@@ -16,8 +16,9 @@
 
 use super::btree::{Branch, MAX_DEPTH, Page, Row, be32};
 use super::record::{Damaged, FieldPlace, Fits, Record};
-use super::{Cells, Parts, ReadPart, Source, quote};
+use super::{Cells, Parts, ReadPart, Source};
 use crate::profile::header::beside;
+use crate::text::sql_quote;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -137,7 +138,7 @@ fn places(
     table: &str,
     columns: &[&str],
 ) -> rusqlite::Result<Option<Vec<FieldPlace>>> {
-    let mut info = connection.prepare(&format!("PRAGMA table_xinfo({})", quote(table)))?;
+    let mut info = connection.prepare(&format!("PRAGMA table_xinfo({})", sql_quote(table)))?;
     let mut rows = info.query([])?;
     let mut of: FxHashMap<String, FieldPlace> = FxHashMap::default();
     let (mut at, mut keys, mut key) = (0, 0, None);

@@ -4,6 +4,7 @@ use super::{Cells, Parts, ReadPart, Shape, Source};
 use crate::error::InputError;
 use crate::profile::commands;
 use crate::profile::header::beside;
+use crate::text::sql_quote;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use rustc_hash::FxHashMap;
@@ -61,7 +62,7 @@ fn probe(connection: Connection) -> rusqlite::Result<Connection> {
 
 pub(super) fn list_tables(connection: &Connection) -> rusqlite::Result<FxHashMap<String, Vec<String>>> {
     let columns = |name: String| {
-        let columns = texts(connection, &format!("PRAGMA table_info({})", quote(&name)), 1)?;
+        let columns = texts(connection, &format!("PRAGMA table_info({})", sql_quote(&name)), 1)?;
         Ok((name, columns))
     };
     let names = texts(connection, "SELECT name FROM sqlite_master WHERE type = 'table'", 0)?;
@@ -137,7 +138,8 @@ pub(super) fn int(row: &rusqlite::Row, i: usize) -> Option<i64> {
 
 /// How SQLite would look up a row of `table` by `column`, in its own words.
 pub(super) fn plan(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<String> {
-    let sql = format!("EXPLAIN QUERY PLAN SELECT 1 FROM {} WHERE {} = ?1", quote(table), quote(column));
+    let sql =
+        format!("EXPLAIN QUERY PLAN SELECT 1 FROM {} WHERE {} = ?1", sql_quote(table), sql_quote(column));
     let mut plan = connection.prepare(&sql)?;
     let mut rows = plan.query([0])?;
     let Some(row) = rows.next()? else { return Ok(String::new()) };
@@ -147,7 +149,7 @@ pub(super) fn plan(connection: &Connection, table: &str, column: &str) -> rusqli
 /// Smallest and largest rowid, in two statements: together in one they would scan the table.
 pub(super) fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64, i64)>> {
     let ask = |f: &str| {
-        connection.query_row(&format!("SELECT {f}(rowid) FROM {}", quote(table)), [], |r| {
+        connection.query_row(&format!("SELECT {f}(rowid) FROM {}", sql_quote(table)), [], |r| {
             r.get::<_, Option<i64>>(0)
         })
     };
@@ -200,10 +202,6 @@ pub(super) fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
         Some(CannotOpen | SystemIoFailure) => InputError::Unreadable { path, reason: e.to_string() },
         _ => InputError::Damaged { path, reason: e.to_string(), command },
     }
-}
-
-pub(super) fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]
