@@ -105,7 +105,7 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     words.extend(launch.program.iter().cloned());
     if args.print {
         print!("{}", escape_terminal(capture::typed(&words, &args.withhold).trim_end()));
-        println!("\n# in which each rank runs:");
+        println!("\n# Each rank then runs:");
         return one_of(RunArgs { program: launch.program.clone(), ..args.clone() }, &folder);
     }
     let before = files_in(&folder);
