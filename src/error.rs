@@ -104,8 +104,13 @@ pub enum InputError {
         /// Sites of the report.
         sites: String,
     },
-    #[error("{}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {}", .0.display(), .1)]
-    NsysMissing(PathBuf, String),
+    #[error("{path}: exporting this report needs nsys; {reason}; or run this where it is installed: {command}", path = .path.display())]
+    NsysMissing {
+        path: PathBuf,
+        /// Where it was looked for.
+        reason: String,
+        command: String,
+    },
     #[error("{path}: nsys could not export this report ({reason}); try it by hand: {command}", path = .path.display())]
     ExportFailed {
         path: PathBuf,

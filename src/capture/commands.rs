@@ -2,7 +2,7 @@
 
 use super::environment::Environment;
 use super::steps::Hook;
-use super::{Backtraces, Range, Request, with};
+use super::{Backtraces, Range, Request, Session, with};
 use crate::text::shell_quote;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,17 +11,21 @@ use std::path::{Path, PathBuf};
 /// end in a synchronising call, so their lines come too. The threshold of 0 ns matters: many versions of nsys default to
 /// 80 µs, which is longer than most waits of an `.item()`. Backtraces need CPU sampling switched on; frame pointers are what
 /// PyTorch's wheels can be unwound with cheaply.
-const STACKS: [&str; 3] = ["--python-backtrace=cuda", "--sample=process-tree", "--backtrace=fp"];
-const SAMPLED: [&str; 3] = ["--python-sampling=true", "--sample=none", "--cpuctxsw=none"];
-const LIGHT: [&str; 2] = ["--sample=none", "--cpuctxsw=none"];
+const WAITS: [&str; 2] = ["--cudabacktrace=sync:0", "--python-backtrace=cuda"];
+const ALL: [&str; 2] = ["--cudabacktrace=all:0", "--python-backtrace=cuda"];
+const STACKS: [&str; 2] = ["--sample=process-tree", "--backtrace=fp"];
+const NO_STACKS: [&str; 2] = ["--sample=none", "--cpuctxsw=none"];
 /// With backtraces nsys writes gigabytes of libraries. Its default compression takes one to two minutes for them.
 const DIRECTIVES: &str = "NSYS_CONFIG_DIRECTIVES";
 const QUICK: &str = "UseLZ4HighCompression=false";
 
 pub struct Commands {
     nsys: PathBuf,
-    flags: Vec<OsString>,
-    program: Vec<OsString>,
+    /// Flags of the program's start: what is traced.
+    traced: Vec<OsString>,
+    /// Flags of the recording's start.
+    recorded: Vec<OsString>,
+    request: Request,
     /// Changes of the environment besides what is withheld.
     set: Vec<(OsString, OsString)>,
     /// Whether nsys takes backtraces.
@@ -39,28 +43,26 @@ impl Commands {
     ) -> Self {
         let begins = |flag: &OsString, word: &str| flag.to_string_lossy().starts_with(word);
         let traces = request.flags.iter().any(|flag| begins(flag, "--trace") || begins(flag, "-t"));
-        let mut flags: Vec<OsString> = (!traces).then(|| "--trace=cuda,nvtx".into()).into_iter().collect();
-        let (kind, more): (Option<&str>, &[&str]) = match backtraces {
-            Backtraces::Waits => (Some("--cudabacktrace=sync:0"), &STACKS),
-            Backtraces::All => (Some("--cudabacktrace=all:0"), &STACKS),
-            Backtraces::Sampled => (None, &SAMPLED),
-            Backtraces::None => (None, &LIGHT),
+        let mut traced: Vec<OsString> = (!traces).then(|| "--trace=cuda,nvtx".into()).into_iter().collect();
+        let (kind, sampling): (&[&str], _) = match backtraces {
+            Backtraces::Waits => (&WAITS, STACKS),
+            Backtraces::All => (&ALL, STACKS),
+            Backtraces::Sampled => (&["--python-sampling=true"], NO_STACKS),
+            Backtraces::None => (&[], NO_STACKS),
         };
-        flags.extend(kind.iter().chain(more).map(OsString::from));
+        traced.extend(kind.iter().map(OsString::from));
+        let mut recorded: Vec<OsString> = sampling.iter().map(OsString::from).collect();
         match &request.range {
             Range::Whole if request.steps.is_none() => {}
-            Range::Whole | Range::Profiler => flags.push("--capture-range=cudaProfilerApi".into()),
+            Range::Whole | Range::Profiler => recorded.push("--capture-range=cudaProfilerApi".into()),
             // PyTorch's ranges are not registered strings, which nsys ignores here unless told.
-            Range::Nvtx(name) => flags.extend([
+            Range::Nvtx(name) => recorded.extend([
                 "--capture-range=nvtx".into(),
                 format!("--nvtx-capture={name}").into(),
                 "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0".into(),
             ]),
         }
-        flags.extend(request.delay.map(|seconds| format!("--delay={seconds}").into()));
-        flags.extend(request.duration.map(|seconds| format!("--duration={seconds}").into()));
-        flags.extend(request.flags.iter().cloned());
-        let stacks = kind.is_some();
+        let stacks = sampling == STACKS;
         let mut set = Vec::new();
         if stacks {
             let given = environment.passed(DIRECTIVES).cloned().unwrap_or_default();
@@ -73,7 +75,8 @@ impl Commands {
         set.extend(
             request.steps.as_ref().map(|steps| (super::steps::VARIABLE.into(), steps.to_string().into())),
         );
-        Self { nsys: nsys.to_owned(), flags, program: request.program.clone(), set, stacks }
+        set.extend(request.calls.as_ref().map(|calls| (super::steps::CALLS.into(), calls.into())));
+        Self { nsys: nsys.to_owned(), traced, recorded, request: request.clone(), set, stacks }
     }
 
     /// Changes of the environment; `None` withholds a variable.
@@ -90,16 +93,37 @@ impl Commands {
         begins.into_iter().chain(unset).chain(set).collect()
     }
 
-    /// nsys replaces `%%` in the name.
+    /// Records a program from its start to its end, or a range of it.
     pub fn profile(&self, stem: &Path, overwrite: bool) -> Vec<OsString> {
-        let output = stem.display().to_string().replace('%', "%%");
-        let begins = [
-            self.nsys.clone().into(),
-            "profile".into(),
-            format!("--output={output}").into(),
-            format!("--force-overwrite={overwrite}").into(),
-        ];
-        begins.into_iter().chain(self.flags.iter().cloned()).chain(self.program.iter().cloned()).collect()
+        let Request { delay, duration, flags, program, .. } = &self.request;
+        let mut words = self.nsys("profile", &output(stem, overwrite));
+        words.extend(self.traced.iter().chain(&self.recorded).cloned());
+        words.extend(delay.map(|seconds| format!("--delay={seconds}").into()));
+        words.extend(duration.map(|seconds| format!("--duration={seconds}").into()));
+        words.extend(flags.iter().chain(program).cloned());
+        words
+    }
+
+    /// Starts a program that is recorded when `start` says so.
+    pub fn launch(&self, session: &Session) -> Vec<OsString> {
+        let mut words = self.nsys("launch", &[format!("--session-new={session}").into()]);
+        words.extend(self.traced.iter().chain(&self.request.flags).chain(&self.request.program).cloned());
+        words
+    }
+
+    pub fn start(&self, session: &Session, stem: &Path, overwrite: bool) -> Vec<OsString> {
+        let mut words = self.nsys("start", &[format!("--session={session}").into()]);
+        words.extend(output(stem, overwrite));
+        words.extend(self.recorded.iter().chain(&self.request.flags).cloned());
+        words
+    }
+
+    pub fn stop(&self, session: &Session) -> Vec<OsString> {
+        self.nsys("stop", &[format!("--session={session}").into()])
+    }
+
+    fn nsys(&self, verb: &str, flags: &[OsString]) -> Vec<OsString> {
+        [self.nsys.clone().into(), verb.into()].iter().chain(flags).cloned().collect()
     }
 
     /// Libraries that the importer misses are looked for in `$IMPORTER_LIBS`.
@@ -121,12 +145,8 @@ impl Commands {
 
     /// `payloads`: with the frames of Python.
     pub fn export(&self, stem: &Path, overwrite: bool, payloads: bool) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec![
-            self.nsys.clone().into(),
-            "export".into(),
-            "--type=sqlite".into(),
-            format!("--force-overwrite={overwrite}").into(),
-        ];
+        let mut words =
+            self.nsys("export", &["--type=sqlite".into(), format!("--force-overwrite={overwrite}").into()]);
         words.extend(payloads.then(|| "--include-json=true".into()));
         words.extend([
             joined(&[OsStr::new("--output="), with(stem, "sqlite").as_os_str()]),
@@ -134,6 +154,12 @@ impl Commands {
         ]);
         words
     }
+}
+
+/// nsys replaces `%%` in a name.
+fn output(stem: &Path, overwrite: bool) -> [OsString; 2] {
+    let name = stem.display().to_string().replace('%', "%%");
+    [format!("--output={name}").into(), format!("--force-overwrite={overwrite}").into()]
 }
 
 fn joined(parts: &[&OsStr]) -> OsString {

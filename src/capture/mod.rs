@@ -15,10 +15,13 @@ mod nsys;
 mod process;
 mod scrub;
 mod secrets;
+mod session;
 pub mod steps;
 
 use anyhow::{Result, anyhow, bail};
+pub use nsys::found;
 pub use process::{Heard, attended, end_group, launch};
+pub use session::{Server, Session};
 
 use crate::text::with_suffix;
 use commands::{Commands, shown};
@@ -84,6 +87,10 @@ pub struct Request {
     pub duration: Option<u32>,
     /// Steps of the optimizer to record, counted from outside the program.
     pub steps: Option<steps::Steps>,
+    /// The function whose calls are counted as steps, `MODULE:FUNCTION`.
+    pub calls: Option<String>,
+    /// A program that lives on, and is recorded by another command.
+    pub server: Option<Server>,
     /// The name as typed, with `%q{VAR}`, `%h`, `%r` and `%%`.
     pub name: OsString,
     /// Replaces the files of an earlier capture.
@@ -137,23 +144,45 @@ pub fn typed(words: &[OsString], withhold: &[String]) -> String {
 pub fn printed(request: &Request) -> Result<String> {
     let environment = Environment::read(&request.withhold);
     let stem = stem(&request.name)?;
-    let nsys = nsys::find().unwrap_or_else(|| "nsys".into());
+    let nsys = found().unwrap_or_else(|_| "nsys".into());
     let commands = Commands::new(request, &nsys, request.backtraces, &environment, None);
     let mut text = String::new();
     if !environment.secrets.is_empty() {
         let names = environment.secrets.join(", ");
         text += &format!("# The environment has secrets, which are removed from the export: {names}\n");
     }
-    let mut lines = [commands.settings(&environment), commands.profile(&stem, request.force)].concat();
     if request.steps.is_some() {
-        text += "# Besides, PYTHONPATH begins with a hook that counts the optimizer's steps\n";
+        text += "# Besides, PYTHONPATH begins with a hook that counts steps\n";
     }
-    text += &shown(&lines, &environment);
-    if let Some(importer) = nsys::importer(&nsys) {
-        lines = commands.import(&importer, &stem);
-        text += &shown(&lines, &environment);
+    let mut lines = match &request.server {
+        None => vec![commands.profile(&stem, request.force)],
+        Some(Server::Start(session)) => vec![commands.launch(session)],
+        Some(Server::Attach(session)) => vec![
+            commands.start(session, &stem, request.force),
+            vec!["sleep".into(), request.duration.unwrap_or(5).to_string().into()],
+            commands.stop(session),
+        ],
+    };
+    lines[0].splice(0..0, commands.settings(&environment));
+    if !matches!(request.server, Some(Server::Start(_))) {
+        lines.extend(nsys::importer(&nsys).map(|importer| commands.import(&importer, &stem)));
+        lines.push(commands.export(&stem, request.force, true));
     }
-    Ok(text + &shown(&commands.export(&stem, request.force, true), &environment))
+    lines.iter().for_each(|line| text += &shown(line, &environment));
+    Ok(text)
+}
+
+/// Runs a program to its end, recording nothing unless another command attaches: its exit code, and whether a signal came.
+///
+/// # Errors
+/// One sentence where nsys is missing, or does not start.
+pub fn serve(request: &Request, session: &Session, say: &dyn Fn(&str)) -> Result<(u8, bool)> {
+    let environment = Environment::read(&request.withhold);
+    let nsys = found()?;
+    let backtraces = nsys::allowed(&nsys, request.backtraces, say);
+    let commands = Commands::new(request, &nsys, backtraces, &environment, None);
+    say(&format!("`sync-report run --attach {session} --duration 5` in another shell records five seconds"));
+    process::launch(&commands.launch(session), &commands.changes(&environment))
 }
 
 /// Captures a program.
@@ -164,7 +193,9 @@ pub fn capture(request: &Request, say: &dyn Fn(&str)) -> Result<Captured> {
     let environment = Environment::read(&request.withhold);
     let stem = stem(&request.name)?;
     refuse(&stem, request.force)?;
-    let nsys = nsys::find().ok_or_else(|| anyhow!(nsys::MISSING))?;
+    let nsys = found().map_err(|missing| {
+        anyhow!("{missing}; without it, sync_report.profile() in Python records a trace of torch.profiler")
+    })?;
     let backtraces = nsys::allowed(&nsys, request.backtraces, say);
     let hook = request.steps.is_some().then(steps::Hook::new).transpose()?;
     let commands = Commands::new(request, &nsys, backtraces, &environment, hook.as_ref());
@@ -272,7 +303,10 @@ impl Part<'_> {
         hook: Option<&steps::Hook>,
     ) -> Result<process::Ran> {
         let (words, changes) = (commands.profile(&self.stem, true), commands.changes(environment));
-        let mut ran = process::record(&words, &changes, commands.stacks, self.heard, self.say)?;
+        let mut ran = match &request.server {
+            Some(Server::Attach(session)) => self.window(request, session, commands)?,
+            _ => process::record(&words, &changes, commands.stacks, self.heard, self.say)?,
+        };
         let code = ran.exit;
         if code == TERMINATED && ends_program(request) {
             ran.exit = 0;
@@ -283,6 +317,9 @@ impl Part<'_> {
         let why = match hook.map(steps::Hook::reached) {
             Some(steps::Reached::Nothing) => {
                 "; the hook that counts steps was not loaded: Python ran with -I, -E or -S, or PYTHONPATH was reset"
+            }
+            Some(steps::Reached::Python) if request.calls.is_some() => {
+                "; the program did not import the module of --calls"
             }
             Some(steps::Reached::Python) => "; the program imported no torch.optim",
             Some(steps::Reached::Steps) => "; the program must reach the steps",

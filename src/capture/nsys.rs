@@ -2,17 +2,23 @@
 
 use super::Backtraces;
 use super::process::{is_program, on_path};
+use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub const MISSING: &str = "nsys not found: install Nsight Systems (NVIDIA's package nsight-systems-cli, conda-forge's nsight-systems, or Debian's \
-nsight-systems), or say where it is in $NSYS; without it, sync_report.profile() in Python records a trace of torch.profiler";
+const MISSING: &str = "nsys not found: install Nsight Systems (NVIDIA's package nsight-systems-cli, conda-forge's nsight-systems, or Debian's \
+nsight-systems), or say where it is in $NSYS";
 
 /// `$NSYS`, else on the PATH, in NVIDIA's folders, or last inside Nsight Compute, whose nsys does not convert its recordings.
-pub fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("NSYS").filter(|named| !named.is_empty()) {
-        return Some(PathBuf::from(named)).filter(|named| is_program(named));
+///
+/// # Errors
+/// One sentence where there is none.
+pub fn found() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("NSYS").filter(|named| !named.is_empty()).map(PathBuf::from) {
+        return Some(named.clone())
+            .filter(|named| is_program(named))
+            .with_context(|| format!("NSYS is {}, which is no program", named.display()));
     }
     let patterns = [
         "/opt/nvidia/nsight-systems/*/bin/nsys",
@@ -20,7 +26,9 @@ pub fn find() -> Option<PathBuf> {
         "/usr/local/cuda/bin/nsys",
         "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
     ];
-    on_path(OsStr::new("nsys")).or_else(|| patterns.iter().find_map(|pattern| newest(Path::new(pattern))))
+    on_path(OsStr::new("nsys"))
+        .or_else(|| patterns.iter().find_map(|pattern| newest(Path::new(pattern))))
+        .context(MISSING)
 }
 
 /// The program that converts a recording of Nsight Compute's nsys.

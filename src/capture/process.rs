@@ -78,7 +78,7 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// The changes of an environment; `None` where a variable is taken out of it.
-type Changes = [(OsString, Option<OsString>)];
+pub type Changes = [(OsString, Option<OsString>)];
 
 /// Runs nsys in the foreground. A signal stops it as Ctrl-C does, so that it writes what it has recorded.
 ///
@@ -95,11 +95,7 @@ pub fn record(
     let mut watch = Watch::new(child.id());
     let status = attended(child, heard, LOOK, || {
         if watch.ended_now() {
-            say(if stacks {
-                "the program has ended; nsys copies the program's libraries into its report: 10 to 60 s"
-            } else {
-                "the program has ended; nsys writes its report: some seconds"
-            });
+            say(&format!("the program has ended; {}", writes(stacks)));
         }
     })?;
     Ok(Ran { exit: code(status), ended: watch.ended })
@@ -109,10 +105,28 @@ pub fn record(
 ///
 /// # Errors
 /// It does not start.
-pub fn launch(words: &[OsString]) -> Result<(u8, bool)> {
+pub fn launch(words: &[OsString], changes: &Changes) -> Result<(u8, bool)> {
     let heard = Heard::listen()?;
-    let status = attended(spawn(words, &[])?, &heard, LOOK, || {})?;
+    let status = attended(spawn(words, changes)?, &heard, LOOK, || {})?;
     Ok((code(status), heard.any()))
+}
+
+/// Waits for so long, or for a signal, which has then done its work.
+pub fn until(end: Option<Duration>, heard: &Heard) {
+    let start = Instant::now();
+    while end.is_none_or(|end| start.elapsed() < end) && !heard.again() {
+        std::thread::sleep(LOOK);
+    }
+    heard.any.set(false);
+}
+
+/// What nsys does after a recording, for how long.
+pub fn writes(stacks: bool) -> &'static str {
+    if stacks {
+        "nsys copies the program's libraries into its report: 10 to 60 s"
+    } else {
+        "nsys writes its report: some seconds"
+    }
 }
 
 fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {

@@ -5,7 +5,7 @@
 //!                                       cudaProfilerStart     cudaProfilerStop
 //! ```
 //! A folder at the front of `PYTHONPATH` holds a `sitecustomize` that adds PyTorch's global hook of optimizer steps (2.0 and newer)
-//! as torch is imported. The steps of the first optimizer that steps are counted.
+//! as torch is imported. The steps of the first optimizer that steps are counted, or calls of a function.
 
 use super::environment::Environment;
 use anyhow::{Context, Result};
@@ -17,6 +17,8 @@ use tempfile::TempDir;
 
 /// The variable that says which steps.
 pub const VARIABLE: &str = "SYNC_REPORT_STEPS";
+/// The variable that names a function, whose calls are counted instead.
+pub const CALLS: &str = "SYNC_REPORT_CALLS";
 
 /// The part between the end of step `from` and the end of step `to`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub enum Reached {
     Nothing,
     /// Python loaded the hook.
     Python,
-    /// The program imported the module of the optimizers.
+    /// The program imported the module of the optimizers, or of the function.
     Steps,
 }
 

@@ -113,25 +113,41 @@ fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<()> {
         let _ = writeln!(std::io::stderr(), "exporting {} through nsys", report.display());
     }
     let base = ["export", "--type", "sqlite", "--force-overwrite=true"];
+    let (words, named) = (base.join(" "), shell_quote(&report.display().to_string()));
+    let by_hand = format!("nsys {words} --include-json=true -o export.sqlite {named}");
+    let missing = |reason: String| InputError::NsysMissing {
+        path: report.to_owned(),
+        reason,
+        command: by_hand.clone(),
+    };
+    let nsys = nsys().map_err(|error| missing(error.to_string()))?;
     let attempt = |payloads: bool| {
-        let mut command = Command::new("nsys");
+        let mut command = Command::new(&nsys);
         command.args(base).args(payloads.then_some("--include-json=true"));
         command.arg("-o").arg(export).arg(report);
-        ended(&mut command)
+        let done = ended(&mut command).map_err(|error| missing(format!("{}: {error}", nsys.display())))?;
+        done.ok_or_else(|| anyhow::Error::from(ReplayError::Interrupted))
     };
-    let (base, named) = (base.join(" "), shell_quote(&report.display().to_string()));
-    let by_hand = format!("nsys {base} --include-json=true -o export.sqlite {named}");
-    let missing = |_| InputError::NsysMissing(report.to_owned(), by_hand.clone());
-    let (mut done, mut said) = attempt(true).map_err(missing)?.ok_or(ReplayError::Interrupted)?;
+    let (mut done, mut said) = attempt(true)?;
     if !done && said.contains("include-json") {
         // nsys up to 2024.2 knows no payloads.
-        (done, said) = attempt(false).map_err(missing)?.ok_or(ReplayError::Interrupted)?;
+        (done, said) = attempt(false)?;
     }
     if done && export.is_file() {
         return Ok(());
     }
     let reason = said.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it wrote no file").to_owned();
     Err(InputError::ExportFailed { path: report.to_owned(), reason, command: by_hand }.into())
+}
+
+#[cfg(unix)]
+fn nsys() -> Result<PathBuf> {
+    sync_report::capture::found()
+}
+
+#[cfg(not(unix))]
+fn nsys() -> Result<PathBuf> {
+    Ok("nsys".into())
 }
 
 /// Success and stderr of a program; `None` after a signal to this process, which ends the program too.

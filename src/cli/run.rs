@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 use sync_report::capture::launcher::{self, Launch};
-use sync_report::capture::{self, Failed, INTERRUPTED};
+use sync_report::capture::{self, Failed, INTERRUPTED, Session};
 use sync_report::text::escape_terminal;
 
 /// How long the first rank waits for the files of the others: nsys copies libraries into each, for up to a minute.
@@ -27,6 +27,12 @@ const COUNT: &str = ".ranks";
 pub fn run(mut args: RunArgs) -> Result<ExitCode> {
     if let Some(option) = args.program.first().filter(|word| word.as_encoded_bytes().starts_with(b"-")) {
         bail!("unexpected argument '{}' before the program (see --help)", option.to_string_lossy());
+    }
+    if let Some(session) = &args.session {
+        return served(&args, session);
+    }
+    if args.attach.is_some() {
+        return alone(&args);
     }
     if let Some(folder) = args.rank_folder.take() {
         return one_of(args, &folder);
@@ -73,6 +79,15 @@ fn alone(args: &RunArgs) -> Result<ExitCode> {
     Ok(worse(code, of_files(args, &[captured.export])?))
 }
 
+/// A program that another command records.
+fn served(args: &RunArgs, session: &Session) -> Result<ExitCode> {
+    if args.print {
+        return alone(args);
+    }
+    let (exit, interrupted) = capture::serve(&args.request(), session, &|text| tell(&args.shared, text))?;
+    Ok(ExitCode::from(if interrupted { INTERRUPTED } else { exit }))
+}
+
 /// A rank, without a report.
 fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
     let rank = launcher::rank().unwrap_or_else(|| "0".to_owned());
@@ -112,7 +127,7 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     if let Some(file) = before.keys().next().filter(|_| !args.force) {
         bail!("{} exists (--force replaces the ranks' files)", file.display());
     }
-    let (exit, interrupted) = capture::launch(&words)?;
+    let (exit, interrupted) = capture::launch(&words, &[])?;
     let files = since(&folder, &before);
     if interrupted {
         let message = format!(

@@ -2,7 +2,8 @@
 
 use super::tree::Tree;
 use super::{Request, printed};
-use crate::capture::{Failed, Heard, attended, end_group, steps::Hook};
+use crate::capture::steps::{CALLS, Hook};
+use crate::capture::{Failed, Heard, attended, end_group};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::fs::{self, File};
@@ -114,7 +115,7 @@ impl Wanted<'_> {
         let units = if measure.units == 0 { u32::MAX } else { measure.units };
         command.env("SYNC_REPORT_MEASURE", format!("{}:{units}", measure.warm.max(1)));
         if let Some(calls) = &self.request.calls {
-            command.env("SYNC_REPORT_CALLS", calls);
+            command.env(CALLS, calls);
         }
         Ok(command)
     }

@@ -1,5 +1,6 @@
 //! `sync-report run`, with a program in the place of nsys.
 
+mod live;
 mod ranks;
 mod secrets;
 
@@ -266,6 +267,13 @@ fn mistakes_are_told() {
         (&["--fast", "python"], "unexpected argument '--fast'"),
         (&["--range", "nvtx:", "python"], "it is none, cudaProfilerApi or nvtx:NAME"),
         (&["--steps", "7:3", "python"], "two numbers of steps with 1 ≤ A < B"),
+        (&["--calls", "a:b", "python"], "--steps <A:B>"),
+        (&["--session", "1", "python"], "it is a letter, then letters, digits, - and _"),
+        (&["--attach", "web", "python"], "cannot be used with"),
+        (
+            &["--attach", "web"],
+            "No such session: web); `sync-report run --session web -- PROGRAM` must be running",
+        ),
         (&["-o"], "a value is required for '--output <NAME>'"),
         (&["-o", "%q{NONE_SUCH}", "python"], "NONE_SUCH is not set"),
         (&["-o", "run_%p", "python"], "-o takes %q{VAR}, %h, %r and %%, not %p"),
@@ -277,6 +285,9 @@ fn mistakes_are_told() {
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
         assert!(text(&refused.stderr).contains(message), "{arguments:?}: {}", text(&refused.stderr));
     }
+    let mut command = bench.run();
+    let done = command.env("NSYS", "/none/nsys").args(["python", "train.py"]).output().expect("it runs");
+    assert!(text(&done.stderr).contains("NSYS is /none/nsys, which is no program"), "{}", text(&done.stderr));
     let help = bench.capture(&["--help"]);
     assert!(help.status.success());
     for option in ["--range", "--full", "--light", "--withhold", "%q{VAR}"] {
@@ -365,6 +376,20 @@ fn steps_are_counted_from_outside() {
     let words = |done: &Output| text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words(&done), "1 2 start 3 4 stop 5", "{}", text(&done.stderr));
     assert!(!text(&done.stderr).contains("sitecustomize"), "{}", text(&done.stderr));
+    // Calls of a function count as steps, too.
+    let mut command = bench.run();
+    command.env("PYTHONPATH", bench.path("lib"));
+    command.args([
+        "--no-report",
+        "--steps",
+        "2:4",
+        "--calls",
+        "torch.optim.optimizer:Optimizer.step",
+        "-o",
+        "calls",
+    ]);
+    let done = command.args(["python3", "train.py"]).output().expect("it runs");
+    assert_eq!(words(&done), "1 start 2 stop 3 4 5", "{}", text(&done.stderr));
     // A sitecustomize of the program's own runs too.
     bench.program("lib/sitecustomize.py", "print('own')\n");
     let mut command = bench.run();

@@ -1,10 +1,12 @@
 //! Arguments of `run`.
 
 use super::SharedArgs;
+use super::typed::calls;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use sync_report::capture::{Backtraces, Range, Request, steps::Steps};
+use sync_report::capture::steps::Steps;
+use sync_report::capture::{Backtraces, Range, Request, Server, Session};
 
 const AFTER: &str = "The program gets the whole environment. nsys stores that environment in its report, and also those of other processes \
 that you may read. Secrets (tokens, keys, passwords) are removed from NAME.sqlite, and their names are listed. NAME.nsys-rep still holds \
@@ -32,6 +34,15 @@ pub struct RunArgs {
     /// Record from the end of optimizer step A to that of step B, without editing the program; nsys then ends it
     #[arg(long, value_name = "A:B", conflicts_with_all = ["range", "duration"])]
     pub steps: Option<Steps>,
+    /// Count calls of this function as steps, for programs without an optimizer
+    #[arg(long, value_name = "MODULE:FUNCTION", value_parser = calls, requires = "steps")]
+    pub calls: Option<String>,
+    /// Start a server that is recorded later, by --attach
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["range", "steps", "delay", "duration", "light"])]
+    pub session: Option<Session>,
+    /// Record the program of this session for --duration, or until Ctrl-C; it runs on
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "range", "steps", "delay", "full", "program"])]
+    pub attach: Option<Session>,
     /// Begin to record after so many seconds
     #[arg(long, value_name = "SECONDS")]
     pub delay: Option<u32>,
@@ -65,7 +76,12 @@ pub struct RunArgs {
     #[command(flatten)]
     pub shared: SharedArgs,
     /// The program and its arguments
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "PROGRAM",
+        required_unless_present = "attach",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub program: Vec<OsString>,
 }
 
@@ -76,12 +92,15 @@ impl RunArgs {
             (_, true) => Backtraces::None,
             _ => Backtraces::Waits,
         };
+        let server = self.session.clone().map(Server::Start).or(self.attach.clone().map(Server::Attach));
         Request {
+            server,
             backtraces,
             range: self.range.clone(),
             delay: self.delay,
             duration: self.duration,
             steps: self.steps,
+            calls: self.calls.clone(),
             name: self.output.clone(),
             force: self.force,
             withhold: self.withhold.clone(),
@@ -99,6 +118,7 @@ impl RunArgs {
         words.extend(flag(self.force, "--force").into_iter().chain(flag(self.shared.quiet, "--quiet")));
         words.extend(valued("--range", (self.range != Range::Whole).then(|| self.range.to_string())));
         words.extend(valued("--steps", self.steps.map(|steps| steps.to_string())));
+        words.extend(valued("--calls", self.calls.clone()));
         words.extend(valued("--delay", self.delay.map(|seconds| seconds.to_string())));
         words.extend(valued("--duration", self.duration.map(|seconds| seconds.to_string())));
         words.extend(self.withhold.iter().map(|name| format!("--withhold={name}").into()));

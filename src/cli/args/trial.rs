@@ -1,6 +1,6 @@
 //! Arguments of `try`.
 
-use super::typed::format;
+use super::typed::{calls, format};
 use super::{CodeArgs, SharedArgs};
 use clap::{Args, ValueHint};
 use regex::Regex;
@@ -55,14 +55,4 @@ pub struct TryArgs {
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
-}
-
-fn calls(text: &str) -> Result<String, String> {
-    let named =
-        text.split_once(':').is_some_and(|(module, function)| !module.is_empty() && !function.is_empty());
-    if named {
-        Ok(text.to_owned())
-    } else {
-        Err("it is MODULE:FUNCTION, such as mylib.model:Model.generate".to_owned())
-    }
 }

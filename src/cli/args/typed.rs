@@ -86,3 +86,10 @@ pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
     }
     Ok(SourceRoot { old, new })
 }
+
+/// `MODULE:FUNCTION`.
+pub fn calls(text: &str) -> Result<String, &'static str> {
+    let named =
+        text.split_once(':').is_some_and(|(module, function)| !module.is_empty() && !function.is_empty());
+    if named { Ok(text.to_owned()) } else { Err("it is MODULE:FUNCTION, such as mylib.model:Model.generate") }
+}

@@ -12,6 +12,17 @@ case "$*" in
     [ ! -e "$here/records" ] || echo recording >"${output//%%/%}.$(cat "$here/records")"
     exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
     ;;
+  launch*)
+    env -0 >"$here/environment"
+    touch "$here/launched"
+    "${@: -2}"
+    exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
+    ;;
+  start*)
+    [ -e "$here/launched" ] || { echo "No such session: web" >&2; exit 1; }
+    echo "$output" >"$here/starts"
+    ;;
+  stop*) echo recording >"$(cat "$here/starts").$(cat "$here/records")" ;;
   export*)
     [ ! -e "$here/sample" ] || { cp "$(cat "$here/sample")" "$output"; exit; }
     [ ! -e "$here/half" ] || { cp "$here/environment" "$output"; echo "disk full" >&2; exit 1; }
