@@ -7,6 +7,7 @@ pub mod budget;
 pub mod fail_on;
 pub mod gpu_time;
 pub mod init;
+pub mod measured;
 
 use crate::diff::{self, Snapshot};
 use crate::frame::sites::{self, Largest};
@@ -43,6 +44,12 @@ pub enum CheckError {
     NoShare(&'static str, &'static str),
     #[error("--fail-on new-avoidable needs --baseline: what is new shows only beside an earlier report")]
     NoBaseline,
+    #[error("--fail-on slower needs --measured, the result of `sync-report try`")]
+    NoTrial,
+    #[error("{0} needs a PROFILE")]
+    NoProfile(&'static str),
+    #[error("this trial measured nothing: {0}")]
+    NothingMeasured(&'static str),
 }
 
 pub struct Rules<'a> {
@@ -223,6 +230,8 @@ impl Gate<'_> {
                 let most = sites::most(&own, measure, Per::Iteration, share);
                 self.hold(Rule::FailOn, what.to_owned(), Unit::Percent, limit, share, most);
             }
+            // The trial is held against it, not a capture.
+            FailOn::Slower(_) => {}
             FailOn::Over(measure, _) if self.report.iterations.is_none() => {
                 return Err(CheckError::NoIterationsFor(format!("--fail-on {measure}>…")).into());
             }

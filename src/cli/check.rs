@@ -12,8 +12,10 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use sync_report::check::budget::Budget;
 use sync_report::check::fail_on::FailOn;
-use sync_report::check::{self, Rules, init};
+use sync_report::check::{self, CheckError, Rules, init};
 use sync_report::model::Report;
+use sync_report::model::check::CheckReport;
+use sync_report::model::trial::Trial;
 use sync_report::report as reports;
 use sync_report::whole::Whole;
 
@@ -21,15 +23,59 @@ use sync_report::whole::Whole;
 const BUDGET: &str = "sync-budget.toml";
 
 /// Exit code 1 if a rule is broken.
+///
+/// # Errors
+/// One sentence where a rule cannot be held against what was given.
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
-    let args = CheckArgs { profiles: folders::exports(&args.profiles)?, ..args };
-    let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
-    let captures = [&args.profiles[..], baseline.as_deref().unwrap_or_default()].concat();
-    output::refuse_input(&args.output, &[&captures, args.budget.as_slice()].concat())?;
     if args.init_budget {
         return init_budget(&args);
     }
-    let budget = budget(&args)?;
+    let trial = args.measured.as_deref().map(trial).transpose()?;
+    let of_trial = |on: &&FailOn| matches!(on, FailOn::Slower(_));
+    if trial.is_none() && args.fail_on.iter().any(|on| of_trial(&on)) {
+        return Err(CheckError::NoTrial.into());
+    }
+    let alone = trial.as_ref().filter(|_| args.profiles.is_empty());
+    let (mut outcome, mut code) = match alone {
+        None => captured(&args)?,
+        Some(trial) => {
+            output::refuse_input(&args.output, args.measured.as_slice())?;
+            let options = [("--budget", args.budget.is_some()), ("--baseline", args.baseline.is_some())];
+            let other = ("--fail-on", args.fail_on.iter().any(|on| !of_trial(&on)));
+            if let Some((option, _)) = options.into_iter().chain([other]).find(|(_, given)| *given) {
+                return Err(CheckError::NoProfile(option).into());
+            }
+            (check::measured::alone(trial), ExitCode::SUCCESS)
+        }
+    };
+    if let Some(trial) = &trial {
+        check::measured::hold(trial, &args.fail_on, &mut outcome)?;
+    }
+    let setting = output::setting(&args.repository, &args.select);
+    output::print(args.format, &outcome, setting, &args.output, &args.shared)?;
+    if code == ExitCode::SUCCESS && !outcome.passed {
+        code = ExitCode::from(1);
+    }
+    Ok(code)
+}
+
+/// The result of `sync-report try`.
+fn trial(path: &Path) -> Result<Trial> {
+    let text = fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| anyhow!("{}: no result of `sync-report try` ({error})", path.display()))
+}
+
+/// The outcome for captures, and the exit code that is due for what they are.
+fn captured(args: &CheckArgs) -> Result<(CheckReport, ExitCode)> {
+    let profiles = folders::exports(&args.profiles)?;
+    let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
+    let captures = [&profiles[..], baseline.as_deref().unwrap_or_default()].concat();
+    output::refuse_input(
+        &args.output,
+        &[&captures, args.budget.as_slice(), args.measured.as_slice()].concat(),
+    )?;
+    let budget = budget(args)?;
     let fail_on = match (&args.baseline, args.fail_on.is_empty()) {
         (Some(_), true) => vec![FailOn::NewFalse],
         _ => args.fail_on.clone(),
@@ -39,7 +85,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
             "nothing to check: give --budget, --baseline or --fail-on, or write {BUDGET} with --init-budget"
         );
     }
-    let exports = input::exports(&args.profiles, &args.shared)?;
+    let exports = input::exports(&profiles, &args.shared)?;
     // Prices rank the sites: `S3` is to be the report's, although no rule asks for prices.
     let mut options = exports.named(options::selected(&args.select, &args.shared));
     let old = baseline.map(|paths| diff::side(&paths, &options, &args.shared, false));
@@ -50,11 +96,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);
     let rules = Rules { budget: budget.as_ref(), fail_on: &fail_on, baseline: baseline.as_ref(), today };
-    let outcome = check::check(&found, &ranges, &rules)?;
-    let setting = output::setting(&args.repository, &args.select);
-    output::print(args.format, &outcome, setting, &args.output, &args.shared)?;
-    let damaged = output::exit_code(&found);
-    Ok(if damaged == ExitCode::SUCCESS && !outcome.passed { ExitCode::from(1) } else { damaged })
+    Ok((check::check(&found, &ranges, &rules)?, output::exit_code(&found)))
 }
 
 /// The budget named, else the one in this folder.
@@ -78,7 +120,9 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     if !args.force && path.exists() {
         bail!("{}: is there already; --force replaces it", path.display());
     }
-    let exports = input::exports(&args.profiles, &args.shared)?;
+    let profiles = folders::exports(&args.profiles)?;
+    output::refuse_input(&args.output, &[&profiles, args.budget.as_slice()].concat())?;
+    let exports = input::exports(&profiles, &args.shared)?;
     let options = exports.named(options::selected(&args.select, &args.shared));
     let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found);

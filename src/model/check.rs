@@ -65,6 +65,7 @@ words! {
         AnyFalse = "any-false": "A wait could go without changing what the program computes.",
         NewFalse = "new-false": "An avoidable wait that the baseline does not have.",
         FailOn = "fail-on": "A limit given with --fail-on is exceeded.",
+        Measured = "measured": "The edited program of a trial fails, prints other numbers, or is slower.",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::vocabulary::words;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Version of the JSON; fields are added freely, never renamed.
 pub const TRIAL_VERSION: u32 = 1;
@@ -28,7 +28,7 @@ impl TrialUnit {
 }
 
 /// The program as it is and edited, timed in turn.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// [`TRIAL_VERSION`] of the program that wrote it.
     pub trial_version: u32,
@@ -67,7 +67,7 @@ pub struct Trial {
 }
 
 /// One run of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRun {
     /// Whether the edits were in.
     pub edited: bool,
@@ -76,7 +76,7 @@ pub struct TrialRun {
 }
 
 /// Simulated saving of the edits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialPrediction {
     /// Length of an iteration without the profiler.
     pub ns: i64,
@@ -89,7 +89,7 @@ pub struct TrialPrediction {
 }
 
 /// Numbers printed by unedited and edited runs, in their order.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialNumbers {
     /// How many each run printed at least.
     pub compared: u64,
@@ -98,7 +98,7 @@ pub struct TrialNumbers {
 }
 
 /// A printed number that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialDifference {
     /// Which, from 1.
     pub number: u64,
@@ -111,7 +111,7 @@ pub struct TrialDifference {
 }
 
 /// An edit that was tried, or a site that has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialEdit {
     /// The site, as in the report; empty for a patch of the user's own.
     pub site: String,

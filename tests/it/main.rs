@@ -18,6 +18,7 @@ mod html;
 mod lint;
 mod look;
 mod loops;
+mod measured;
 mod mending;
 mod own_names;
 mod properties;

@@ -354,8 +354,11 @@ this capture cannot be held against.";
 pub struct CheckArgs {
     /// Nsight Systems exports (.sqlite, _pqtdir), reports (.nsys-rep) or traces of torch.profiler; several, or a folder of them, one per rank, are
     /// checked as one
-    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "PROFILE", required_unless_present = "measured", value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
+    /// The result of `sync-report try`: the edited program must not fail, print other numbers, or be slower
+    #[arg(long, value_name = "JSON", value_hint = ValueHint::FilePath)]
+    pub measured: Option<PathBuf>,
     /// Limits of waits and of parts of GPU time, and allowances; `sync-budget.toml` if there is one here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub budget: Option<PathBuf>,
@@ -363,11 +366,12 @@ pub struct CheckArgs {
     /// condition is given
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub baseline: Option<PathBuf>,
-    /// Conditions that break the gate besides the budget: new-avoidable, any-avoidable, idle-after>5%, blocked>200us, avoidable-waits>0
+    /// Conditions that break the gate besides the budget: new-avoidable, any-avoidable, idle-after>5%, blocked>200us, avoidable-waits>0;
+    /// slower>1% with --measured
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// Write a budget that this profile just keeps, to `--budget` or sync-budget.toml, and check nothing
-    #[arg(long, conflicts_with_all = ["baseline", "fail_on"])]
+    #[arg(long, conflicts_with_all = ["baseline", "fail_on", "measured"])]
     pub init_budget: bool,
     /// Let `--init-budget` replace a file
     #[arg(long, requires = "init_budget")]
