@@ -2,10 +2,12 @@
 
 SYNC_REPORT_STEPS=A:B             starts and stops CUDA's profiler behind steps of the first optimizer that steps
 SYNC_REPORT_TIMES=FILE            writes how long SYNC_REPORT_MEASURE=WARM:COUNT steps took, and ends the program then
+SYNC_REPORT_TURNS=FILE            runs up to the step that FILE allows, and waits there; writes to TIMES how long that took
 SYNC_REPORT_CALLS=MODULE:FUNCTION counts calls of a function, and not steps of the optimizer
 """
 import atexit
 import functools
+import importlib
 import importlib.util
 import inspect
 import json
@@ -15,6 +17,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIMIZER = "torch.optim.optimizer"
+PROFILER = "torch.cuda.profiler"
 PROCESS = os.getpid()
 
 
@@ -37,18 +40,23 @@ class Steps:
 
     def __init__(self, words):
         self.first, self.last = map(int, words.split(":"))
+        sys.meta_path.insert(0, Finder(PROFILER, self.take))
+
+    def take(self, profiler):
+        """The program's own bracket would begin elsewhere."""
+        self.switch = profiler.start, profiler.stop
+        profiler.start = profiler.stop = lambda: None
 
     def after(self, count):
         if count not in (self.first, self.last):
             return
         try:
-            import torch
-
+            importlib.import_module(PROFILER)
             if count == self.first:
                 synchronize()
-                torch.cuda.profiler.start()
+                self.switch[0]()
             else:
-                torch.cuda.profiler.stop()  # no synchronisation before: it would be a wait of the capture
+                self.switch[1]()  # no synchronisation before: it would be a wait of the capture
         except Exception as error:  # the program's own steps go on
             print(f"sync-report: the profiler cannot be switched at step {count}: {error}", file=sys.stderr)
 
@@ -72,28 +80,74 @@ class Times:
             self.start = self.last
         if ends:
             self.write()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)  # not SystemExit, which the program may catch, or a thread of it
+            leave_now()
 
     def write(self):
         path, self.path = self.path, None
-        if not path or os.getpid() != PROCESS or os.environ.get("RANK", "0") != "0":
+        if not path or not is_first():
             return
         units = self.count - self.warm if self.start else 0
         if units <= 0 and os.path.exists(path):
             return  # a launcher or wrapper, of which another process has written
-        names = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-        files = sorted({os.path.realpath(str(name)) for name in names if name})
-        with open(path, "w") as file:
-            json.dump({"units": max(units, 0), "ns": self.last - self.start if units > 0 else 0, "files": files}, file)
+        say(path, units=max(units, 0), ns=self.last - self.start if units > 0 else 0, files=files())
+
+
+class Turns:
+    """Runs up to a step and waits there for its next turn. FILE has that step, and the one at which the clock starts; 0 ends the program."""
+
+    def __init__(self, turns, times):
+        self.turns, self.times, self.start = turns, times, 0
+        self.read()
+
+    def read(self):
+        with open(self.turns) as file:
+            self.until, self.mark = map(int, file.read().split())
+
+    def after(self, count):
+        if count == self.mark:
+            synchronize()
+            self.start = time.perf_counter_ns()
+        if count != self.until:
+            return
+        synchronize()
+        if is_first():
+            say(self.times, units=count - self.mark, ns=time.perf_counter_ns() - self.start)
+        while self.until == count:
+            time.sleep(0.001)
+            self.read()
+        if self.until == 0:
+            if is_first():
+                say(self.times, files=files())
+            leave_now()
+
+
+def is_first():
+    return os.getpid() == PROCESS and os.environ.get("RANK", "0") == "0"
+
+
+def say(path, **what):
+    with open(path, "a") as file:
+        file.write(json.dumps(what) + "\n")
+
+
+def files():
+    names = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return sorted({os.path.realpath(str(name)) for name in names if name})
+
+
+def leave_now():
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # not SystemExit, which the program may catch, or a thread of it
 
 
 def watchers():
     if "SYNC_REPORT_STEPS" in os.environ:
         yield Steps(os.environ["SYNC_REPORT_STEPS"])
-    if "SYNC_REPORT_TIMES" in os.environ:
+    if "SYNC_REPORT_MEASURE" in os.environ:
         yield Times(os.environ["SYNC_REPORT_TIMES"], os.environ["SYNC_REPORT_MEASURE"])
+    if "SYNC_REPORT_TURNS" in os.environ:
+        yield Turns(os.environ["SYNC_REPORT_TURNS"], os.environ["SYNC_REPORT_TIMES"])
 
 
 def passed(count):
@@ -112,6 +166,7 @@ def on_steps(module):
             passed(counted[1])
 
     module.register_optimizer_step_post_hook(after)
+    leave("counts")
 
 
 def on_calls(module):
@@ -129,6 +184,7 @@ def on_calls(module):
 
     static = isinstance(inspect.getattr_static(owner, names[-1]), (staticmethod, classmethod))
     setattr(owner, names[-1], staticmethod(called) if static else called)
+    leave("counts")
 
 
 class Finder:
@@ -150,7 +206,6 @@ class Finder:
             execute(module)
             try:
                 self.hook(module)
-                leave("counts")
             except Exception as error:
                 print(f"sync-report: {self.module} cannot be watched: {error}", file=sys.stderr)
 

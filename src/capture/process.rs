@@ -165,9 +165,23 @@ pub fn attended(
     }
 }
 
+/// Stops a child that leads a group of its own, with its children.
+pub fn hold(leader: u32) {
+    signal(leader, Signal::STOP);
+}
+
+/// Lets it run again.
+pub fn resume(leader: u32) {
+    signal(leader, Signal::CONT);
+}
+
+fn signal(leader: u32, signal: Signal) {
+    let _ = Pid::from_raw(leader.cast_signed()).map(|pid| kill_process_group(pid, signal));
+}
+
 /// Ends a child that leads a group of its own, with all that it left running.
 pub fn end_group(leader: u32) {
-    let _ = Pid::from_raw(leader.cast_signed()).map(|pid| kill_process_group(pid, Signal::KILL));
+    signal(leader, Signal::KILL);
 }
 
 /// Whether a file can be run.

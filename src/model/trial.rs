@@ -38,12 +38,11 @@ pub struct Trial {
     pub unit: TrialUnit,
     /// Number of units that one run timed, after warm-up.
     pub timed: u64,
-    /// In the order in which they ran.
+    /// By rounds, the unedited first.
     pub runs: Vec<TrialRun>,
     /// Mean length unedited, in ns.
     pub unedited_ns: i64,
-    /// Mean saving of the edits, by pairs of neighbouring runs; negative where the edited program is slower, null without two
-    /// pairs.
+    /// Mean saving of the edits, by rounds; negative where the edited program is slower, null without two rounds.
     pub saved_ns: Option<i64>,
     /// Lower end of the 95 % interval of `saved_ns`.
     pub low_ns: Option<i64>,

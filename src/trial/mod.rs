@@ -1,16 +1,18 @@
 //! Tries edits: times the program as it is and edited, in turn, without a profiler.
 //!
 //! ```text
-//!  tree ─┬─ copy A, as it is      runs   [A B] [B A] [A B] …      each: start, warm-up, timed units, end
-//!        └─ copy B, edited        saved    +     +     +          A − B of neighbours: a drift of the clock cancels
+//!  tree ─┬─ copy A, as it is      rounds   [A B B A A B B A] [B A A B B A A B] …     both start anew in each
+//!        └─ copy B, edited        saved           +                 +                A − B: a drift of the machine cancels
 //! ```
-//! The first run of each is not counted. The saving is the mean over pairs, its interval ± t·s/√n with Student's t for 95 %. Pairs are run until half of the interval is
-//! a hundredth of the unedited length, or the time is over.
+//! The saving is the mean over rounds, its interval ± t·s/√n with Student's t for 95 %. Rounds are run until half of the
+//! interval is a hundredth of the unedited length, or the time is over. Programs that do not run at once, or end soon, run
+//! one after the other.
 
 mod printed;
 mod run;
 mod statistics;
 pub mod tree;
+mod turns;
 
 use crate::capture::{Heard, steps::Hook};
 use crate::model::trial::{TrialNumbers, TrialRun, TrialUnit};
@@ -23,8 +25,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tree::Tree;
+use turns::Plan;
 
-/// Pairs below which an interval says little: with three, a small scatter is often luck.
+/// Rounds below which an interval says little: with three, a small scatter is often luck.
 const FEWEST: usize = 5;
 /// Half of the interval, as a share of the unedited length, at which a saving is resolved.
 const EXACT: f64 = 0.01;
@@ -51,7 +54,7 @@ pub struct Tried {
     pub timed: u64,
     pub runs: Vec<TrialRun>,
     pub unedited: i64,
-    /// Mean saving, and the ends of its interval; `None` without two pairs.
+    /// Mean saving, and the ends of its interval; `None` without two rounds.
     pub saved: Option<[i64; 3]>,
     pub resolved: bool,
     pub printed: Option<TrialNumbers>,
@@ -65,52 +68,102 @@ pub struct Tried {
 ///
 /// # Errors
 /// The unedited program fails, or other units are timed in one run than in another; a signal came.
-pub fn run(
-    request: &Request,
-    [as_it_is, edited]: [&Tree; 2],
-    heard: &Heard,
-    say: &dyn Fn(&str),
-) -> Result<Tried> {
+pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&str)) -> Result<Tried> {
     let (start, hook) = (Instant::now(), Hook::new()?);
     let wanted = Wanted { request, hook: &hook, heard };
     let fails = |said: String| {
         anyhow!("the program fails in a copy of the tree, where `..` and .git are not those of yours: {said}")
     };
-    // The first run of each fills caches, and is not counted.
-    let first = wanted.run(as_it_is, Measure { warm: 3, units: WARM })?.map_err(fails)?;
+    // The first run fills caches, and is not counted.
+    let first = wanted.run(trees[0], Measure { warm: 3, units: WARM })?.map_err(fails)?;
     let (unit, measure) = units(request, &first)?;
     say(&format!("as it is, {} takes {}", unit.one(), text::duration(first.length())));
+    let mut way = match first.units >= u64::from(WARM) {
+        true => Way::InTurn(Plan::of(first.length())),
+        false => Way::Apart(measure),
+    };
     let mut tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
-    tried.failed = wanted.run(edited, Measure { warm: 3, units: WARM })?.err();
-    for pair in 0.. {
-        if tried.failed.is_some() {
-            break;
-        }
-        let began = Instant::now();
-        for which in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-            match wanted.run([as_it_is, edited][which], measure)? {
-                Ok(sample) if (sample.units == 0) != (unit == TrialUnit::Run) => {
-                    let which = if which == 1 { "edited" } else { "unedited" };
-                    bail!(
-                        "an {which} run ended before {} were timed; time calls with --calls, or give a longer run",
-                        unit.as_str()
-                    );
-                }
-                Ok(sample) => tried.add(which, sample),
-                Err(said) if which == 1 => tried.failed = Some(said),
-                Err(said) => return Err(fails(said)),
+    let (mut began, mut why) = (Instant::now(), String::new());
+    loop {
+        let round = tried.runs.len() / 2;
+        let done = match way {
+            Way::InTurn(plan) => turns::round(&wanted, trees, plan, round)?,
+            Way::Apart(measure) => apart(&wanted, trees, measure, round, unit)?,
+        };
+        match done {
+            Ok(pair) => tried.add(pair),
+            Err((_, said)) if matches!(way, Way::InTurn(_)) && round == 0 => {
+                why = said.lines().last().unwrap_or_default().to_owned();
+                way = Way::Apart(measure);
+                continue;
             }
+            Err((0, said)) => return Err(fails(said)),
+            Err((_, said)) => {
+                tried.failed = Some(said);
+                break;
+            }
+        }
+        if !why.is_empty() {
+            say(&format!("both programs cannot run at once ({why}): they run one after the other"));
+            why.clear();
         }
         let ((mean, half), length) = (tried.interval(), tried.unedited());
         let share = |ns: f64| 100.0 * ns / length.max(1) as f64;
         let off = if half.is_finite() { format!(" ± {:.1}", share(half)) } else { String::new() };
-        say(&format!("pair {}: saves {:.1}{off} % of {}", pair + 1, share(mean), text::duration(length)));
-        let late = pair >= 1 && start.elapsed() + began.elapsed() > request.time;
+        say(&format!("round {}: saves {:.1}{off} % of {}", round + 1, share(mean), text::duration(length)));
+        let late = round >= 1 && start.elapsed() + began.elapsed() > request.time;
         if tried.resolved() || late {
             break;
         }
+        began = Instant::now();
     }
     Ok(tried.result(unit))
+}
+
+/// How the programs of a round run.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Both alive, in turn.
+    InTurn(Plan),
+    /// One after the other.
+    Apart(Measure),
+}
+
+/// A round of two runs, one after the other; before the first, the edited program fills its caches.
+fn apart(
+    wanted: &Wanted,
+    trees: [&Tree; 2],
+    measure: Measure,
+    round: usize,
+    unit: TrialUnit,
+) -> Result<Result<[Sample; 2], (usize, String)>> {
+    if let Some(said) = (round == 0)
+        .then(|| wanted.run(trees[1], Measure { warm: 3, units: WARM }))
+        .transpose()?
+        .and_then(Result::err)
+    {
+        return Ok(Err((1, said)));
+    }
+    let one = |which: usize| match wanted.run(trees[which], measure)? {
+        Ok(sample) if (sample.units == 0) != (unit == TrialUnit::Run) => {
+            let which = if which == 1 { "edited" } else { "unedited" };
+            bail!(
+                "an {which} run ended before {} were timed; time calls with --calls, or give a longer run",
+                unit.as_str()
+            );
+        }
+        done => Ok(done.map_err(|said| (which, said))),
+    };
+    let [earlier, later] = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+    let mut pair = [None, None];
+    for which in [earlier, later] {
+        match one(which)? {
+            Ok(sample) => pair[which] = Some(sample),
+            Err(failed) => return Ok(Err(failed)),
+        }
+    }
+    let [Some(unedited), Some(edited)] = pair else { bail!("a run is missing") };
+    Ok(Ok([unedited, edited]))
 }
 
 /// Runs so far.
@@ -122,9 +175,11 @@ struct Tries {
 }
 
 impl Tries {
-    fn add(&mut self, which: usize, sample: Sample) {
-        self.runs.push(TrialRun { edited: which == 1, ns: sample.length() });
-        self.samples[which].push(sample);
+    fn add(&mut self, pair: [Sample; 2]) {
+        for (which, sample) in pair.into_iter().enumerate() {
+            self.runs.push(TrialRun { edited: which == 1, ns: sample.length() });
+            self.samples[which].push(sample);
+        }
     }
 
     /// The mean saving, and half of its interval.
@@ -139,8 +194,7 @@ impl Tries {
     }
 
     fn resolved(&self) -> bool {
-        let pairs = self.samples[0].len().min(self.samples[1].len());
-        pairs >= FEWEST && self.interval().1 <= EXACT * self.unedited() as f64
+        self.samples[0].len() >= FEWEST && self.interval().1 <= EXACT * self.unedited() as f64
     }
 
     fn result(self, unit: TrialUnit) -> Tried {

@@ -6,14 +6,16 @@ use crate::capture::steps::{CALLS, Hook};
 use crate::capture::{Failed, Heard, attended, end_group};
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// How often a running program is looked at: the length of a whole run is known to this.
-const LOOK: Duration = Duration::from_millis(1);
+pub const LOOK: Duration = Duration::from_millis(1);
 /// Lines of a program that failed.
 const LINES: usize = 5;
 
@@ -24,11 +26,11 @@ pub struct Measure {
     pub units: u32,
 }
 
-/// One run, timed.
+/// Timed units of one tree.
 pub struct Sample {
     /// 0 where the whole program was timed.
     pub units: u64,
-    ns: i64,
+    pub ns: i64,
     pub printed: Vec<f64>,
     /// Files of the tree that it loaded; `None` where no Python says.
     pub loaded: Option<Vec<PathBuf>>,
@@ -41,12 +43,13 @@ impl Sample {
     }
 }
 
-/// The file that the hook writes.
+/// A line that the hook writes.
 #[derive(Default, Deserialize)]
-struct Times {
-    units: u64,
-    ns: i64,
-    files: Vec<PathBuf>,
+#[serde(default)]
+pub struct Times {
+    pub units: u64,
+    pub ns: i64,
+    pub files: Vec<PathBuf>,
 }
 
 pub struct Wanted<'a> {
@@ -61,14 +64,11 @@ impl Wanted<'_> {
     /// # Errors
     /// It cannot be started; a signal came.
     pub fn run(&self, tree: &Tree, measure: Measure) -> Result<Result<Sample, String>> {
-        let work = tempfile::tempdir()?;
-        let [times, out, err] = ["times", "out", "err"].map(|name| work.path().join(name));
-        let mut command = self.command(tree, measure, &times)?;
-        command.stdout(File::create(&out)?).stderr(File::create(&err)?).stdin(Stdio::null());
+        // No unit ends a run that is timed as a whole.
+        let units = if measure.units == 0 { u32::MAX } else { measure.units };
+        let words = format!("{}:{units}", measure.warm.max(1));
         let start = Instant::now();
-        let child = command.spawn();
-        let child = child
-            .with_context(|| format!("{} cannot be started", self.request.program[0].to_string_lossy()))?;
+        let (running, child) = self.start(tree, |_| Ok(("SYNC_REPORT_MEASURE", words.into())))?;
         let leader = child.id();
         let status = attended(child, self.heard, LOOK, || {})?;
         let wall = start.elapsed().as_nanos() as i64;
@@ -77,26 +77,34 @@ impl Wanted<'_> {
         if self.heard.any() {
             return Err(Failed::interrupted().into());
         }
-        let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        if !status.success() {
-            let (said, printed) = (read(&err)?, read(&out)?);
-            let lines: Vec<&str> =
-                printed.lines().chain(said.lines()).filter(|line| !line.trim().is_empty()).collect();
-            return Ok(Err(format!("{status}\n{}", lines[lines.len().saturating_sub(LINES)..].join("\n"))));
-        }
-        let found: Times =
-            fs::read(&times).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        let timed = found.units > 0 && measure.units > 0;
-        Ok(Ok(Sample {
-            units: if timed { found.units } else { 0 },
-            ns: if timed { found.ns } else { wall },
-            printed: printed::numbers(&read(&out)?, self.request.metric.as_ref()),
-            loaded: (!found.files.is_empty())
-                .then(|| found.files.iter().filter_map(|file| tree.relative(file)).collect()),
+        Ok(running.ended(status, tree, self.request)?.map(|mut sample| {
+            let found = running.times().pop().filter(|found| found.units > 0 && measure.units > 0);
+            (sample.units, sample.ns) = found.map_or((0, wall), |found| (found.units, found.ns));
+            sample
         }))
     }
 
-    fn command(&self, tree: &Tree, measure: Measure, times: &Path) -> Result<Command> {
+    /// Starts the program; `more` is a variable for the hook, with a value that may be in the run's folder.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        &self,
+        tree: &Tree,
+        more: impl FnOnce(&Path) -> Result<(&'static str, OsString)>,
+    ) -> Result<(Running, Child)> {
+        let running = Running(tempfile::tempdir()?);
+        let mut command = self.command(tree)?;
+        let (name, value) = more(running.0.path())?;
+        command.env("SYNC_REPORT_TIMES", running.path("times")).env(name, value);
+        let [out, err] = ["out", "err"].map(|name| File::create(running.path(name)));
+        let child = command.stdout(out?).stderr(err?).stdin(Stdio::null()).spawn();
+        let child = child
+            .with_context(|| format!("{} cannot be started", self.request.program[0].to_string_lossy()))?;
+        Ok((running, child))
+    }
+
+    fn command(&self, tree: &Tree) -> Result<Command> {
         let here = std::env::current_dir().context("the working directory is gone")?;
         let (program, arguments) = self.request.program.split_first().context("which program?")?;
         let mut command = Command::new(tree.mapped(program));
@@ -110,13 +118,50 @@ impl Wanted<'_> {
             .into_iter()
             .chain(own.map(|path| tree.inside(&path).unwrap_or(path)));
         command.env("PYTHONPATH", std::env::join_paths(paths)?);
-        command.env("SYNC_REPORT_TIMES", times);
-        // No unit ends a run that is timed as a whole.
-        let units = if measure.units == 0 { u32::MAX } else { measure.units };
-        command.env("SYNC_REPORT_MEASURE", format!("{}:{units}", measure.warm.max(1)));
         if let Some(calls) = &self.request.calls {
             command.env(CALLS, calls);
         }
         Ok(command)
+    }
+}
+
+/// The folder of a run: what it printed, and what its hook wrote.
+pub struct Running(TempDir);
+
+impl Running {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The lines that the hook has written.
+    pub fn times(&self) -> Vec<Times> {
+        let text = fs::read_to_string(self.path("times")).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
+    }
+
+    /// What the program printed and loaded, or its last lines where it failed.
+    ///
+    /// # Errors
+    /// What it printed cannot be read.
+    pub fn ended(
+        &self,
+        status: ExitStatus,
+        tree: &Tree,
+        request: &Request,
+    ) -> Result<Result<Sample, String>> {
+        let read = |name| fs::read(self.path(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let printed = read("out")?;
+        if !status.success() {
+            let said = read("err")?;
+            let lines: Vec<&str> =
+                printed.lines().chain(said.lines()).filter(|line| !line.trim().is_empty()).collect();
+            return Ok(Err(format!("{status}\n{}", lines[lines.len().saturating_sub(LINES)..].join("\n"))));
+        }
+        let printed = printed::numbers(&printed, request.metric.as_ref());
+        let files: Vec<PathBuf> = self.times().into_iter().flat_map(|line| line.files).collect();
+        let loaded =
+            (!files.is_empty()).then(|| files.iter().filter_map(|file| tree.relative(file)).collect());
+        Ok(Ok(Sample { units: 0, ns: 0, printed, loaded }))
     }
 }

@@ -350,16 +350,18 @@ fn a_signal_stops_nsys_and_keeps_what_was_recorded() {
     assert!(bench.path("run.sqlite").exists() && bench.path("host/target-linux-x64/stopped").exists());
 }
 
-/// The hook counts the steps of the optimizer that steps first, in a program that imports torch when it likes.
+/// The hook counts the steps of the optimizer that steps first, in a program that imports torch when it likes. A bracket of
+/// the program's own does nothing.
 #[test]
 fn steps_are_counted_from_outside() {
     let bench = Bench::new(Some("nsys-rep"));
     bench.fake("runs", "");
     bench.program("lib/torch/__init__.py", "from . import cuda, optim\n");
     bench.program(
-        "lib/torch/cuda.py",
-        "def is_available(): return True\ndef synchronize(): pass\ndef is_current_stream_capturing(): return False\nclass profiler:\n    start = staticmethod(lambda: print('start'))\n    stop = staticmethod(lambda: print('stop'))\n",
+        "lib/torch/cuda/__init__.py",
+        "def is_available(): return True\ndef synchronize(): pass\ndef is_current_stream_capturing(): return False\nfrom . import profiler\n",
     );
+    bench.program("lib/torch/cuda/profiler.py", "def start(): print('start')\ndef stop(): print('stop')\n");
     bench.program("lib/torch/optim/__init__.py", "from .optimizer import Optimizer\n");
     bench.program(
         "lib/torch/optim/optimizer.py",
@@ -367,7 +369,7 @@ fn steps_are_counted_from_outside() {
     );
     bench.program(
         "train.py",
-        "import torch\na, b = torch.optim.Optimizer(), torch.optim.Optimizer()\nfor i in range(1, 6):\n    print(i)\n    a.step()\n    b.step()\n",
+        "import torch\na, b = torch.optim.Optimizer(), torch.optim.Optimizer()\ntorch.cuda.profiler.start()\nfor i in range(1, 6):\n    print(i)\n    a.step()\n    b.step()\n",
     );
     let mut command = bench.run();
     command.env("PYTHONPATH", bench.path("lib"));
