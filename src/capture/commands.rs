@@ -20,7 +20,7 @@ const DIRECTIVES: &str = "NSYS_CONFIG_DIRECTIVES";
 const QUICK: &str = "UseLZ4HighCompression=false";
 
 pub struct Commands {
-    nsys: PathBuf,
+    pub nsys: PathBuf,
     /// Flags of the program's start: what is traced.
     traced: Vec<OsString>,
     /// Flags of the recording's start.

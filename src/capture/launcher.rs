@@ -12,19 +12,23 @@ use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Variables of a rank and of the number of ranks: of torchrun, srun, Open MPI, MPICH and Intel MPI. In the batch script of Slurm
-/// a rank is set too, but no step of several tasks.
+/// Variables of a rank and of the number of ranks: of torchrun, Open MPI, MPICH and Intel MPI, srun. Slurm comes last: a batch
+/// script has a rank too, which mpirun passes on to all of its own.
 const RANKS: [(&str, &str); 4] = [
     ("RANK", "WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
+/// Variables of a rank's number on its machine.
+const LOCAL: [&str; 4] = ["LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"];
 
 struct Launcher {
     name: &'static str,
     /// The flag with which a launcher of Python scripts starts any other program.
     as_it_is: Option<&'static str>,
+    /// More flags for that.
+    beside: &'static str,
     /// Options that take a value behind a blank, by how they begin; `-` and `_` are alike inside a name. `2:` before it: two values.
     valued: &'static str,
     /// Long options may begin with one dash.
@@ -32,10 +36,11 @@ struct Launcher {
 }
 
 /// torchrun of PyTorch 2.11, accelerate 1.12, DeepSpeed 0.18; options of srun 24.11 and Open MPI 5 that take a value.
-const LAUNCHERS: [Launcher; 8] = [
+const LAUNCHERS: [Launcher; 7] = [
     Launcher {
         name: "torchrun",
         as_it_is: Some("--no-python"),
+        beside: "",
         valued: "--nnodes --nproc --rdzv --max-restarts --monitor-interval --start-method --role --log-dir -r --redirects -t --tee \
                  --local-ranks --node-rank --master --local-addr --logs-specs --event-log --numa --duplicate --signals",
         one_dash: false,
@@ -43,6 +48,7 @@ const LAUNCHERS: [Launcher; 8] = [
     Launcher {
         name: "accelerate",
         as_it_is: Some("--no_python"),
+        beside: "",
         valued: "--config --num --machine --main --mixed --dynamo --gpu --rdzv --max --monitor --role --log --tee --deepspeed --zero --offload \
                  --gradient --fsdp --megatron --mpirun --aws --fp8 --parallelism --ipex --tp --tpu --vm --env --enable --sagemaker",
         one_dash: false,
@@ -50,6 +56,7 @@ const LAUNCHERS: [Launcher; 8] = [
     Launcher {
         name: "deepspeed",
         as_it_is: Some("--no_python"),
+        beside: " --no_local_rank",
         valued: "-H --hostfile -i --include -e --exclude --num --min --max --master --node --launcher --ssh --bind-core --enable-each \
                  --log --venv",
         one_dash: false,
@@ -57,6 +64,7 @@ const LAUNCHERS: [Launcher; 8] = [
     Launcher {
         name: "srun",
         as_it_is: None,
+        beside: "",
         valued: "-A -a -B -C -c -D -d -e -G -i -J -L -M -m -N -n -o -p -q -S -T -t -w -W -x -r --account --accel --acctg --array --begin \
                  --chdir --cluster --comment --constraint --container --cores --cpu --cpus --deadline --delay --dependency --distribution --error \
                  --exclude --export --extra --gid --gpu --gpus --gres --hint --input --jobid --job --licenses --mail --mcs --mem --mincpus \
@@ -66,13 +74,13 @@ const LAUNCHERS: [Launcher; 8] = [
     },
     MPIRUN,
     Launcher { name: "mpiexec", ..MPIRUN },
-    Launcher { name: "mpiexec.hydra", ..MPIRUN },
     Launcher { name: "orterun", ..MPIRUN },
 ];
 
 const MPIRUN: Launcher = Launcher {
     name: "mpirun",
     as_it_is: None,
+    beside: "",
     valued: "-np -n -c -N -H -f -x -host -machinefile -wdir -wd -path -prefix -npernode -npersocket -ppn -perhost -iface -rf -rankfile -map-by -bind-to \
              -rank-by -am -app -configfile -launcher -rmk -output -report -timeout 2:-mca 2:-gmca 2:-omca 2:-pmixmca 2:-prtemca 2:-genv 2:-env",
     one_dash: true,
@@ -80,13 +88,26 @@ const MPIRUN: Launcher = Launcher {
 
 /// This process' rank.
 pub fn rank() -> Option<String> {
-    RANKS.iter().find_map(|(rank, _)| number(rank))
+    of_several().map(|(rank, _)| rank).or_else(|| RANKS.iter().find_map(|(rank, _)| number(rank)))
 }
 
 /// How many ranks there are, where this is one of several.
 pub fn ranks() -> Option<u32> {
-    let all = RANKS.iter().find_map(|(rank, ranks)| number(rank).and(number(ranks)));
-    all.and_then(|all| all.parse().ok()).filter(|all| *all > 1)
+    of_several().and_then(|(_, all)| all.parse().ok()).filter(|all| *all > 1)
+}
+
+/// A rank and the number of ranks, of one launcher.
+fn of_several() -> Option<(String, String)> {
+    RANKS.iter().find_map(|(rank, ranks)| number(rank).zip(number(ranks)))
+}
+
+/// Whether a name, with `%r` and `%q{VAR}`, is another one for each rank; `%h` is one for each machine.
+pub fn is_of_rank(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().replace("%%", "");
+    let mut variables = RANKS.iter().map(|(rank, _)| rank).chain(&LOCAL);
+    name.contains("%r")
+        || name.contains("%h")
+        || variables.any(|rank| name.contains(&format!("%q{{{rank}}}")))
 }
 
 fn number(variable: &str) -> Option<String> {
@@ -113,9 +134,10 @@ pub fn part(command: &[OsString]) -> Result<Option<Launch>> {
     let Some((launcher, begins)) = launcher_at(command)? else { return Ok(None) };
     let rest = &command[begins..];
     let unclear = || {
-        let name = launcher.name;
+        let Launcher { name, as_it_is, beside, .. } = launcher;
+        let flags = as_it_is.map(|flag| format!(" {flag}{beside}")).unwrap_or_default();
         anyhow!(
-            "it is not clear which program {name} starts; put the capture before it: {name} … sync-report run -o NAME -- PROGRAM"
+            "it is not clear which program {name} starts; put the capture before it: {name} …{flags} sync-report run -o NAME -- PROGRAM"
         )
     };
     if rest.iter().any(|word| word == ":") {
@@ -157,7 +179,14 @@ pub fn part(command: &[OsString]) -> Result<Option<Launch>> {
 fn launcher_at(command: &[OsString]) -> Result<Option<(&'static Launcher, usize)>> {
     let known = |name: &str| LAUNCHERS.iter().find(|launcher| launcher.name == name);
     let Some(first) = command.first() else { return Ok(None) };
-    if let Some(launcher) = known(base(first)) {
+    // As distributions name them: mpirun.openmpi.
+    let name = [".openmpi", ".mpich", ".hydra", ".pt"].iter().find_map(|end| base(first).strip_suffix(end));
+    let name = match name.unwrap_or(base(first)) {
+        "accelerate-launch" => return Ok(known("accelerate").map(|launcher| (launcher, 1))),
+        "ds" => "deepspeed",
+        name => name,
+    };
+    if let Some(launcher) = known(name) {
         let launches = launcher.name == "accelerate";
         let begins = command.get(1).is_some_and(|word| word == "launch");
         return Ok(if launches && !begins { None } else { Some((launcher, 1 + usize::from(launches))) });
@@ -296,6 +325,11 @@ mod tests {
                 "deepspeed --num_gpus 2 t.py",
                 "deepspeed --no_python --no_local_rank --num_gpus 2 | python -u t.py",
             ),
+            (
+                "accelerate-launch --num_processes 2 a.py",
+                "accelerate-launch --no_python --num_processes 2 | python -u a.py",
+            ),
+            ("mpirun.openmpi -np 2 python t.py", "mpirun.openmpi -np 2 | python t.py"),
             ("srun -n 2 -J deepspeed python3.11 t.py", "srun -n 2 -J deepspeed | python3.11 t.py"),
             ("srun --chdir=/home/u/python -n2 python t.py", "srun --chdir=/home/u/python -n2 | python t.py"),
             ("srun -n 2 bash -c x python", "srun -n 2 | bash -c x python"),
@@ -321,6 +355,13 @@ mod tests {
         ] {
             let error = parted(unclear).expect_err(unclear).to_string();
             assert!(error.contains("sync-report run -o NAME -- PROGRAM"), "{unclear}: {error}");
+            let as_it_is = unclear.starts_with("torchrun").then_some("torchrun … --no-python sync-report");
+            assert!(error.contains(as_it_is.unwrap_or_default()), "{error}");
+        }
+        for (name, own) in
+            [("a_%r", true), ("a_%q{RANK}", true), ("%q{SLURM_JOB_ID}", false), ("a_%%r", false)]
+        {
+            assert_eq!(is_of_rank(OsStr::new(name)), own, "{name}");
         }
     }
 }

@@ -87,6 +87,13 @@ pub fn allowed(nsys: &Path, wanted: Backtraces, say: &dyn Fn(&str)) -> Backtrace
     Backtraces::Sampled
 }
 
+/// Whether a session runs; of one that is not there, `nsys start` makes a new one. Another form of the answer says nothing.
+pub fn has_session(nsys: &Path, name: &str) -> bool {
+    let answer = asked(nsys, &["sessions", "list"]);
+    let mut rows = answer.lines().map(|line| line.split_whitespace().next_back().unwrap_or_default());
+    !answer.contains("LAUNCH NAME") || rows.any(|last| last == name)
+}
+
 /// Whether the export can hold Python frames: versions before 2024.5 do not know the flag.
 pub fn exports_payloads(nsys: &Path) -> bool {
     asked(nsys, &["export", "--help"]).contains("--include-json")

@@ -1,16 +1,18 @@
 //! Running nsys and launchers: signals reach them, and the program's end is told.
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a running process is looked at.
@@ -29,8 +31,8 @@ pub struct Ran {
 
 /// Hears the signals that come while this lives, and keeps them from ending this program. Later they end it again.
 pub struct Heard {
-    /// One came that was not looked at.
-    came: Arc<AtomicBool>,
+    /// The last that came and was not looked at; 0: none.
+    came: Arc<AtomicUsize>,
     any: Cell<bool>,
     /// Whether signals have their usual effect.
     idle: Arc<AtomicBool>,
@@ -44,16 +46,16 @@ impl Heard {
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)) {
             let came = Arc::clone(&heard.came);
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&heard.idle))
-                .and_then(|_| signal_hook::flag::register(signal, came))
+                .and_then(|_| signal_hook::flag::register_usize(signal, came, signal.unsigned_abs() as usize))
                 .context("signals cannot be heeded")?;
         }
         Ok(heard)
     }
 
-    /// Whether one has come since this was last asked.
-    fn again(&self) -> bool {
-        let came = self.came.swap(false, Ordering::Relaxed);
-        self.any.set(self.any.get() || came);
+    /// The last that has come since this was asked before.
+    fn again(&self) -> Option<usize> {
+        let came = Some(self.came.swap(0, Ordering::Relaxed)).filter(|came| *came > 0);
+        self.any.set(self.any.get() || came.is_some());
         came
     }
 
@@ -114,7 +116,7 @@ pub fn launch(words: &[OsString], changes: &Changes) -> Result<(u8, bool)> {
 /// Waits for so long, or for a signal, which has then done its work.
 pub fn until(end: Option<Duration>, heard: &Heard) {
     let start = Instant::now();
-    while end.is_none_or(|end| start.elapsed() < end) && !heard.again() {
+    while end.is_none_or(|end| start.elapsed() < end) && heard.again().is_none() {
         std::thread::sleep(LOOK);
     }
     heard.any.set(false);
@@ -142,8 +144,8 @@ fn spawn(words: &[OsString], changes: &Changes) -> Result<Child> {
     command.spawn().with_context(|| format!("{} cannot be started", program.to_string_lossy()))
 }
 
-/// Waits for a child's end; `look` is called meanwhile. The child is sent SIGINT for the first signal, then SIGTERM, then SIGKILL. Ctrl-C in a
-/// terminal reaches the child twice; nsys 2025.3 ignores the second.
+/// Waits for a child's end; `look` is called meanwhile. The child is sent SIGINT for the first signal, then SIGTERM, then SIGKILL.
+/// Ctrl-C in a terminal is not sent on: srun and hydra take a second one for an order to kill.
 pub fn attended(
     mut child: Child,
     heard: &Heard,
@@ -155,14 +157,26 @@ pub fn attended(
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        let pid = Pid::from_raw(child.id().cast_signed()).filter(|_| heard.again());
-        if let Some((pid, signal)) = pid.and_then(|pid| Some((pid, signals.next()?))) {
-            // A child that leads a group gets it with its own children.
-            let _ = kill_process_group(pid, signal).or_else(|_| kill_process(pid, signal));
+        let pid = Pid::from_raw(child.id().cast_signed());
+        if let Some((pid, came)) = pid.and_then(|pid| Some((pid, heard.again()?))) {
+            let next = signals.next();
+            if let Some(signal) =
+                next.filter(|_| came != SIGINT.unsigned_abs() as usize || !shares_terminal(pid))
+            {
+                // A child that leads a group gets it with its own children.
+                let _ = kill_process_group(pid, signal).or_else(|_| kill_process(pid, signal));
+            }
         }
         look();
         std::thread::sleep(pause);
     }
+}
+
+/// Whether Ctrl-C in the terminal reaches a child as it reaches this program.
+fn shares_terminal(child: Pid) -> bool {
+    let own = getpgrp();
+    let terminal = File::open("/dev/tty").ok().and_then(|terminal| tcgetpgrp(terminal).ok());
+    terminal == Some(own) && getpgid(Some(child)).is_ok_and(|group| group == own)
 }
 
 /// Stops a child that leads a group of its own, with its children.

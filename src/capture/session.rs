@@ -8,11 +8,16 @@
 
 use super::commands::Commands;
 use super::process::{self, Ran, quietly};
-use super::{Part, Request};
-use anyhow::{Result, anyhow};
+use super::{Part, Request, nsys};
+use anyhow::{Result, bail};
 use std::fmt::{self, Display};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long nsys may write after the end of a program.
+const WRITTEN: Duration = Duration::from_secs(120);
+/// A file of two gigabytes grows between two looks.
+const STILL: Duration = Duration::from_secs(2);
 
 /// The name of a session of nsys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,17 +53,41 @@ pub enum Server {
 impl Part<'_> {
     /// Records a session until a signal comes, or for the duration.
     pub(super) fn window(&self, request: &Request, session: &Session, commands: &Commands) -> Result<Ran> {
-        quietly(&commands.start(session, &self.stem, true)).map_err(|said| {
-            let wanted = format!("`sync-report run --session {session} -- PROGRAM` must be running");
-            self.failed(2, &format!("nsys does not record ({said}); {wanted}"))
-        })?;
+        if !nsys::has_session(&commands.nsys, &session.0) {
+            bail!(
+                "there is no session {session} here: start the program with `sync-report run --session {session} -- PROGRAM`"
+            );
+        }
+        let began = quietly(&commands.start(session, &self.stem, true));
+        began.map_err(|said| self.failed(2, &format!("nsys does not record: {said}")))?;
         (self.say)(&match request.duration {
             Some(seconds) => format!("recording for {seconds} s"),
             None => "recording until Ctrl-C".to_owned(),
         });
         process::until(request.duration.map(|seconds| Duration::from_secs(seconds.into())), self.heard);
         (self.say)(process::writes(commands.stacks));
-        quietly(&commands.stop(session)).map_err(|said| anyhow!("nsys does not stop recording: {said}"))?;
+        if let Err(said) = quietly(&commands.stop(session)) {
+            // A program that ended meanwhile has ended the session, and nsys writes what it has.
+            (self.say)(&format!("nsys had stopped before ({said})"));
+            self.settle();
+        }
         Ok(Ran { exit: 0, ended: None })
+    }
+
+    /// Waits until a recording is there and grows no more.
+    fn settle(&self) {
+        let size = || {
+            let files = ["nsys-rep", "qdstrm"].map(|extension| self.with(extension).metadata());
+            files.into_iter().flatten().map(|meta| meta.len()).sum::<u64>()
+        };
+        let (start, mut before) = (Instant::now(), 0);
+        while start.elapsed() < WRITTEN && !self.heard.any() {
+            std::thread::sleep(STILL);
+            let now = size();
+            if now > 0 && now == before {
+                return;
+            }
+            before = now;
+        }
     }
 }

@@ -12,13 +12,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 use sync_report::capture::launcher::{self, Launch};
-use sync_report::capture::{self, Failed, INTERRUPTED, Session};
+use sync_report::capture::{self, Failed, Heard, INTERRUPTED, Session};
 use sync_report::text::escape_terminal;
 
 /// How long the first rank waits for the files of the others: nsys copies libraries into each, for up to a minute.
 const OTHERS: Duration = Duration::from_secs(300);
+/// When it says that it waits.
+const SOON: Duration = Duration::from_secs(5);
 /// The file in which ranks say how many they are.
 const COUNT: &str = ".ranks";
+/// A rank whose capture failed leaves a file that begins so.
+const FAILED: &str = ".failed_";
 
 /// Captures and reports.
 ///
@@ -41,8 +45,8 @@ pub fn run(mut args: RunArgs) -> Result<ExitCode> {
         return launched(&args, &launch);
     }
     let Some(ranks) = launcher::ranks() else { return alone(&args) };
-    let first = launcher::rank().is_some_and(|rank| rank == "0");
-    if args.output.to_string_lossy().contains('%') {
+    let first = is_first();
+    if launcher::is_of_rank(&args.output) {
         args.no_report |= !first;
         return alone(&args);
     }
@@ -53,8 +57,15 @@ pub fn run(mut args: RunArgs) -> Result<ExitCode> {
     if !reports {
         return Ok(code);
     }
-    let start = Instant::now();
-    while since(&folder, &before).len() < ranks as usize && start.elapsed() < OTHERS {
+    // A launcher ends its ranks once one has failed: the report is made all the same.
+    let heard = Heard::listen()?;
+    let (start, mut said) = (Instant::now(), false);
+    let missing = || (ranks as usize).saturating_sub(since(&folder, &before).len() + failed(&folder).len());
+    while missing() > 0 && start.elapsed() < OTHERS && !heard.any() {
+        if !said && start.elapsed() > SOON {
+            tell(&args.shared, &format!("waiting for the files of {} more ranks", missing()));
+            said = true;
+        }
         std::thread::sleep(Duration::from_millis(500));
     }
     Ok(worse(code, of_ranks(&args, &folder, &before)?))
@@ -92,7 +103,9 @@ fn served(args: &RunArgs, session: &Session) -> Result<ExitCode> {
 fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
     let rank = launcher::rank().unwrap_or_else(|| "0".to_owned());
     let count = launcher::ranks().unwrap_or(1);
+    let failed = folder.join(format!("{FAILED}{rank}"));
     if !args.print {
+        let _ = fs::remove_file(&failed);
         fs::write(folder.join(COUNT), count.to_string())
             .with_context(|| format!("cannot write to the folder {}", folder.display()))?;
     }
@@ -101,22 +114,44 @@ fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
     args.no_report = true;
     if args.local_rank {
         let local = std::env::var("LOCAL_RANK").unwrap_or(rank);
-        let at = args.program.iter().position(|word| Path::new(word).extension() == Some(OsStr::new("py")));
-        args.program
-            .insert(at.map_or(args.program.len(), |at| at + 1), format!("--local_rank={local}").into());
+        // Behind `python -u SCRIPT`, or `python -u -m MODULE`.
+        let at = if args.program.get(2).is_some_and(|word| word == "-m") { 4 } else { 3 };
+        args.program.insert(at.min(args.program.len()), format!("--local_rank={local}").into());
     }
-    alone(&args)
+    alone(&args).inspect_err(|_| {
+        let _ = fs::write(failed, "");
+    })
+}
+
+fn is_first() -> bool {
+    launcher::rank().is_some_and(|rank| rank == "0")
+}
+
+/// The files of ranks whose capture failed.
+fn failed(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let of_rank = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(FAILED);
+    entries.filter(of_rank).map(|entry| entry.path()).collect()
+}
+
+/// Removes what ranks leave for one another.
+fn clear(folder: &Path) {
+    for file in failed(folder).into_iter().chain([folder.join(COUNT)]) {
+        let _ = fs::remove_file(file);
+    }
 }
 
 /// The ranks of a launcher: each captured by a run of its own, then one report.
 fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     let own = std::env::current_exe().context("this program's own file is not known")?;
     let folder = folder(&args.output, args.print)?;
+    // A launcher may start its ranks elsewhere.
+    let absolute = std::path::absolute(&folder)?;
     let mut words = launch.launcher.clone();
     words.push(own.into());
     words.extend(args.words());
     words.extend(launch.local_rank.then(|| "--local-rank".into()));
-    words.extend(["--rank-folder".into(), folder.clone().into(), "--".into()]);
+    words.extend(["--rank-folder".into(), absolute.into(), "--".into()]);
     words.extend(launch.program.iter().cloned());
     if args.print {
         print!("{}", escape_terminal(capture::typed(&words, &args.withhold).trim_end()));
@@ -129,21 +164,30 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     }
     let (exit, interrupted) = capture::launch(&words, &[])?;
     let files = since(&folder, &before);
-    if interrupted {
+    if interrupted && !files.is_empty() {
         let message = format!(
             "interrupted: {} hold{} what was recorded",
             named(&files, &folder),
             if files.len() == 1 { "s" } else { "" }
         );
         tell(&args.shared, &message);
+        clear(&folder);
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if files.is_empty() {
+        clear(&folder);
+        if interrupted {
+            return Err(Failed::interrupted().into());
+        }
         let message = format!("no rank has written a file into {}", folder.display());
         return Err(Failed { message, exit: if exit == 0 { 2 } else { exit } }.into());
     }
+    // Several launchers of one job report once.
+    if launcher::ranks().is_some() && !is_first() {
+        return Ok(ExitCode::from(exit));
+    }
     if args.no_report {
-        let _ = fs::remove_file(folder.join(COUNT));
+        clear(&folder);
         return Ok(ExitCode::from(exit));
     }
     Ok(worse(ExitCode::from(exit), of_ranks(args, &folder, &before)?))
@@ -197,7 +241,7 @@ fn of_ranks(
 ) -> Result<ExitCode> {
     let files = since(folder, before);
     let count = fs::read_to_string(folder.join(COUNT)).ok().and_then(|count| count.parse::<usize>().ok());
-    let _ = fs::remove_file(folder.join(COUNT));
+    clear(folder);
     if let Some(count) = count.filter(|count| files.len() < *count) {
         tell(&args.shared, &format!("{} of {count} ranks have written their files", files.len()));
     }

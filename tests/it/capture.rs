@@ -272,7 +272,7 @@ fn mistakes_are_told() {
         (&["--attach", "web", "python"], "cannot be used with"),
         (
             &["--attach", "web"],
-            "No such session: web); `sync-report run --session web -- PROGRAM` must be running",
+            "no session web here: start the program with `sync-report run --session web -- PROGRAM`",
         ),
         (&["-o"], "a value is required for '--output <NAME>'"),
         (&["-o", "%q{NONE_SUCH}", "python"], "NONE_SUCH is not set"),

@@ -28,6 +28,11 @@ fn a_running_server_is_recorded_for_a_while() {
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(printed.contains("train_mlp.py:18") && said.contains("recording for 1 s"), "{printed}{said}");
     assert_eq!(bench.files(), ["window.nsys-rep", "window.sqlite"]);
+    // One that ends meanwhile leaves its recording a little later.
+    bench.fake("ended", "");
+    let done = bench.run().args(["--no-report", "--attach", "web", "--duration", "1", "-o", "end"]).output();
+    let done = done.expect("it runs");
+    assert!(done.status.success() && bench.path("end.sqlite").exists(), "{}", text(&done.stderr));
     let done = server.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(7), "the program's own");
     assert!(text(&done.stderr).contains("sync-report run --attach web"), "{}", text(&done.stderr));

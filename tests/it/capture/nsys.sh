@@ -18,11 +18,14 @@ case "$*" in
     "${@: -2}"
     exit "$(cat "$here/exit" 2>/dev/null || echo 0)"
     ;;
+  sessions*) echo "ID TIME STATE LAUNCH NAME"; [ ! -e "$here/launched" ] || echo "1 00:13 Launched 1 web" ;;
   start*)
-    [ -e "$here/launched" ] || { echo "No such session: web" >&2; exit 1; }
     echo "$output" >"$here/starts"
     ;;
-  stop*) echo recording >"$(cat "$here/starts").$(cat "$here/records")" ;;
+  stop*)
+    [ ! -e "$here/ended" ] || { echo "There are no active sessions." >&2; (sleep 1; echo recording >"$(cat "$here/starts").$(cat "$here/records")") & exit 1; }
+    echo recording >"$(cat "$here/starts").$(cat "$here/records")"
+    ;;
   export*)
     [ ! -e "$here/sample" ] || { cp "$(cat "$here/sample")" "$output"; exit; }
     [ ! -e "$here/half" ] || { cp "$here/environment" "$output"; echo "disk full" >&2; exit 1; }

@@ -3,6 +3,7 @@
 use super::{Bench, text};
 use crate::cli::sample;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A launcher that starts two ranks, with torchrun's variables.
 const FAKE_LAUNCHER: &str = r#"#!/bin/bash
@@ -55,6 +56,60 @@ fn a_launcher_has_a_file_for_each_rank_and_one_report() {
     let done = before.output().expect("it runs");
     assert_eq!(bench.files_in("before"), expected, "{}", text(&done.stderr));
     assert!(text(&done.stdout).contains("train_mlp.py:18"), "{}", text(&done.stderr));
+}
+
+/// mpirun in a batch script of Slurm: the script's own rank is passed on to all. A name with the job's number is one folder.
+#[test]
+fn the_innermost_launcher_says_the_rank() {
+    let (bench, path) = with_torchrun();
+    bench.program(
+        "bin/mpirun",
+        &FAKE_LAUNCHER.replace("RANK=$rank WORLD_SIZE", "OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE"),
+    );
+    let mut command = Command::new(bench.path("bin/mpirun"));
+    command.arg(assert_cmd::cargo::cargo_bin!("sync-report")).args([
+        "run",
+        "-o",
+        "n_%q{SLURM_JOB_ID}",
+        "--",
+        "python",
+        "t.py",
+    ]);
+    command
+        .current_dir(bench.folder.path())
+        .env("NSYS", bench.path("host/target-linux-x64/nsys"))
+        .env("PATH", path);
+    let done = command.envs([("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")]).output().expect("it runs");
+    let expected = ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.nsys-rep", "rank_1.sqlite"];
+    assert_eq!(bench.files_in("n_7"), expected, "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("2 ranks"), "{}", text(&done.stderr));
+}
+
+/// Rank 0 does not wait for a rank whose capture has failed.
+#[test]
+fn a_rank_that_failed_is_not_waited_for() {
+    let (bench, path) = with_torchrun();
+    bench.program("runs/rank_1.sqlite", "old");
+    let start = Instant::now();
+    let mut command = Command::new(bench.path("bin/torchrun"));
+    command
+        .arg(assert_cmd::cargo::cargo_bin!("sync-report"))
+        .args(["run", "-o", "runs", "--", "python", "t.py"]);
+    command
+        .current_dir(bench.folder.path())
+        .env("NSYS", bench.path("host/target-linux-x64/nsys"))
+        .env("PATH", path);
+    let done = command.output().expect("it runs");
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("1 of 2 ranks have written") && said.contains("runs/rank_1.sqlite exists"),
+        "{said}"
+    );
+    assert!(
+        text(&done.stdout).contains("train_mlp.py:18") && start.elapsed() < Duration::from_secs(200),
+        "{said}"
+    );
+    assert_eq!(bench.files_in("runs"), ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.sqlite"]);
 }
 
 /// Ranks of an earlier, larger run are named, and not in the report; a rank that never wrote is told.
