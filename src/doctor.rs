@@ -227,7 +227,8 @@ fn undecided(found: &Judged) -> String {
     };
     let undecided = keys(&|s| s.verdict.class == Class::Unknown);
     let (open, all) = (count(undecided), counted(keys(&|_| true), "site"));
-    if undecided > 0 { format!("; {open} of {all} are undecided") } else { String::new() }
+    let are = if undecided == 1 { "is" } else { "are" };
+    if undecided > 0 { format!("; {open} of {all} {are} undecided") } else { String::new() }
 }
 
 fn payload_missing(found: &Judged) -> Limit {

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIMIZER = "torch.optim.optimizer"
 PROFILER = "torch.cuda.profiler"
 PROCESS = os.getpid()
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def leave(name):
@@ -122,7 +123,8 @@ class Turns:
 
 
 def is_first():
-    return os.getpid() == PROCESS and os.environ.get("RANK", "0") == "0"
+    ranks = [os.environ[name] for name in RANKS if name in os.environ]
+    return os.getpid() == PROCESS and ranks[:1] in ([], ["0"])
 
 
 def say(path, **what):

@@ -33,7 +33,7 @@ pub const COMPARE: &str = "sync-report diff BEFORE fixed.sqlite";
 pub fn cuda_failed(target: &Target) -> Option<&'static str> {
     const DRIVER: &str =
         "CUDA was traced, but this nsys does not support the installed driver: capture with a newer nsys";
-    const ANY: &str = "CUDA was traced, so the same capture again would not record it either: see that the program uses the GPU while nsys records, that no other profiler runs beside nsys, and that nsys is no older than the driver";
+    const ANY: &str = "CUDA was traced, so the same capture again would not record it either: see that the program uses the GPU while nsys records, that no process which uses it was forked without exec, that no other profiler runs beside nsys, and that nsys is no older than the driver";
     let of_driver = |text: &str| text.contains("driver version") && text.contains("not supported");
     let unsupported = target.diagnostics.iter().any(|d| of_driver(&d.text));
     target.capture.cuda.then_some(if unsupported { DRIVER } else { ANY })
