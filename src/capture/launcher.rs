@@ -49,15 +49,17 @@ const LAUNCHERS: [Launcher; 7] = [
         name: "accelerate",
         as_it_is: Some("--no_python"),
         beside: "",
-        valued: "--config --num --machine --main --mixed --dynamo --gpu --rdzv --max --monitor --role --log --tee --deepspeed --zero --offload \
-                 --gradient --fsdp --megatron --mpirun --aws --fp8 --parallelism --ipex --tp --tpu --vm --env --enable --sagemaker",
+        valued: "--config --num --machine --main --mixed --dynamo-backend --dynamo-mode --gpu --rdzv --max --monitor --role --log --tee --deepspeed --zero --zero3 --offload \
+                 --gradient --fsdp --megatron --mpirun --aws \
+                 --fp8-amax --fp8-backend --fp8-enable --fp8-format --fp8-interval --fp8-margin --fp8-opt --fp8-override --fp8-pad --parallelism \
+                 --ipex --tp --vm --env --sagemaker -t",
         one_dash: false,
     },
     Launcher {
         name: "deepspeed",
         as_it_is: Some("--no_python"),
         beside: " --no_local_rank",
-        valued: "-H --hostfile -i --include -e --exclude --num --min --max --master --node --launcher --ssh --bind-core --enable-each \
+        valued: "-H --hostfile -i --include -e --exclude --num --min --max --master --node --launcher --autotuning --ssh --bind-core --enable-each \
                  --log --venv",
         one_dash: false,
     },
@@ -65,11 +67,11 @@ const LAUNCHERS: [Launcher; 7] = [
         name: "srun",
         as_it_is: None,
         beside: "",
-        valued: "-A -a -B -C -c -D -d -e -G -i -J -L -M -m -N -n -o -p -q -S -T -t -w -W -x -r --account --accel --acctg --array --begin \
-                 --chdir --cluster --comment --constraint --container --cores --cpu --cpus --deadline --delay --dependency --distribution --error \
-                 --exclude --export --extra --gid --gpu --gpus --gres --hint --input --jobid --job --licenses --mail --mcs --mem --mincpus \
-                 --mpi --network --nice --nodefile --nodelist --nodes --ntasks --open --output --partition --power --priority --prolog --profile \
-                 --qos --relative --reservation --signal --slurmd --sockets --switches --task --threads --time --tmp --uid --wait --wckey",
+        valued: "-A -a -B -C -c -D -d -e -G -i -J -L -M -m -N -n -o -p -q -S -T -t -w -W -x -r --account --accel --acctg --array --bb --bbf --bcast --begin \
+                 --chdir --cluster --clusters --comment --constraint --container --core --cores --cpu --cpus --deadline --delay --dependency --distribution --epilog --error \
+                 --exclude --export --extra --gid --gpu --gpus --gres --het --hint --input --jobid --job --licenses --mail --mcs --mem --mincpus \
+                 --mpi --network --nodefile --nodelist --nodes --ntasks --open --output --partition --power --priority --prolog --profile \
+                 --qos --relative --reservation --signal --slurmd --sockets --switches --task --thread --threads --time --tmp --tres --uid --wait --wckey",
         one_dash: false,
     },
     MPIRUN,
@@ -81,8 +83,9 @@ const MPIRUN: Launcher = Launcher {
     name: "mpirun",
     as_it_is: None,
     beside: "",
-    valued: "-np -n -c -N -H -f -x -host -machinefile -wdir -wd -path -prefix -npernode -npersocket -ppn -perhost -iface -rf -rankfile -map-by -bind-to \
-             -rank-by -am -app -configfile -launcher -rmk -output -report -timeout 2:-mca 2:-gmca 2:-omca 2:-pmixmca 2:-prtemca 2:-genv 2:-env",
+    valued: "-np -n -c -N -H -f -x -host -hosts -hostfile -machinefile -wdir -wd -path -prefix -npernode -npersocket -ppn -perhost -iface -rf -rankfile -map-by -bind-to \
+             -rank-by -am -app -configfile -launcher -rmk -output -report-uri -report-pid -report-events -timeout -cpus -cpu -stdin -tune -launch-agent -default-hostfile -bootstrap -bootstrap-exec \
+             -genvlist -envlist -topolib -membind -demux -prepend-pattern -outfile-pattern -errfile-pattern -nameserver -order-nodes -localhost -usize -gpus 2:-mca 2:-gmca 2:-omca 2:-pmixmca 2:-prtemca 2:-genv 2:-env",
     one_dash: true,
 };
 
@@ -332,6 +335,11 @@ mod tests {
             ("mpirun.openmpi -np 2 python t.py", "mpirun.openmpi -np 2 | python t.py"),
             ("srun -n 2 -J deepspeed python3.11 t.py", "srun -n 2 -J deepspeed | python3.11 t.py"),
             ("srun --chdir=/home/u/python -n2 python t.py", "srun --chdir=/home/u/python -n2 | python t.py"),
+            ("srun --epilog ./clean.sh -n2 python t.py", "srun --epilog ./clean.sh -n2 | python t.py"),
+            (
+                "mpirun --report-bindings --hostfile h python t.py",
+                "mpirun --report-bindings --hostfile h | python t.py",
+            ),
             ("srun -n 2 bash -c x python", "srun -n 2 | bash -c x python"),
             (
                 "srun -N 2 --gpus-per-node 4 torchrun --nnodes 2 t.py",

@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How often a running process is looked at.
@@ -31,30 +31,52 @@ pub struct Ran {
 
 /// Hears the signals that come while this lives, and keeps them from ending this program. Later they end it again.
 pub struct Heard {
+    any: Cell<bool>,
+}
+
+/// What handlers of signals do, which stay for the program's life.
+#[derive(Default)]
+struct Handlers {
     /// The last that came and was not looked at; 0: none.
     came: Arc<AtomicUsize>,
-    any: Cell<bool>,
     /// Whether signals have their usual effect.
     idle: Arc<AtomicBool>,
+    /// How many listen.
+    listen: AtomicUsize,
+}
+
+static HANDLERS: OnceLock<Handlers> = OnceLock::new();
+
+impl Handlers {
+    /// Signals that are ignored, as under nohup, stay so.
+    fn install() -> std::io::Result<Self> {
+        let own = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)) {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&own.idle))?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&own.came), signal.unsigned_abs() as usize)?;
+        }
+        Ok(own)
+    }
 }
 
 impl Heard {
     /// # Errors
     /// The system refuses.
     pub fn listen() -> Result<Self> {
-        let heard = Self { came: Arc::default(), any: Cell::new(false), idle: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)) {
-            let came = Arc::clone(&heard.came);
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&heard.idle))
-                .and_then(|_| signal_hook::flag::register_usize(signal, came, signal.unsigned_abs() as usize))
-                .context("signals cannot be heeded")?;
+        if HANDLERS.get().is_none() {
+            let _ = HANDLERS.set(Handlers::install().context("signals cannot be heeded")?);
         }
-        Ok(heard)
+        if let Some(handlers) = HANDLERS.get() {
+            handlers.listen.fetch_add(1, Ordering::Relaxed);
+            handlers.idle.store(false, Ordering::Relaxed);
+        }
+        Ok(Self { any: Cell::new(false) })
     }
 
     /// The last that has come since this was asked before.
     fn again(&self) -> Option<usize> {
-        let came = Some(self.came.swap(0, Ordering::Relaxed)).filter(|came| *came > 0);
+        let came = HANDLERS.get().map(|handlers| handlers.came.swap(0, Ordering::Relaxed));
+        let came = came.filter(|came| *came > 0);
         self.any.set(self.any.get() || came.is_some());
         came
     }
@@ -67,11 +89,14 @@ impl Heard {
 
 impl Drop for Heard {
     fn drop(&mut self) {
-        self.idle.store(true, Ordering::Relaxed);
+        let Some(handlers) = HANDLERS.get() else { return };
+        if handlers.listen.fetch_sub(1, Ordering::Relaxed) == 1 {
+            handlers.idle.store(true, Ordering::Relaxed);
+        }
     }
 }
 
-/// Whether a signal is ignored, as under nohup: then it stays so.
+/// Whether a signal is ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -159,10 +184,8 @@ pub fn attended(
         }
         let pid = Pid::from_raw(child.id().cast_signed());
         if let Some((pid, came)) = pid.and_then(|pid| Some((pid, heard.again()?))) {
-            let next = signals.next();
-            if let Some(signal) =
-                next.filter(|_| came != SIGINT.unsigned_abs() as usize || !shares_terminal(pid))
-            {
+            let typed = came == SIGINT.unsigned_abs() as usize && shares_terminal(pid);
+            if let Some(signal) = (!typed).then(|| signals.next()).flatten() {
                 // A child that leads a group gets it with its own children.
                 let _ = kill_process_group(pid, signal).or_else(|_| kill_process(pid, signal));
             }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 use sync_report::capture::launcher::{self, Launch};
 use sync_report::capture::{self, Failed, Heard, INTERRUPTED, Session};
-use sync_report::text::escape_terminal;
+use sync_report::text::{self, escape_terminal};
 
 /// How long the first rank waits for the files of the others: nsys copies libraries into each, for up to a minute.
 const OTHERS: Duration = Duration::from_secs(300);
@@ -39,7 +39,7 @@ pub fn run(mut args: RunArgs) -> Result<ExitCode> {
         return alone(&args);
     }
     if let Some(folder) = args.rank_folder.take() {
-        return one_of(args, &folder);
+        return one_of(args, &folder, true);
     }
     if let Some(launch) = launcher::part(&args.program)? {
         return launched(&args, &launch);
@@ -51,24 +51,36 @@ pub fn run(mut args: RunArgs) -> Result<ExitCode> {
         return alone(&args);
     }
     let folder = folder(&args.output, args.print)?;
-    let before = files_in(&folder);
+    let mut before = files_in(&folder);
+    // Without --force no rank replaces a file: one that is there may be of a rank that was quicker.
+    before.retain(|path, _| args.force || rank_of(path).is_none_or(|rank| rank >= ranks as usize));
     let reports = !args.no_report && !args.print && first;
-    let code = one_of(args.clone(), &folder)?;
-    if !reports {
-        return Ok(code);
-    }
     // A launcher ends its ranks once one has failed: the report is made all the same.
     let heard = Heard::listen()?;
+    let done = one_of(args.clone(), &folder, !args.no_report);
+    if !reports {
+        return done;
+    }
+    wait(&args, &folder, &before, ranks as usize, &heard);
+    let report = of_ranks(&args, &folder, &before);
+    Ok(worse(done?, report?))
+}
+
+/// Waits until each rank has left a file, or has failed.
+fn wait(args: &RunArgs, folder: &Path, before: &Files, ranks: usize, heard: &Heard) {
     let (start, mut said) = (Instant::now(), false);
-    let missing = || (ranks as usize).saturating_sub(since(&folder, &before).len() + failed(&folder).len());
+    let missing = || {
+        let gone = failed(folder).into_iter().filter(|(rank, _)| *rank < ranks);
+        ranks.saturating_sub(since(folder, before).len() + gone.count())
+    };
     while missing() > 0 && start.elapsed() < OTHERS && !heard.any() {
         if !said && start.elapsed() > SOON {
-            tell(&args.shared, &format!("waiting for the files of {} more ranks", missing()));
+            let ranks = text::counted(missing() as u64, "more rank");
+            tell(&args.shared, &format!("waiting for the files of {ranks}"));
             said = true;
         }
         std::thread::sleep(Duration::from_millis(500));
     }
-    Ok(worse(code, of_ranks(&args, &folder, &before)?))
 }
 
 /// One program, as it is.
@@ -99,12 +111,12 @@ fn served(args: &RunArgs, session: &Session) -> Result<ExitCode> {
     Ok(ExitCode::from(if interrupted { INTERRUPTED } else { exit }))
 }
 
-/// A rank, without a report.
-fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
+/// A rank, without a report; `told`: it tells the one that reports of itself.
+fn one_of(mut args: RunArgs, folder: &Path, told: bool) -> Result<ExitCode> {
     let rank = launcher::rank().unwrap_or_else(|| "0".to_owned());
     let count = launcher::ranks().unwrap_or(1);
     let failed = folder.join(format!("{FAILED}{rank}"));
-    if !args.print {
+    if told {
         let _ = fs::remove_file(&failed);
         fs::write(folder.join(COUNT), count.to_string())
             .with_context(|| format!("cannot write to the folder {}", folder.display()))?;
@@ -119,7 +131,9 @@ fn one_of(mut args: RunArgs, folder: &Path) -> Result<ExitCode> {
         args.program.insert(at.min(args.program.len()), format!("--local_rank={local}").into());
     }
     alone(&args).inspect_err(|_| {
-        let _ = fs::write(failed, "");
+        if told {
+            let _ = fs::write(failed, "");
+        }
     })
 }
 
@@ -127,16 +141,19 @@ fn is_first() -> bool {
     launcher::rank().is_some_and(|rank| rank == "0")
 }
 
-/// The files of ranks whose capture failed.
-fn failed(folder: &Path) -> Vec<PathBuf> {
+/// Ranks whose capture failed, and the files that say so.
+fn failed(folder: &Path) -> Vec<(usize, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_rank = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(FAILED);
-    entries.filter(of_rank).map(|entry| entry.path()).collect()
+    let of_rank = |entry: fs::DirEntry| {
+        let rank = entry.file_name().to_str()?.strip_prefix(FAILED)?.parse().ok()?;
+        Some((rank, entry.path()))
+    };
+    entries.filter_map(of_rank).collect()
 }
 
 /// Removes what ranks leave for one another.
 fn clear(folder: &Path) {
-    for file in failed(folder).into_iter().chain([folder.join(COUNT)]) {
+    for file in failed(folder).into_iter().map(|(_, file)| file).chain([folder.join(COUNT)]) {
         let _ = fs::remove_file(file);
     }
 }
@@ -156,7 +173,7 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     if args.print {
         print!("{}", escape_terminal(capture::typed(&words, &args.withhold).trim_end()));
         println!("\n# Each rank then runs:");
-        return one_of(RunArgs { program: launch.program.clone(), ..args.clone() }, &folder);
+        return one_of(RunArgs { program: launch.program.clone(), ..args.clone() }, &folder, false);
     }
     let before = files_in(&folder);
     if let Some(file) = before.keys().next().filter(|_| !args.force) {
@@ -164,7 +181,8 @@ fn launched(args: &RunArgs, launch: &Launch) -> Result<ExitCode> {
     }
     let (exit, interrupted) = capture::launch(&words, &[])?;
     let files = since(&folder, &before);
-    if interrupted && !files.is_empty() {
+    // srun takes Ctrl-C for a question, and goes on.
+    if interrupted && exit != 0 && !files.is_empty() {
         let message = format!(
             "interrupted: {} hold{} what was recorded",
             named(&files, &folder),
@@ -212,33 +230,35 @@ fn folder(name: &OsStr, print: bool) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Exports, with the times at which they were written.
+type Files = BTreeMap<PathBuf, Option<SystemTime>>;
+
 /// Exports of ranks in a folder, with the times at which they were written.
-fn files_in(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
-    let is_rank = |path: &PathBuf| {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let rank = name.strip_prefix("rank_").and_then(|name| name.strip_suffix(".sqlite"));
-        rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
-    };
+fn files_in(folder: &Path) -> Files {
+    let is_rank = |path: &PathBuf| rank_of(path).is_some();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let written = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
     entries.filter(is_rank).map(|path| (path.clone(), written(&path))).collect()
 }
 
-/// The ranks' exports that are new, or written anew.
-fn since(folder: &Path, before: &BTreeMap<PathBuf, Option<SystemTime>>) -> Vec<PathBuf> {
-    let now = files_in(folder).into_iter();
-    let mut files: Vec<PathBuf> =
-        now.filter(|(path, written)| before.get(path) != Some(written)).map(|(path, _)| path).collect();
+/// The rank of an export, by its name.
+fn rank_of(path: &Path) -> Option<usize> {
+    let rank = path.file_name()?.to_str()?.strip_prefix("rank_")?.strip_suffix(".sqlite")?;
+    rank.parse().ok().filter(|_| !rank.starts_with('+'))
+}
+
+/// The ranks' exports that are new, or written anew, and not of a rank whose capture failed.
+fn since(folder: &Path, before: &Files) -> Vec<PathBuf> {
+    let failed = failed(folder);
+    let now = files_in(folder).into_iter().filter(|(path, written)| before.get(path) != Some(written));
+    let good = now.filter(|(path, _)| !failed.iter().any(|(rank, _)| rank_of(path) == Some(*rank)));
+    let mut files: Vec<PathBuf> = good.map(|(path, _)| path).collect();
     files.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     files
 }
 
 /// The report of the ranks that have written their files; says which have not, and which are of an earlier capture.
-fn of_ranks(
-    args: &RunArgs,
-    folder: &Path,
-    before: &BTreeMap<PathBuf, Option<SystemTime>>,
-) -> Result<ExitCode> {
+fn of_ranks(args: &RunArgs, folder: &Path, before: &Files) -> Result<ExitCode> {
     let files = since(folder, before);
     let count = fs::read_to_string(folder.join(COUNT)).ok().and_then(|count| count.parse::<usize>().ok());
     clear(folder);

@@ -2,7 +2,7 @@
 
 use super::{Bench, text};
 use crate::cli::sample;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A launcher that starts two ranks, with torchrun's variables.
@@ -85,11 +85,17 @@ fn the_innermost_launcher_says_the_rank() {
     assert!(text(&done.stdout).contains("2 ranks"), "{}", text(&done.stderr));
 }
 
-/// Rank 0 does not wait for a rank whose capture has failed.
+/// A rank whose capture fails is not waited for, and the others have their report.
 #[test]
 fn a_rank_that_failed_is_not_waited_for() {
+    for failed in ["0", "1"] {
+        a_rank_fails(failed, if failed == "0" { "1" } else { "0" });
+    }
+}
+
+fn a_rank_fails(failed: &str, other: &str) {
     let (bench, path) = with_torchrun();
-    bench.program("runs/rank_1.sqlite", "old");
+    bench.program(&format!("runs/rank_{failed}.sqlite"), "old");
     let start = Instant::now();
     let mut command = Command::new(bench.path("bin/torchrun"));
     command
@@ -102,14 +108,38 @@ fn a_rank_that_failed_is_not_waited_for() {
     let done = command.output().expect("it runs");
     let said = text(&done.stderr);
     assert!(
-        said.contains("1 of 2 ranks have written") && said.contains("runs/rank_1.sqlite exists"),
+        said.contains("1 of 2 ranks have written")
+            && said.contains(&format!("runs/rank_{failed}.sqlite exists")),
         "{said}"
     );
     assert!(
         text(&done.stdout).contains("train_mlp.py:18") && start.elapsed() < Duration::from_secs(200),
         "{said}"
     );
-    assert_eq!(bench.files_in("runs"), ["rank_0.nsys-rep", "rank_0.sqlite", "rank_1.sqlite"]);
+    let mut files =
+        ["rank_0.sqlite".to_owned(), "rank_1.sqlite".to_owned(), format!("rank_{other}.nsys-rep")];
+    files.sort();
+    assert_eq!(bench.files_in("runs"), files);
+}
+
+/// A launcher ends its ranks once one has failed, also the one that waits.
+#[test]
+fn a_rank_that_is_ended_while_it_waits_reports() {
+    let (bench, _) = with_torchrun();
+    let mut command = bench.run();
+    command.env("RANK", "0").env("WORLD_SIZE", "2").args(["-o", "runs", "--", "python", "t.py"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let start = Instant::now();
+    while !bench.path("runs/rank_0.nsys-rep").exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    let done = child.wait_with_output().expect("it ends");
+    let (printed, said) = (text(&done.stdout), text(&done.stderr));
+    assert!(printed.contains("train_mlp.py:18") && said.contains("1 of 2 ranks"), "{printed}{said}");
+    assert_eq!(bench.files_in("runs"), ["rank_0.nsys-rep", "rank_0.sqlite"]);
 }
 
 /// Ranks of an earlier, larger run are named, and not in the report; a rank that never wrote is told.
