@@ -79,7 +79,7 @@ pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&st
     let (unit, measure) = units(request, &first)?;
     say(&format!("as it is, {} takes {}", unit.one(), text::duration(first.length())));
     let mut way = match first.units >= u64::from(WARM) {
-        true => Way::InTurn(Plan::of(first.length())),
+        true => Way::InTurn(Plan::of(first.length(), request.time)),
         false => Way::Apart(measure),
     };
     let mut tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };

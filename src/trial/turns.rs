@@ -16,8 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// How long a turn is timed.
+/// How long a turn is timed, at most.
 const TURN: Duration = Duration::from_secs(1);
+/// Turns, with what is not timed, for which the time should be enough: five rounds of eight.
+const TURNS: u32 = 60;
 /// The part of a turn that comes before, by units.
 const UNTIMED: u64 = 4;
 /// How long a program may take from the end of its last turn to its own.
@@ -35,11 +37,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For units of this length, in ns: about ten seconds, where units are short.
-    pub fn of(length: i64) -> Self {
+    /// For units of this length, in ns: three seconds of warm-up, then ten of turns, where units are short and there is time.
+    pub fn of(length: i64, time: Duration) -> Self {
+        let turn = TURN.min(time / TURNS);
         let fit = |time: Duration| time.as_nanos() as u64 / length.max(1).cast_unsigned();
-        let turns = if fit(TURN) >= 2 { 4 } else { 2 };
-        Self { warm: fit(3 * TURN).clamp(3, 10), units: fit(TURN).clamp(2, 5_000), turns }
+        let turns = if fit(turn) >= 2 { 4 } else { 2 };
+        Self { warm: fit(3 * turn).clamp(3, 5_000), units: fit(turn).clamp(2, 5_000), turns }
     }
 }
 
@@ -60,6 +63,8 @@ pub fn round(
             return Ok(Err((which, live[which].said(wanted, trees[which])?)));
         }
     }
+    // A first run is slower than a warm one.
+    let plan = Plan::of(live[0].warm_length(), wanted.request.time);
     let mut sums = [(0, 0); 2];
     for pair in 0..plan.turns {
         for which in if pair % 2 == first % 2 { [0, 1] } else { [1, 0] } {
@@ -101,7 +106,7 @@ fn allow(folder: &Path, until: u64, mark: u64) -> Result<PathBuf> {
 
 impl Live {
     fn start(wanted: &Wanted, tree: &Tree, warm: u64) -> Result<Self> {
-        let file = |folder: &Path| Ok(("SYNC_REPORT_TURNS", allow(folder, warm, warm - 1)?.into()));
+        let file = |folder: &Path| Ok(("SYNC_REPORT_TURNS", allow(folder, warm, warm / 2)?.into()));
         let (running, child) = wanted.start(tree, file)?;
         Ok(Self { running, child, until: warm })
     }
@@ -119,6 +124,12 @@ impl Live {
         }
         hold(self.child.id());
         Ok(true)
+    }
+
+    /// Mean of a unit in the second half of the warm-up, in ns.
+    fn warm_length(&self) -> i64 {
+        let line = self.running.times().into_iter().next().unwrap_or_default();
+        line.ns / line.units.max(1) as i64
     }
 
     /// One turn: units and ns; `None` where the program ended before.
@@ -165,12 +176,12 @@ mod tests {
     #[test]
     fn a_round_takes_some_seconds_or_few_units() {
         let plan = |ms: i64| {
-            let Plan { warm, units, turns } = Plan::of(ms * 1_000_000);
+            let Plan { warm, units, turns } = Plan::of(ms * 1_000_000, Duration::from_secs(180));
             (warm, units, turns)
         };
-        assert_eq!(plan(2), (10, 500, 4));
+        assert_eq!(plan(2), (1_500, 500, 4));
         assert_eq!(plan(400), (7, 2, 4));
         assert_eq!(plan(3_000), (3, 2, 2));
-        assert_eq!(plan(0), (10, 5_000, 4));
+        assert_eq!(plan(0), (5_000, 5_000, 4));
     }
 }
