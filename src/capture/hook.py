@@ -97,8 +97,21 @@ class Turns:
     """Runs up to a step and waits there for its next turn. FILE has that step, and the one at which the clock starts; 0 ends the program."""
 
     def __init__(self, turns, times):
-        self.turns, self.times, self.start = turns, times, 0
+        self.turns, self.times, self.start, self.queue = turns, times, 0, 0
+        self.tool = f"/proc/{os.environ['SYNC_REPORT_TOOL']}"
+        sys.meta_path.insert(0, Finder("torch.utils.data.dataloader", self.watch))
         self.read()
+
+    def watch(self, module):
+        """Counts the batches that workers may have ready when a turn begins."""
+        iterator = module._MultiProcessingDataLoaderIter
+        begin = iterator.__init__
+
+        def began(own, loader, *arguments, **named):
+            self.queue = max(self.queue, loader.num_workers * ((loader.prefetch_factor or 2) + 1))
+            begin(own, loader, *arguments, **named)
+
+        iterator.__init__ = began
 
     def read(self):
         with open(self.turns) as file:
@@ -112,9 +125,11 @@ class Turns:
             return
         synchronize()
         if is_first():
-            say(self.times, units=count - self.mark, ns=time.perf_counter_ns() - self.start)
+            say(self.times, units=count - self.mark, ns=time.perf_counter_ns() - self.start, queue=self.queue)
         while self.until == count:
             time.sleep(0.001)
+            if not os.path.exists(self.tool):
+                leave_now()  # sync-report was killed
             self.read()
         if self.until == 0:
             if is_first():

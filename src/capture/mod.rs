@@ -20,7 +20,7 @@ pub mod steps;
 
 use anyhow::{Result, anyhow, bail};
 pub use nsys::found;
-pub use process::{Heard, attended, end_group, hold, launch, resume};
+pub use process::{Family, Heard, attended, launch};
 pub use session::{Server, Session};
 
 use crate::text::with_suffix;

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 pub const LOOK: Duration = Duration::from_millis(50);
 /// How long a program may take to start under nsys before its end is no longer looked for.
 const START: Duration = Duration::from_secs(30);
+/// How long processes may outlive their program.
+const TIDY: Duration = Duration::from_secs(1);
 /// nsys marks the environment of the program that it traces.
 const MARK: &[u8] = b"NSYS_PROFILING_SESSION_ID=";
 
@@ -202,23 +205,56 @@ fn shares_terminal(child: Pid) -> bool {
     terminal == Some(own) && getpgid(Some(child)).is_ok_and(|group| group == own)
 }
 
-/// Stops a child that leads a group of its own, with its children.
-pub fn hold(leader: u32) {
-    signal(leader, Signal::STOP);
+/// The processes of a program that leads a group, also those that its launchers start in sessions of their own: by an entry of
+/// their environment.
+pub struct Family {
+    pub leader: u32,
+    /// `NAME=VALUE`.
+    pub mark: OsString,
 }
 
-/// Lets it run again.
-pub fn resume(leader: u32) {
-    signal(leader, Signal::CONT);
-}
+impl Family {
+    fn members(&self) -> Vec<Pid> {
+        let own = rustix::process::getpid();
+        let of = |entry: std::fs::DirEntry| {
+            let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?).filter(|pid| *pid != own)?;
+            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            environment.split(|&byte| byte == 0).any(|entry| entry == self.mark.as_bytes()).then_some(pid)
+        };
+        std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(of).collect()
+    }
 
-fn signal(leader: u32, signal: Signal) {
-    let _ = Pid::from_raw(leader.cast_signed()).map(|pid| kill_process_group(pid, signal));
-}
+    fn send(&self, signal: Signal) {
+        // A program may overwrite its environment, with its title.
+        let _ = Pid::from_raw(self.leader.cast_signed()).map(|pid| kill_process_group(pid, signal));
+        for pid in self.members() {
+            let _ = kill_process(pid, signal);
+        }
+    }
 
-/// Ends a child that leads a group of its own, with all that it left running.
-pub fn end_group(leader: u32) {
-    signal(leader, Signal::KILL);
+    /// Stops them.
+    pub fn hold(&self) {
+        self.send(Signal::STOP);
+    }
+
+    /// Lets them run again.
+    pub fn resume(&self) {
+        self.send(Signal::CONT);
+    }
+
+    /// Ends them at once.
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    /// Ends what a program that has ended left running: after a while, in which multiprocessing tidies its semaphores up.
+    pub fn end(&self) {
+        let start = Instant::now();
+        while !self.members().is_empty() && start.elapsed() < TIDY {
+            std::thread::sleep(LOOK);
+        }
+        self.kill();
+    }
 }
 
 /// Whether a file can be run.

@@ -10,7 +10,7 @@
 use super::CheckError;
 use super::fail_on::FailOn;
 use crate::model::check::{Breach, CheckReport, Rule, Unit};
-use crate::model::trial::{Trial, TrialDifference};
+use crate::model::trial::{TRIAL_VERSION, Trial, TrialDifference};
 
 /// The outcome of a gate that has read no capture.
 pub fn alone(trial: &Trial) -> CheckReport {
@@ -23,8 +23,13 @@ pub fn alone(trial: &Trial) -> CheckReport {
 /// # Errors
 /// [`CheckError`] where there is no capture or no trial for a condition, or the trial measured nothing.
 pub fn hold(trial: &Trial, fail_on: &[FailOn], out: &mut CheckReport) -> Result<(), CheckError> {
+    if trial.trial_version != TRIAL_VERSION || trial.unedited_ns <= 0 && trial.failed.is_none() {
+        return Err(CheckError::NothingMeasured("it is of another version of sync-report, or empty"));
+    }
     let tried = trial.edits.iter().filter(|edit| edit.left_out.is_none());
-    if tried.clone().count() == tried.filter(|edit| edit.loaded == Some(false)).count() {
+    if trial.failed.is_none()
+        && tried.clone().count() == tried.filter(|edit| edit.loaded == Some(false)).count()
+    {
         return Err(CheckError::NothingMeasured("the program imports no edited file"));
     }
     let mut held =
@@ -64,9 +69,9 @@ pub fn hold(trial: &Trial, fail_on: &[FailOn], out: &mut CheckReport) -> Result<
         };
         let cost = |ns: i64| -100.0 * ns as f64 / trial.unedited_ns.max(1) as f64;
         let measured = format!("{:.1} % ({:.1} to {:.1})", cost(saved), cost(high), cost(low));
-        let limit =
-            fail_on.iter().find_map(|on| if let FailOn::Slower(most) = on { Some(*most) } else { None });
-        let limit = limit.unwrap_or(0.0);
+        let limits =
+            fail_on.iter().filter_map(|on| if let FailOn::Slower(most) = on { Some(*most) } else { None });
+        let limit = limits.reduce(f64::min).unwrap_or(0.0);
         let what = format!("longer {}", trial.unit.as_str());
         let rule = format!("{what} ≤ {}; measured: {measured}", Unit::Percent.print(limit));
         let slower = (cost(high) > limit).then(|| (measured, Some(cost(saved))));

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tree::Tree;
-use turns::Plan;
+use turns::{Fell, Plan};
 
 /// Rounds below which an interval says little: with three, a small scatter is often luck.
 const FEWEST: usize = 5;
@@ -33,6 +33,8 @@ const FEWEST: usize = 5;
 const EXACT: f64 = 0.01;
 /// Units before the clock starts: allocations, autotuning, lazy loading.
 const WARM: u32 = 10;
+/// How long a step, or a run, may take besides ten times the first run: then it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a run is timed, at most: some hundred iterations, beside seconds of start.
 const WINDOW: Duration = Duration::from_secs(5);
 /// Runs for which the time should be enough.
@@ -70,42 +72,59 @@ pub struct Tried {
 /// The unedited program fails, or other units are timed in one run than in another; a signal came.
 pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&str)) -> Result<Tried> {
     let (start, hook) = (Instant::now(), Hook::new()?);
-    let wanted = Wanted { request, hook: &hook, heard };
+    let mut wanted = Wanted { request, patience: None, hook: &hook, heard };
     let fails = |said: String| {
         anyhow!("the program fails in a copy of the tree, where `..` and .git are not those of yours: {said}")
     };
     // The first run fills caches, and is not counted.
+    say("the program runs once as it is: for some steps of its optimizer, without one to its end");
+    let began = Instant::now();
     let first = wanted.run(trees[0], Measure { warm: 3, units: WARM })?.map_err(fails)?;
     let (unit, measure) = units(request, &first)?;
     say(&format!("as it is, {} takes {}", unit.one(), text::duration(first.length())));
+    wanted.patience = Some(PATIENCE + 10 * began.elapsed());
     let mut way = match first.units >= u64::from(WARM) {
         true => Way::InTurn(Plan::of(first.length(), request.time)),
-        false => Way::Apart(measure),
+        false => Way::Apart(measure, Measure { warm: 3, units: WARM }),
     };
     let mut tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
-    let (mut began, mut why) = (Instant::now(), String::new());
+    let (mut began, mut why) = (Instant::now(), None);
     loop {
-        let round = tried.runs.len() / 2;
+        let round = tried.samples[0].len();
         let done = match way {
             Way::InTurn(plan) => turns::round(&wanted, trees, plan, round)?,
-            Way::Apart(measure) => apart(&wanted, trees, measure, round, unit)?,
+            Way::Apart(measure, before) => apart(&wanted, trees, [measure, before], round, unit)?,
         };
         match done {
             Ok(pair) => tried.add(pair),
-            Err((_, said)) if matches!(way, Way::InTurn(_)) && round == 0 => {
-                why = said.lines().last().unwrap_or_default().to_owned();
-                way = Way::Apart(measure);
+            // It may want what the other one has, or end before its turns do.
+            Err(Fell { said, until, .. })
+                if way.is_in_turn() && (round == 0 || said.is_none() && round < 2) =>
+            {
+                tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
+                // An edited program that failed may fail alone.
+                let units = if said.is_some() { until.try_into().unwrap_or(u32::MAX) } else { WARM };
+                way = Way::Apart(measure, Measure { warm: 1, units });
+                why = Some(said.map_or_else(
+                    || "the program ends before its turns do".to_owned(),
+                    |said| {
+                        format!(
+                            "both programs cannot run at once ({})",
+                            said.lines().last().unwrap_or_default()
+                        )
+                    },
+                ));
                 continue;
             }
-            Err((0, said)) => return Err(fails(said)),
-            Err((_, said)) => {
-                tried.failed = Some(said);
+            Err(Fell { said: None, .. }) => break,
+            Err(Fell { which: 0, said: Some(said), .. }) => return Err(fails(said)),
+            Err(Fell { said, .. }) => {
+                tried.failed = said;
                 break;
             }
         }
-        if !why.is_empty() {
-            say(&format!("both programs cannot run at once ({why}): they run one after the other"));
-            why.clear();
+        if let Some(why) = why.take() {
+            say(&format!("{why}: the two run one after the other"));
         }
         let ((mean, half), length) = (tried.interval(), tried.unedited());
         let share = |ns: f64| 100.0 * ns / length.max(1) as f64;
@@ -125,34 +144,39 @@ pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&st
 enum Way {
     /// Both alive, in turn.
     InTurn(Plan),
-    /// One after the other.
-    Apart(Measure),
+    /// One after the other; before, the edited one for so long.
+    Apart(Measure, Measure),
+}
+
+impl Way {
+    fn is_in_turn(self) -> bool {
+        matches!(self, Self::InTurn(_))
+    }
 }
 
 /// A round of two runs, one after the other; before the first, the edited program fills its caches.
 fn apart(
     wanted: &Wanted,
     trees: [&Tree; 2],
-    measure: Measure,
+    [measure, before]: [Measure; 2],
     round: usize,
     unit: TrialUnit,
-) -> Result<Result<[Sample; 2], (usize, String)>> {
-    if let Some(said) = (round == 0)
-        .then(|| wanted.run(trees[1], Measure { warm: 3, units: WARM }))
-        .transpose()?
-        .and_then(Result::err)
+) -> Result<Result<[Sample; 2], Fell>> {
+    let fell = |which| move |said| Fell { which, said: Some(said), until: 0 };
+    if round == 0
+        && let Err(said) = wanted.run(trees[1], before)?
     {
-        return Ok(Err((1, said)));
+        return Ok(Err(fell(1)(said)));
     }
     let one = |which: usize| match wanted.run(trees[which], measure)? {
         Ok(sample) if (sample.units == 0) != (unit == TrialUnit::Run) => {
             let which = if which == 1 { "edited" } else { "unedited" };
             bail!(
-                "an {which} run ended before {} were timed; time calls with --calls, or give a longer run",
+                "an {which} run ended before its {}s were timed; time calls with --calls, or give a longer run",
                 unit.as_str()
             );
         }
-        done => Ok(done.map_err(|said| (which, said))),
+        done => Ok(done.map_err(fell(which))),
     };
     let [earlier, later] = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
     let mut pair = [None, None];

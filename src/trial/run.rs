@@ -3,7 +3,7 @@
 use super::tree::Tree;
 use super::{Request, printed};
 use crate::capture::steps::{CALLS, Hook};
-use crate::capture::{Failed, Heard, attended, end_group};
+use crate::capture::{Failed, Family, Heard, attended};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::ffi::OsString;
@@ -16,6 +16,10 @@ use tempfile::TempDir;
 
 /// How often a running program is looked at: the length of a whole run is known to this.
 pub const LOOK: Duration = Duration::from_millis(1);
+/// How long a program may take to heed a signal: what is lost is a copy.
+const STUBBORN: Duration = Duration::from_secs(2);
+/// Tells the hook where to write, and marks the processes of a run.
+const TIMES: &str = "SYNC_REPORT_TIMES";
 /// Lines of a program that failed.
 const LINES: usize = 5;
 
@@ -49,11 +53,15 @@ impl Sample {
 pub struct Times {
     pub units: u64,
     pub ns: i64,
+    /// Batches that a loader may have ready at the start of a turn.
+    pub queue: u64,
     pub files: Vec<PathBuf>,
 }
 
 pub struct Wanted<'a> {
     pub request: &'a Request,
+    /// How long a run, or a turn, may take before it counts as hanging; `None` where nothing is known yet.
+    pub patience: Option<Duration>,
     pub hook: &'a Hook,
     pub heard: &'a Heard,
 }
@@ -69,13 +77,23 @@ impl Wanted<'_> {
         let words = format!("{}:{units}", measure.warm.max(1));
         let start = Instant::now();
         let (running, child) = self.start(tree, |_| Ok(("SYNC_REPORT_MEASURE", words.into())))?;
-        let leader = child.id();
-        let status = attended(child, self.heard, LOOK, || {})?;
+        let family = running.family(&child);
+        let (mut told, mut late) = (None, false);
+        let status = attended(child, self.heard, LOOK, || {
+            told = told.or_else(|| self.heard.any().then(Instant::now));
+            late = self.patience.is_some_and(|patience| start.elapsed() > patience);
+            if late || told.is_some_and(|told: Instant| told.elapsed() > STUBBORN) {
+                family.kill();
+            }
+        })?;
         let wall = start.elapsed().as_nanos() as i64;
         // Processes that it left running would slow the runs after it.
-        end_group(leader);
+        family.end();
         if self.heard.any() {
             return Err(Failed::interrupted().into());
+        }
+        if late {
+            return Ok(Err(format!("it had not ended after {} s", start.elapsed().as_secs())));
         }
         Ok(running.ended(status, tree, self.request)?.map(|mut sample| {
             let found = running.times().pop().filter(|found| found.units > 0 && measure.units > 0);
@@ -96,7 +114,8 @@ impl Wanted<'_> {
         let running = Running(tempfile::tempdir()?);
         let mut command = self.command(tree)?;
         let (name, value) = more(running.0.path())?;
-        command.env("SYNC_REPORT_TIMES", running.path("times")).env(name, value);
+        command.env(TIMES, running.path("times")).env(name, value);
+        command.env("SYNC_REPORT_TOOL", std::process::id().to_string());
         let [out, err] = ["out", "err"].map(|name| File::create(running.path(name)));
         let child = command.stdout(out?).stderr(err?).stdin(Stdio::null()).spawn();
         let child = child
@@ -131,6 +150,13 @@ pub struct Running(TempDir);
 impl Running {
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    pub fn family(&self, child: &Child) -> Family {
+        let mut mark = OsString::from(TIMES);
+        mark.push("=");
+        mark.push(self.path("times"));
+        Family { leader: child.id(), mark }
     }
 
     /// The lines that the hook has written.

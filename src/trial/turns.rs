@@ -9,7 +9,7 @@
 
 use super::run::{LOOK, Running, Sample, Wanted};
 use super::tree::Tree;
-use crate::capture::{Failed, Heard, end_group, hold, resume};
+use crate::capture::Failed;
 use anyhow::{Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,17 @@ impl Plan {
     }
 }
 
-/// Runs both programs in turn: a sample of each, or the last lines of the one that did not come so far.
+/// A program that did not come to the end of its round.
+pub struct Fell {
+    /// 0: as it is, 1: edited.
+    pub which: usize,
+    /// Its last lines where it failed or hung; `None` where it ended well.
+    pub said: Option<String>,
+    /// The unit that it was to come to.
+    pub until: u64,
+}
+
+/// Runs both programs in turn: a sample of each, or the one that did not come so far.
 ///
 /// # Errors
 /// A program cannot be started; a signal came.
@@ -55,36 +65,53 @@ pub fn round(
     trees: [&Tree; 2],
     plan: Plan,
     first: usize,
-) -> Result<Result<[Sample; 2], (usize, String)>> {
+) -> Result<Result<[Sample; 2], Fell>> {
     let start = |tree| Live::start(wanted, tree, plan.warm);
     let mut live = [start(trees[0])?, start(trees[1])?];
-    for which in [0, 1] {
-        if !live[which].waited(0, wanted.heard)? {
-            return Ok(Err((which, live[which].said(wanted, trees[which])?)));
-        }
+    if let Some(which) = warm_up(wanted, &mut live)? {
+        return live[which].fell(wanted, trees, which).map(Err);
     }
     // A first run is slower than a warm one.
     let plan = Plan::of(live[0].warm_length(), wanted.request.time);
     let mut sums = [(0, 0); 2];
     for pair in 0..plan.turns {
         for which in if pair % 2 == first % 2 { [0, 1] } else { [1, 0] } {
-            let Some((units, ns)) = live[which].turn(plan.units, wanted.heard)? else {
-                return Ok(Err((which, live[which].said(wanted, trees[which])?)));
+            let Some((units, ns)) = live[which].turn(plan.units, wanted)? else {
+                return live[which].fell(wanted, trees, which).map(Err);
             };
             sums[which] = (sums[which].0 + units, sums[which].1 + ns);
         }
     }
-    let mut samples = Vec::new();
-    for (which, live) in live.iter_mut().enumerate() {
+    let [unedited, edited] = &mut live;
+    let mut ends = [None, None];
+    for (which, live) in [unedited, edited].into_iter().enumerate() {
         match live.end(wanted, trees[which])? {
-            Ok(sample) => samples.push(Sample { units: sums[which].0, ns: sums[which].1, ..sample }),
-            Err(said) => return Ok(Err((which, said))),
+            Ok(sample) => ends[which] = Some(Sample { units: sums[which].0, ns: sums[which].1, ..sample }),
+            Err(said) => return Ok(Err(Fell { which, said: Some(said), until: live.until })),
         }
     }
-    match <[Sample; 2]>::try_from(samples) {
-        Ok(samples) => Ok(Ok(samples)),
-        Err(_) => bail!("a program is missing"),
+    match ends {
+        [Some(unedited), Some(edited)] => Ok(Ok([unedited, edited])),
+        _ => bail!("a program is missing"),
     }
+}
+
+/// Waits until both have warmed up, stopping the first, whose loader would fill its queue; the one that did not come so far.
+fn warm_up(wanted: &Wanted, live: &mut [Live; 2]) -> Result<Option<usize>> {
+    let (start, mut here) = (Instant::now(), [false; 2]);
+    while here != [true; 2] {
+        for which in [0, 1] {
+            if !here[which] {
+                match live[which].came(0, start, wanted)? {
+                    Some(true) => here[which] = true,
+                    Some(false) => return Ok(Some(which)),
+                    None => {}
+                }
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(None)
 }
 
 /// A program that runs when it is told.
@@ -93,6 +120,8 @@ struct Live {
     child: Child,
     /// Units up to which it may run.
     until: u64,
+    /// It took too long, and was ended.
+    hung: bool,
 }
 
 /// The file with the unit up to which a program may run, and the one at which the clock starts.
@@ -108,22 +137,24 @@ impl Live {
     fn start(wanted: &Wanted, tree: &Tree, warm: u64) -> Result<Self> {
         let file = |folder: &Path| Ok(("SYNC_REPORT_TURNS", allow(folder, warm, warm / 2)?.into()));
         let (running, child) = wanted.start(tree, file)?;
-        Ok(Self { running, child, until: warm })
+        Ok(Self { running, child, until: warm, hung: false })
     }
 
-    /// Waits until the hook has written more than so many lines, then stops the program; whether it came so far.
-    fn waited(&mut self, lines: usize, heard: &Heard) -> Result<bool> {
-        while self.running.times().len() <= lines {
-            if heard.any() {
-                return Err(Failed::interrupted().into());
-            }
-            if self.child.try_wait()?.is_some() {
-                return Ok(false);
-            }
-            std::thread::sleep(LOOK);
+    /// Whether the hook has written more than so many lines: then the program is stopped. `None` where neither that nor its end
+    /// has come; a program that takes too long is ended.
+    fn came(&mut self, lines: usize, since: Instant, wanted: &Wanted) -> Result<Option<bool>> {
+        if wanted.heard.any() {
+            return Err(Failed::interrupted().into());
         }
-        hold(self.child.id());
-        Ok(true)
+        if self.running.times().len() > lines {
+            self.running.family(&self.child).hold();
+            return Ok(Some(true));
+        }
+        self.hung = wanted.patience.is_some_and(|patience| since.elapsed() > patience);
+        if self.hung {
+            self.running.family(&self.child).kill();
+        }
+        Ok((self.child.try_wait()?.is_some() || self.hung).then_some(false))
     }
 
     /// Mean of a unit in the second half of the warm-up, in ns.
@@ -133,38 +164,48 @@ impl Live {
     }
 
     /// One turn: units and ns; `None` where the program ended before.
-    fn turn(&mut self, units: u64, heard: &Heard) -> Result<Option<(u64, i64)>> {
-        let before = self.running.times().len();
-        let mark = self.until + (units / UNTIMED).max(1);
+    fn turn(&mut self, units: u64, wanted: &Wanted) -> Result<Option<(u64, i64)>> {
+        let lines = self.running.times();
+        let queue = lines.last().map_or(0, |line| line.queue);
+        let mark = self.until + (units / UNTIMED).max(1).max(queue);
         self.until = mark + units;
         allow(&self.running.path(""), self.until, mark)?;
-        resume(self.child.id());
-        let came = self.waited(before, heard)?;
-        Ok(self.running.times().pop().filter(|_| came).map(|line| (line.units, line.ns)))
+        self.running.family(&self.child).resume();
+        let start = Instant::now();
+        loop {
+            match self.came(lines.len(), start, wanted)? {
+                Some(true) => return Ok(self.running.times().pop().map(|line| (line.units, line.ns))),
+                Some(false) => return Ok(None),
+                None => std::thread::sleep(LOOK),
+            }
+        }
     }
 
     /// Ends the program: what it printed and loaded.
     fn end(&mut self, wanted: &Wanted, tree: &Tree) -> Result<Result<Sample, String>> {
         allow(&self.running.path(""), 0, 0)?;
-        resume(self.child.id());
+        self.running.family(&self.child).resume();
         let start = Instant::now();
         while self.child.try_wait()?.is_none() && start.elapsed() < END {
             std::thread::sleep(LOOK);
         }
-        end_group(self.child.id());
+        self.running.family(&self.child).end();
         self.running.ended(self.child.wait()?, tree, wanted.request)
     }
 
-    /// Why a program did not come so far.
-    fn said(&mut self, wanted: &Wanted, tree: &Tree) -> Result<String> {
-        let ended = self.running.ended(self.child.wait()?, tree, wanted.request)?;
-        Ok(ended.err().unwrap_or_else(|| "it ended early".to_owned()))
+    /// Why this program did not come so far.
+    fn fell(&mut self, wanted: &Wanted, trees: [&Tree; 2], which: usize) -> Result<Fell> {
+        let ended = self.running.ended(self.child.wait()?, trees[which], wanted.request)?;
+        let until = self.until;
+        let hung = self.hung.then(|| format!("it did not come to step {until}"));
+        Ok(Fell { which, said: hung.or(ended.err()), until })
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        end_group(self.child.id());
+        self.running.family(&self.child).kill();
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

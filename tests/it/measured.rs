@@ -58,6 +58,7 @@ fn only_what_is_slower_for_sure_is_broken() {
     assert!(printed.contains("longer iteration: 2.5 % (2.0 to 3.0), limit 0 %"), "{printed}");
     assert_eq!(checked(&slower, &["--fail-on", "slower>1.9%"]).0, Some(1));
     assert_eq!(checked(&slower, &["--fail-on", "slower>2.1%"]).0, Some(0));
+    assert_eq!(checked(&slower, &["--fail-on", "slower>5%,slower>1%"]).0, Some(1), "the strictest holds");
     for interval in [[-8_000, -20_000, 5_000], [15_000, 10_000, 20_000]] {
         let (code, printed, said) = checked(&trial(interval), &[]);
         assert_eq!(code, Some(0), "{printed}{said}");
@@ -70,6 +71,7 @@ fn a_program_that_fails_or_prints_other_numbers_is_broken() {
     let mut failed = trial([0; 3]);
     failed.failed = Some("exit status: 1\nNameError: x\u{1b}[31m".to_owned());
     (failed.saved_ns, failed.low_ns, failed.high_ns, failed.printed) = (None, None, None, None);
+    failed.edits[0].loaded = Some(false);
     let (code, printed, _) = checked(&failed, &[]);
     assert_eq!(code, Some(1));
     assert!(printed.contains("failures of the edited program: 1 (NameError: x"), "{printed}");
@@ -92,8 +94,11 @@ fn a_gate_that_cannot_be_judged_says_so() {
     idle.edits[0].loaded = Some(false);
     let mut short = trial([0; 3]);
     (short.saved_ns, short.low_ns, short.high_ns) = (None, None, None);
+    let mut other = trial([0; 3]);
+    other.trial_version = 2;
     for (trial, words, message) in [
-        (&idle, &[][..], "this trial measured nothing: the program imports no edited file"),
+        (&other, &[][..], "another version of sync-report"),
+        (&idle, &[], "this trial measured nothing: the program imports no edited file"),
         (&short, &[], "two pairs of runs are needed"),
         (&trial([0; 3]), &["--fail-on", "any-avoidable"], "--fail-on needs a PROFILE"),
         (&trial([0; 3]), &["--baseline", "old.json"], "--baseline needs a PROFILE"),

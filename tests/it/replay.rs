@@ -165,14 +165,11 @@ fn host_time_of_cublas_is_not_spent_twice() {
     let gemms = vec![plans::gemm(64, 48, 32, Element::F16)];
     let plan = plans::plan(gemms, vec![("as recorded", acts)]);
     let slow = [("STUB_CHOOSING", "200000"), ("REPLAY_ROUNDS", "100")];
-    let measured = run(stubs, &plan, &slow).expect("it runs");
-    // The fastest of many rounds: tests share the processor.
+    // The fastest of many rounds, and of some runs: tests share the processor.
+    let all: Vec<_> = (0..5).map(|_| run(stubs, &plan, &slow).expect("it runs")).collect();
+    let measured = all.iter().min_by_key(|one| one.variants[0].wall.low_ns).expect("five runs");
     let wall = measured.variants[0].wall.low_ns;
-    assert!(
-        (295_000..480_000).contains(&wall),
-        "300 µs, of which cuBLAS takes 200: {wall} {:?}",
-        measured.notes
-    );
+    assert!((295_000..480_000).contains(&wall), "300 µs, of which cuBLAS takes 200: {wall}");
     assert!(measured.notes.iter().any(|n| n.contains("which cuBLAS takes here")), "{:?}", measured.notes);
 }
 

@@ -124,6 +124,15 @@ fn other_numbers_failures_and_edits_that_do_nothing_are_told() {
     let (code, trial, _) = tried(&[]);
     let failed = trial["failed"].as_str().unwrap_or_default();
     assert!(code == Some(1) && failed.contains("AttributeError"), "{trial}");
+    // One that fails later than the first steps.
+    checkout.patch(
+        "helper.py",
+        "def work():\n",
+        "n = 0\ndef work():\n    global n\n    n += 1\n    assert n < 60, 'late'\n",
+    );
+    let (code, trial, said) = tried(&[]);
+    let failed = trial["failed"].as_str().unwrap_or_default();
+    assert!(code == Some(1) && failed.contains("late"), "{trial} {said}");
     checkout.write("unused.py", "a = 1\n");
     checkout.git(&["add", "-A"]);
     checkout.git(&["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "more"]);
@@ -145,7 +154,7 @@ fn programs_that_cannot_run_at_once_run_one_after_the_other() {
     let program = ["env", &format!("LOCK={file}"), "python3", "train.py"];
     let (code, trial, said) = checkout.tried(&["--patch", &patch], &program);
     assert!(code == Some(0) && said.contains("BlockingIOError"), "{said}");
-    assert!(said.contains("they run one after the other"), "{said}");
+    assert!(said.contains("the two run one after the other"), "{said}");
     assert!(trial["saved_ns"].as_i64() > Some(1_000_000) && trial["unit"] == "iteration", "{trial}");
 }
 
