@@ -168,7 +168,8 @@ impl Live {
         let lines = self.running.times();
         let queue = lines.last().map_or(0, |line| line.queue);
         let mark = self.until + (units / UNTIMED).max(1).max(queue);
-        self.until = mark + units;
+        // Workers of a loader deliver in bursts, of a queue at most.
+        self.until = mark + units.max(queue);
         allow(&self.running.path(""), self.until, mark)?;
         self.running.family(&self.child).resume();
         let start = Instant::now();
