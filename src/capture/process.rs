@@ -37,7 +37,7 @@ pub struct Heard {
     any: Cell<bool>,
 }
 
-/// What handlers of signals do, which stay for the program's life.
+/// The handlers of signals stay for the program's life and share this state.
 #[derive(Default)]
 struct Handlers {
     /// The last that came and was not looked at; 0: none.
@@ -150,7 +150,7 @@ pub fn until(end: Option<Duration>, heard: &Heard) {
     heard.any.set(false);
 }
 
-/// What nsys does after a recording, for how long.
+/// Says that nsys is writing after a recording, and for how long.
 pub fn writes(stacks: bool) -> &'static str {
     if stacks {
         "nsys copies the program's libraries into its report: 10 to 60 s"

@@ -4,7 +4,7 @@
 //!  run --session web -- PROGRAM     nsys launch [program ..............................................]
 //!  run --attach web --duration 5                        nsys start [recorded] nsys stop   export, report
 //! ```
-//! What is traced is said at the start of the program, whether backtraces are taken at the start of a recording.
+//! The start of the program sets what nsys traces; the start of a recording sets whether nsys takes backtraces.
 
 use super::commands::Commands;
 use super::process::{self, Ran, quietly};
@@ -43,7 +43,7 @@ impl Display for Session {
     }
 }
 
-/// What is done to a program that lives on.
+/// The command's part in a program that lives on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Server {
     Start(Session),

@@ -87,7 +87,7 @@ pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&st
         true => Way::InTurn(Plan::of(first.length(), request.time)),
         false => Way::Apart(measure, Measure { warm: 3, units: WARM }),
     };
-    let mut tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
+    let mut tried = Tries::default();
     let (mut began, mut why) = (Instant::now(), None);
     loop {
         let round = tried.samples[0].len();
@@ -99,9 +99,9 @@ pub fn run(request: &Request, trees: [&Tree; 2], heard: &Heard, say: &dyn Fn(&st
             Ok(pair) => tried.add(pair),
             // It may want what the other one has, or end before its turns do.
             Err(Fell { said, until, .. })
-                if way.is_in_turn() && (round == 0 || said.is_none() && round < 2) =>
+                if matches!(way, Way::InTurn(_)) && (round == 0 || said.is_none() && round < 2) =>
             {
-                tried = Tries { samples: Default::default(), runs: Vec::new(), failed: None };
+                tried = Tries::default();
                 // An edited program that failed may fail alone.
                 let units = if said.is_some() { until.try_into().unwrap_or(u32::MAX) } else { WARM };
                 way = Way::Apart(measure, Measure { warm: 1, units });
@@ -148,12 +148,6 @@ enum Way {
     Apart(Measure, Measure),
 }
 
-impl Way {
-    fn is_in_turn(self) -> bool {
-        matches!(self, Self::InTurn(_))
-    }
-}
-
 /// A round of two runs, one after the other; before the first, the edited program fills its caches.
 fn apart(
     wanted: &Wanted,
@@ -191,6 +185,7 @@ fn apart(
 }
 
 /// Runs so far.
+#[derive(Default)]
 struct Tries {
     /// Unedited, edited.
     samples: [Vec<Sample>; 2],

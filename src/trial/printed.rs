@@ -40,7 +40,7 @@ pub fn compared(unedited: &[&[f64]], edited: &[&[f64]]) -> Option<TrialNumbers> 
     let differs = (0..count).find_map(|at| {
         let (low, high) = ends(at);
         let slack = apart * size((low, high));
-        // Of a program without a seed one run often lies outside; all of them do, on one side, where the edit made it so.
+        // A program without a seed often prints one number outside; an edit moves the numbers of all runs to one side.
         let (below, above) = (|n: f64| n < low - slack, |n: f64| n > high + slack);
         let all = |is: &dyn Fn(f64) -> bool| edited.iter().all(|run| is(run[at]));
         let nan = edited.iter().map(|run| run[at]).find(|n| n.is_nan() && low <= high);

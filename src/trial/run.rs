@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How often a running program is looked at: the length of a whole run is known to this.
-pub const LOOK: Duration = Duration::from_millis(1);
+const LOOK: Duration = Duration::from_millis(1);
 /// How long a program may take to heed a signal: what is lost is a copy.
 const STUBBORN: Duration = Duration::from_secs(2);
 /// Tells the hook where to write, and marks the processes of a run.
@@ -166,10 +166,10 @@ impl Running {
         whole.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
     }
 
-    /// What the program printed and loaded, or its last lines where it failed.
+    /// The numbers that the program printed and the files that it loaded, or its last lines where it failed.
     ///
     /// # Errors
-    /// What it printed cannot be read.
+    /// The program's output cannot be read.
     pub fn ended(
         &self,
         status: ExitStatus,

@@ -7,9 +7,9 @@
 //! Neighbouring turns see the same machine, and both programs start at once. What differs from start to start, such as
 //! addresses, stays in the round: rounds are what the interval is of.
 
-use super::run::{LOOK, Running, Sample, Wanted};
+use super::run::{Running, Sample, Wanted};
 use super::tree::Tree;
-use crate::capture::Failed;
+use crate::capture::{Failed, Family};
 use anyhow::{Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ const TURNS: u32 = 60;
 const UNTIMED: u64 = 4;
 /// How long a program may take from the end of its last turn to its own.
 const END: Duration = Duration::from_secs(20);
+
+/// How often a program is looked at: the hook measures, and a look must not slow the program down.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How a round goes.
 #[derive(Clone, Copy)]
@@ -82,9 +85,8 @@ pub fn round(
             sums[which] = (sums[which].0 + units, sums[which].1 + ns);
         }
     }
-    let [unedited, edited] = &mut live;
     let mut ends = [None, None];
-    for (which, live) in [unedited, edited].into_iter().enumerate() {
+    for (which, live) in live.iter_mut().enumerate() {
         match live.end(wanted, trees[which])? {
             Ok(sample) => ends[which] = Some(Sample { units: sums[which].0, ns: sums[which].1, ..sample }),
             Err(said) => return Ok(Err(Fell { which, said: Some(said), until: live.until })),
@@ -118,6 +120,7 @@ fn warm_up(wanted: &Wanted, live: &mut [Live; 2]) -> Result<Option<usize>> {
 struct Live {
     running: Running,
     child: Child,
+    family: Family,
     /// Units up to which it may run.
     until: u64,
     /// It took too long, and was ended.
@@ -137,7 +140,8 @@ impl Live {
     fn start(wanted: &Wanted, tree: &Tree, warm: u64) -> Result<Self> {
         let file = |folder: &Path| Ok(("SYNC_REPORT_TURNS", allow(folder, warm, warm / 2)?.into()));
         let (running, child) = wanted.start(tree, file)?;
-        Ok(Self { running, child, until: warm, hung: false })
+        let family = running.family(&child);
+        Ok(Self { running, child, family, until: warm, hung: false })
     }
 
     /// Whether the hook has written more than so many lines: then the program is stopped. `None` where neither that nor its end
@@ -147,12 +151,12 @@ impl Live {
             return Err(Failed::interrupted().into());
         }
         if self.running.times().len() > lines {
-            self.running.family(&self.child).hold();
+            self.family.hold();
             return Ok(Some(true));
         }
         self.hung = wanted.patience.is_some_and(|patience| since.elapsed() > patience);
         if self.hung {
-            self.running.family(&self.child).kill();
+            self.family.kill();
         }
         Ok((self.child.try_wait()?.is_some() || self.hung).then_some(false))
     }
@@ -171,7 +175,7 @@ impl Live {
         // Workers of a loader deliver in bursts, of a queue at most.
         self.until = mark + units.max(queue);
         allow(&self.running.path(""), self.until, mark)?;
-        self.running.family(&self.child).resume();
+        self.family.resume();
         let start = Instant::now();
         loop {
             match self.came(lines.len(), start, wanted)? {
@@ -185,12 +189,12 @@ impl Live {
     /// Ends the program: what it printed and loaded.
     fn end(&mut self, wanted: &Wanted, tree: &Tree) -> Result<Result<Sample, String>> {
         allow(&self.running.path(""), 0, 0)?;
-        self.running.family(&self.child).resume();
+        self.family.resume();
         let start = Instant::now();
         while self.child.try_wait()?.is_none() && start.elapsed() < END {
             std::thread::sleep(LOOK);
         }
-        self.running.family(&self.child).end();
+        self.family.end();
         self.running.ended(self.child.wait()?, tree, wanted.request)
     }
 
@@ -205,8 +209,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.running.family(&self.child).kill();
-        let _ = self.child.kill();
+        self.family.kill();
         let _ = self.child.wait();
     }
 }
