@@ -4,8 +4,8 @@
 //!  A  start, warm-up │·[ 1 s ]│         │·[ 1 s ]·[ 1 s ]│         │ …  end
 //!  B  start, warm-up │        │·[ 1 s ]·[ 1 s ]│         │·[ 1 s ]·│ …  end      · untimed: queues of loaders, caches
 //! ```
-//! Neighbouring turns see the same machine, and both programs start at once. What differs from start to start, such as
-//! addresses, stays in the round: rounds are what the interval is of.
+//! Neighbouring turns see the same machine, and both programs start at once, each first in every other round. What differs
+//! from start to start, such as addresses, stays in the round: rounds are what the interval is of.
 
 use super::run::{Running, Sample, Wanted};
 use super::tree::Tree;
@@ -69,8 +69,10 @@ pub fn round(
     plan: Plan,
     first: usize,
 ) -> Result<Result<[Sample; 2], Fell>> {
-    let start = |tree| Live::start(wanted, tree, plan.warm);
-    let mut live = [start(trees[0])?, start(trees[1])?];
+    let start = |which: usize| Live::start(wanted, trees[which], plan.warm);
+    let earlier = start(first % 2)?;
+    let later = start(1 - first % 2)?;
+    let mut live = if first.is_multiple_of(2) { [earlier, later] } else { [later, earlier] };
     if let Some(which) = warm_up(wanted, &mut live)? {
         return live[which].fell(wanted, trees, which).map(Err);
     }
