@@ -1,9 +1,9 @@
 """sync-report adds this sitecustomize to a program that it captures or times. The program sees nothing of it.
 
-SYNC_REPORT_STEPS=A:B             starts and stops CUDA's profiler behind steps of the first optimizer that steps
+SYNC_REPORT_STEPS=A:B             starts and stops CUDA's profiler behind steps of an optimizer or of sync_report.capture, whichever comes first
 SYNC_REPORT_TIMES=FILE            writes how long SYNC_REPORT_MEASURE=WARM:COUNT steps took, and ends the program then
 SYNC_REPORT_TURNS=FILE            runs up to the step that FILE allows, and waits there; writes to TIMES how long that took
-SYNC_REPORT_CALLS=MODULE:FUNCTION counts calls of a function, and not steps of the optimizer
+SYNC_REPORT_CALLS=MODULE:FUNCTION counts calls of a function, and not steps
 """
 import atexit
 import functools
@@ -17,6 +17,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIMIZER = "torch.optim.optimizer"
+BRACKET = "sync_report._capture"
 PROFILER = "torch.cuda.profiler"
 PROCESS = os.getpid()
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -172,17 +173,32 @@ def passed(count):
         watcher.after(count)
 
 
+COUNTED = []  # whose steps are counted, and how many have ended
+
+
+def stepped(owner):
+    if not COUNTED:
+        COUNTED.extend((owner, 0))
+    if COUNTED[0] == owner:
+        COUNTED[1] += 1
+        passed(COUNTED[1])
+
+
 def on_steps(module):
-    counted = []  # the optimizer, and its steps
+    module.register_optimizer_step_post_hook(lambda optimizer, *_: stepped(id(optimizer)))
+    leave("counts")
 
-    def after(optimizer, *_):
-        if not counted:
-            counted.extend((id(optimizer), 0))
-        if counted[0] == id(optimizer):
-            counted[1] += 1
-            passed(counted[1])
 
-    module.register_optimizer_step_post_hook(after)
+def on_bracket(module):
+    end = module.Steps.end
+
+    def ended(bracket):
+        before = bracket.count
+        end(bracket)
+        if bracket.count > before:
+            stepped("bracket")
+
+    module.Steps.end = ended
     leave("counts")
 
 
@@ -234,7 +250,8 @@ leave("loaded")
 WATCHERS = list(watchers())
 if WATCHERS:
     calls = os.environ.get("SYNC_REPORT_CALLS")
-    sys.meta_path.insert(0, Finder(calls.split(":")[0], on_calls) if calls else Finder(OPTIMIZER, on_steps))
+    watched = [(calls.split(":")[0], on_calls)] if calls else [(OPTIMIZER, on_steps), (BRACKET, on_bracket)]
+    sys.meta_path[:0] = [Finder(*each) for each in watched]
 # The program's own sitecustomize, which this one hides.
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != HERE]
 own = sys.modules.pop("sitecustomize", None)

@@ -1,11 +1,12 @@
-//! Recording some steps of a program that does not say where they are: its optimizer's steps are counted from outside.
+//! Recording some steps of a program that does not say where they are: its steps are counted from outside.
 //!
 //! ```text
 //!  --steps 5:25      [step 1] … [step 5]│[step 6] … [step 25]│ nsys ends the program
 //!                                       cudaProfilerStart     cudaProfilerStop
 //! ```
 //! A folder at the front of `PYTHONPATH` holds a `sitecustomize` that adds PyTorch's global hook of optimizer steps (2.0 and newer)
-//! as torch is imported. The steps of the first optimizer that steps are counted, or calls of a function.
+//! as torch is imported. The steps of the first optimizer that steps are counted; in a program without one those of the package's
+//! bracket, or calls of a function.
 
 use super::environment::Environment;
 use anyhow::{Context, Result};

@@ -11,10 +11,12 @@ static LOSS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Digits that printing cuts off.
 const ROUNDED: f64 = 1e-6;
 
-/// The numbers of a text, in its order.
+/// The numbers of a text, in its order. Which states of a progress bar are printed depends on the clock: they are left out.
 pub fn numbers(text: &str, metric: Option<&Regex>) -> Vec<f64> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.contains('\r')).collect();
+    let text = lines.join("\n");
     let of = |regex: &Regex| -> Vec<f64> {
-        let groups = regex.captures_iter(text).filter_map(|found| found.get(usize::from(found.len() > 1)));
+        let groups = regex.captures_iter(&text).filter_map(|found| found.get(usize::from(found.len() > 1)));
         groups.filter_map(|group| group.as_str().parse().ok()).collect()
     };
     metric.or(LOSS.as_ref()).map(of).unwrap_or_default()
@@ -64,6 +66,7 @@ mod tests {
         assert_eq!(numbers("step 1 loss=0.50 0.1 s\nstep 2 Loss: 4e-1", None), [0.5, 0.4]);
         assert_eq!(numbers("loss after 3 steps: 0.2, 0.01 s/it", None), [] as [f64; 0]);
         assert!(numbers("loss nan", None)[0].is_nan());
+        assert_eq!(numbers("\r10%| loss=0.5\r20%| loss=0.4\nloss=0.3\r\n", None), [0.3]);
         let metric = Regex::new(r"acc (\S+)").expect("a pattern");
         assert_eq!(numbers("loss 1.0 acc 0.9", Some(&metric)), [0.9]);
     }

@@ -184,7 +184,12 @@ impl Running {
                 printed.lines().chain(said.lines()).filter(|line| !line.trim().is_empty()).collect();
             return Ok(Err(format!("{status}\n{}", lines[lines.len().saturating_sub(LINES)..].join("\n"))));
         }
-        let printed = printed::numbers(&printed, request.metric.as_ref());
+        // Loggers write to the other stream.
+        let numbers = |text: &str| printed::numbers(text, request.metric.as_ref());
+        let mut printed = numbers(&printed);
+        if printed.is_empty() {
+            printed = numbers(&read("err")?);
+        }
         let files: Vec<PathBuf> = self.times().into_iter().flat_map(|line| line.files).collect();
         let loaded =
             (!files.is_empty()).then(|| files.iter().filter_map(|file| tree.relative(file)).collect());

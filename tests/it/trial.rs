@@ -158,7 +158,7 @@ fn programs_that_cannot_run_at_once_run_one_after_the_other() {
     assert!(trial["saved_ns"].as_i64() > Some(1_000_000) && trial["unit"] == "iteration", "{trial}");
 }
 
-/// Calls of a function, a whole program, and a revision.
+/// Calls of a function, steps of a bracket, a whole program, and a revision.
 #[test]
 fn programs_without_an_optimizer_are_timed_too() {
     let checkout = Checkout::new("import helper\nfor i in range(100_000): helper.work()\n");
@@ -168,6 +168,17 @@ fn programs_without_an_optimizer_are_timed_too() {
         checkout.tried(&["--against", "HEAD~1", "--calls", "helper:work"], &["python3", "train.py"]);
     assert_eq!((code, &trial["unit"]), (Some(0), &"call".into()), "{said}");
     assert!(trial["saved_ns"].as_i64() > Some(1_000_000), "{trial}");
+    let bracket = format!(
+        "import sys\nsys.path.insert(0, '{}/python')\nimport helper, sync_report\nwith sync_report.capture() as steps:\n    for i in steps(range(100_000)):\n        helper.work()\n        print(f'loss {{1 / (i + 1):.6f}}', file=sys.stderr)\n",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let checkout = Checkout::new(&bracket);
+    checkout.patch("helper.py", "0.004", "0.002");
+    let patch = format!("../{}", checkout.name());
+    let (_, trial, said) = checkout.tried(&["--patch", &patch], &["python3", "train.py"]);
+    assert_eq!(trial["unit"], "iteration", "{said}");
+    assert!(trial["saved_ns"].as_i64() > Some(1_000_000), "{trial}");
+    assert!(trial["printed"]["compared"].as_i64() > Some(20), "loggers write to stderr: {trial}");
     let checkout = Checkout::new("import helper\nfor i in range(50): helper.work()\n");
     checkout.patch("helper.py", "0.004", "0.002");
     let patch = format!("../{}", checkout.name());

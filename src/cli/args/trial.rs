@@ -10,8 +10,8 @@ use sync_report::formats::{self, Format};
 use sync_report::model::trial::Trial;
 
 const AFTER: &str = "The program runs in copies of the checkout, or of the working directory outside of one: what it writes stays there. Runs as it \
-is and edited alternate, without a profiler. Steps of the optimizer are timed, or calls of --calls, or the whole run \
-where there are none. NAME.json and NAME.patch are written where you are.\n\n\
+is and edited alternate, without a profiler. Steps of the optimizer are timed (or of the package's bracket), or calls of --calls, or the whole \
+run where there are none. NAME.json and NAME.patch are written where you are.\n\n\
 Exit codes: 0 done; 1 the edited program fails, or prints other numbers; 2 wrong usage or bad input, or the program fails as it is; 130 \
 Ctrl-C.";
 
