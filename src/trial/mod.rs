@@ -148,6 +148,11 @@ enum Way {
     Apart(Measure, Measure),
 }
 
+/// Which program comes first, then which: they alternate.
+fn order(turn: usize) -> [usize; 2] {
+    if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
+}
+
 /// A round of two runs, one after the other; before the first, the edited program fills its caches.
 fn apart(
     wanted: &Wanted,
@@ -172,9 +177,8 @@ fn apart(
         }
         done => Ok(done.map_err(fell(which))),
     };
-    let [earlier, later] = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
     let mut pair = [None, None];
-    for which in [earlier, later] {
+    for which in order(round) {
         match one(which)? {
             Ok(sample) => pair[which] = Some(sample),
             Err(failed) => return Ok(Err(failed)),

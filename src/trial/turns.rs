@@ -7,6 +7,7 @@
 //! Neighbouring turns see the same machine, and both programs start at once, each first in every other round. What differs
 //! from start to start, such as addresses, stays in the round: rounds are what the interval is of.
 
+use super::order;
 use super::run::{Running, Sample, Wanted};
 use super::tree::Tree;
 use crate::capture::{Failed, Family};
@@ -70,9 +71,11 @@ pub fn round(
     first: usize,
 ) -> Result<Result<[Sample; 2], Fell>> {
     let start = |which: usize| Live::start(wanted, trees[which], plan.warm);
-    let earlier = start(first % 2)?;
-    let later = start(1 - first % 2)?;
-    let mut live = if first.is_multiple_of(2) { [earlier, later] } else { [later, earlier] };
+    let [earlier, later] = order(first);
+    let mut live = [start(earlier)?, start(later)?];
+    if earlier == 1 {
+        live.swap(0, 1);
+    }
     if let Some(which) = warm_up(wanted, &mut live)? {
         return live[which].fell(wanted, trees, which).map(Err);
     }
@@ -80,7 +83,7 @@ pub fn round(
     let plan = Plan::of(live[0].warm_length(), wanted.request.time);
     let mut sums = [(0, 0); 2];
     for pair in 0..plan.turns {
-        for which in if pair % 2 == first % 2 { [0, 1] } else { [1, 0] } {
+        for which in order(first + pair) {
             let Some((units, ns)) = live[which].turn(plan.units, wanted)? else {
                 return live[which].fell(wanted, trees, which).map(Err);
             };
