@@ -31,7 +31,8 @@ pub struct RunArgs {
     /// range of that name). nsys ends the program at the end of the range
     #[arg(long, value_name = "RANGE", default_value = "none", hide_default_value = true)]
     pub range: Range,
-    /// Record from the end of optimizer step A to that of step B, without editing the program; nsys then ends it
+    /// Record from the end of step A to that of step B, of the optimizer or else of the package's bracket, without editing the program;
+    /// nsys then ends it
     #[arg(long, value_name = "A:B", conflicts_with_all = ["range", "duration"])]
     pub steps: Option<Steps>,
     /// Count calls of this function as steps, for programs without an optimizer
